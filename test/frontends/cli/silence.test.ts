@@ -45,7 +45,7 @@ test('A turn without a sign of its agent for five seconds gets one line with wha
       using heard = noteFor(second.id);
       const event = await accepted(second.id);
       heard.take(event);
-      heard.take({ ...event, kind: 'tool.started' } as RuntimeEventRecord);
+      heard.take({ ...event, kind: 'tool.started' });
       clock.advance(60_000);
       expect(lines).toHaveLength(2);
     },

@@ -111,6 +111,13 @@ describe('the list', () => {
     expect(countsOf(listItemsOf(lone), NOW).all).toBe(1);
   });
 
+  test('Processes that run are above those that ended, in both orders.', () => {
+    const ended = { status: 'completed', ended_at: NOW } as const;
+    const processes = [process('new', 1, ended), process('old', 9), process('older', 10, ended)];
+    for (const order of ['stable', 'attention'] as const)
+      expect(ids(overviewOf({ processes }), { order }).processes).toEqual(['old', 'new', 'older']);
+  });
+
   test('A process that ended folds away after a minute, also one that failed.', () => {
     const ends = { ended_at: NOW - 59_000 };
     const overview = (by: number) =>

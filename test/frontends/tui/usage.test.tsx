@@ -1,7 +1,7 @@
 import { test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { withDemo } from '../../support/demo-server.ts';
-import { withScreen } from '../../support/tui/stage.tsx';
+import { keys, withScreen } from '../../support/tui/stage.tsx';
 import { openSession, runTurn } from '../../support/turns.ts';
 
 test('The sheet u shows budgets and what turns have used, by day, session, provider or team; a budget is accepted with keys.', () =>
@@ -31,7 +31,8 @@ test('The sheet u shows budgets and what turns have used, by day, session, provi
       // Nothing is accepted before all of it was read.
       await expectShows('⏎ approve');
       await press('y');
-      // The session was selected by the screen and not by a key, so it is not seen.
-      await expectShows('1:Needs you 1');
+      await expectShows('▌●  the job');
+      await press(keys.up);
+      await expectShows('1:Needs you 0');
     });
   }));

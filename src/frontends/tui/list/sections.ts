@@ -140,12 +140,14 @@ function sectionFor(thing: ListItem, now: number): SectionName {
   return standing === 'done' ? 'ended' : standing === 'snoozed' ? 'snoozed' : 'sessions';
 }
 
-/** Pinned ones first. */
+/** Pinned sessions first, and processes that run before those that ended. */
 function ordered(things: readonly ListItem[], order: Order, now: number): readonly ListItem[] {
-  const isPinned = (thing: ListItem) => thing.kind === 'session' && thing.now.session.pinned;
+  const rankOf = (thing: ListItem) => {
+    if (thing.kind === 'session') return thing.now.session.pinned ? 0 : 1;
+    return thing.kind === 'process' && standingOf(thing, now) !== 'running' ? 1 : 0;
+  };
   return things.toSorted(
-    (a, b) =>
-      Number(isPinned(b)) - Number(isPinned(a)) || (order === 'attention' ? byNeed(a, b, now) : 0),
+    (a, b) => rankOf(a) - rankOf(b) || (order === 'attention' ? byNeed(a, b, now) : 0),
   );
 }
 
