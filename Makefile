@@ -239,8 +239,8 @@ package: build ## Build the single executable out/cadre and smoke-test it
 	sh scripts/smoke.sh out/cadre
 
 .PHONY: dist
-dist: man ## Build archives, bills of materials and SHA256SUMS in out/dist (TARGETS=linux-x64,...)
-	node scripts/dist.mjs $(if $(TARGETS),--target $(TARGETS))
+dist: man ## Build archives, packages, install.sh and SHA256SUMS in out/dist (TARGETS=linux-x64,... ARCHIVES=URL)
+	node scripts/dist.mjs $(if $(TARGETS),--target $(TARGETS)) $(if $(ARCHIVES),--archives '$(ARCHIVES)')
 
 .PHONY: dist-check
 dist-check: deps ## Build the archives of this commit twice and compare the bytes (TARGETS=...)
