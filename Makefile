@@ -12,7 +12,11 @@ SEED ?=
 help: ## Show this list of targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+# The packages of the lock file, without those for one kind of machine only.
+PACKAGES = $(shell expr `grep -c '^    "node_modules/' package-lock.json` - `grep -c '^      "os": ' package-lock.json`)
+
 node_modules/.installed: package.json package-lock.json
+	@echo "Installing $(PACKAGES) packages with npm (about a minute)"
 	npm ci --no-audit --no-fund
 	@touch $@
 
