@@ -13,7 +13,7 @@ import { parseArgs } from 'node:util';
 import { licensesIn } from '../src/frontends/cli/licenses.ts';
 import { HOST, targets as allTargets } from './base-node.mjs';
 import { billOf } from './bill-of-materials.ts';
-import { layout } from './layout.mjs';
+import { layout } from './layout.ts';
 import { archivesAddress } from './packages/recipes.ts';
 import { writePackages } from './packages/write.ts';
 

@@ -12,7 +12,7 @@ import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { makeDirectory } from '../src/core/lib/make-directory.ts';
-import { layout } from './layout.mjs';
+import { layout } from './layout.ts';
 
 const LIST = 'share/doc/cadre/installed';
 const DIRECTORIES = 'share/doc/cadre/installed-directories';

@@ -9,7 +9,7 @@ interface ReleaseOptions {
   version: string;
   /** The time of all packed files, in Unix seconds. */
   seconds: number;
-  /** The installed files of each target, as layout.mjs lists them. */
+  /** The installed files of each target, as layout.ts lists them. */
   builds: readonly { target: string; files: readonly Entry[] }[];
   /** The address at which the archives will be; '' if it is not known yet. */
   archives?: string;

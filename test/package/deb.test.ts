@@ -5,7 +5,7 @@ import { gunzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { findProgram } from '../../src/core/lib/find-program.ts';
 import { debName, debPackage } from '../../scripts/packages/deb.ts';
-import { layout } from '../../scripts/layout.mjs';
+import { layout } from '../../scripts/layout.ts';
 import { builtTree, filesIn } from '../support/built-tree.ts';
 import { tempDirectory } from '../support/temp.ts';
 

@@ -143,11 +143,7 @@ test('What an installation that failed has installed is removed again.', () => {
 /** A tree with the scripts, and files in the places of those that are installed. */
 function treeIn(place: string): string {
   const tree = builtTree(path.join(place, 'tree'));
-  for (const name of [
-    'scripts/install.mjs',
-    'scripts/layout.mjs',
-    'src/core/lib/make-directory.ts',
-  ])
+  for (const name of ['scripts/install.mjs', 'scripts/layout.ts', 'src/core/lib/make-directory.ts'])
     put(path.join(tree, name), fs.readFileSync(name, 'utf8'));
   return tree;
 }

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
-import { layout } from '../../scripts/layout.mjs';
+import { layout } from '../../scripts/layout.ts';
 import { writePackages } from '../../scripts/packages/write.ts';
 
 /** A tree with files in the places of those that are installed; the program is a script that prints the version. */
