@@ -45,7 +45,9 @@ function install(place) {
   const made = missingDirectories(place, [LIST, ...files.map(({ to }) => to)]);
   // The lists come first, so that what has been installed when the disk is full can be uninstalled.
   writeList(place, new Map([...before, ...digests]));
-  const directories = [...new Set([...directoriesIn(place), ...made])].toSorted();
+  const directories = [...new Set([...directoriesIn(place), ...made])].toSorted((a, b) =>
+    a < b ? -1 : 1,
+  );
   writeText(place, DIRECTORIES, directories.map((directory) => `${directory}\n`).join(''));
   for (const { from, to, mode } of files) replace(from, join(place, to), mode);
   // What an older version had and this one has not.

@@ -65,10 +65,8 @@ describe('install.sh', () => {
     await installed(place.path, release);
     const ended = await installScript(place.path, ['--uninstall']);
     expect([ended.code, ended.stderr]).toEqual([0, '']);
-    expect(fs.readdirSync(path.join(home, '.local'), { recursive: true }).toSorted()).toEqual([
-      'bin',
-      'bin/other',
-    ]);
+    expect(fs.readdirSync(path.join(home, '.local'))).toEqual(['bin']);
+    expect(filesIn(home)).toEqual(['.local/bin/other']);
   });
 
   test('keeps a file that was changed after the installation.', async () => {
@@ -124,7 +122,7 @@ describe('install.sh refuses, and changes nothing,', () => {
     for (const name of fs.readdirSync(release))
       if (name.endsWith('.tar.gz')) fs.appendFileSync(path.join(release, name), 'x');
     await using server = await serve(release);
-    await refused(
+    await expectRefused(
       place.path,
       [found.length === 0 ? release : server.url],
       /wrong checksum of cadre-/,
@@ -138,18 +136,20 @@ describe('install.sh refuses, and changes nothing,', () => {
     for (const name of fs.readdirSync(release))
       if (name.endsWith('.tar.gz')) fs.rmSync(path.join(release, name));
     const says = found.length === 0 ? /neither curl nor wget/ : /cannot download http/;
-    await refused(place.path, [server.url], says);
+    await expectRefused(place.path, [server.url], says);
     await server[Symbol.asyncDispose]();
-    await refused(place.path, [server.url], says);
-    await refused(place.path, [release], /cadre-.*\.tar\.gz not found/);
-    await refused(place.path, [place.path], /SHA256SUMS not found/);
+    await expectRefused(place.path, [server.url], says);
+    await expectRefused(place.path, [release], /cadre-.*\.tar\.gz not found/);
+    await expectRefused(place.path, [place.path], /SHA256SUMS not found/);
   });
 
   test('without curl and wget.', async () => {
     await using place = tempDirectory();
     writeRelease(builtTree(place.path));
     const PATH = toolsIn(place.path);
-    await refused(place.path, ['http://127.0.0.1:9'], /neither curl nor wget found/, { PATH });
+    await expectRefused(place.path, ['http://127.0.0.1:9'], /neither curl nor wget found/, {
+      PATH,
+    });
   });
 
   test('on a machine, a system or a C library that no archive is for.', async () => {
@@ -166,7 +166,7 @@ describe('install.sh refuses, and changes nothing,', () => {
       put(tool, `#!/bin/sh\necho "${prints}"\n`);
       fs.chmodSync(tool, 0o755);
       const PATH = `${path.dirname(tool)}:${process.env.PATH}`;
-      await refused(place.path, [release], says, { PATH });
+      await expectRefused(place.path, [release], says, { PATH });
       fs.rmSync(tool);
     }
   });
@@ -177,16 +177,16 @@ describe('install.sh refuses, and changes nothing,', () => {
     const sums = path.join(release, 'SHA256SUMS');
     const before = fs.readFileSync(sums, 'utf8');
     fs.writeFileSync(sums, before + before.replaceAll('-0.1.0-', '-0.2.0-'));
-    await refused(place.path, [release], /several archives for/);
+    await expectRefused(place.path, [release], /several archives for/);
     fs.writeFileSync(sums, '');
-    await refused(place.path, [release], /no archive for/);
+    await expectRefused(place.path, [release], /no archive for/);
   });
 
   test('if the program does not start.', async () => {
     await using place = tempDirectory();
     const tree = builtTree(place.path);
     put(path.join(tree, 'out/cadre'), '#!/bin/sh\necho GLIBC_2.28 not found >&2\nexit 1\n');
-    await refused(place.path, [writeRelease(tree)], /does not start on this machine: GLIBC/);
+    await expectRefused(place.path, [writeRelease(tree)], /does not start on this machine: GLIBC/);
   });
 
   test('if one of the files cannot be installed.', async () => {
@@ -195,28 +195,28 @@ describe('install.sh refuses, and changes nothing,', () => {
     fs.mkdirSync(path.join(place.path, 'home/.local/share/man/man5/cadre-config.5'), {
       recursive: true,
     });
-    await refused(place.path, [release], /cadre-config\.5: it is a directory/);
+    await expectRefused(place.path, [release], /cadre-config\.5: it is a directory/);
     put(path.join(place.path, 'home/.local/share/zsh'), 'a file');
     fs.rmdirSync(path.join(place.path, 'home/.local/share/man/man5/cadre-config.5'));
-    await refused(place.path, [release], /cannot create .*\/share\/zsh: File exists/);
+    await expectRefused(place.path, [release], /cannot create .*\/share\/zsh: File exists/);
   });
 
   test('where nothing is installed that --uninstall could remove.', async () => {
     await using place = tempDirectory();
     writeRelease(builtTree(place.path));
     put(path.join(place.path, 'home/.local/bin/cadre'), 'foreign');
-    await refused(place.path, ['--uninstall'], /no installation found in /);
+    await expectRefused(place.path, ['--uninstall'], /no installation found in /);
   });
 
   test('if its arguments are wrong, with exit code 2.', async () => {
     await using place = tempDirectory();
     writeRelease(builtTree(place.path));
-    await refused(place.path, [], /no archives: pass their directory or URL/, {}, 2);
-    await refused(place.path, ['--force', 'x'], /unknown option "--force"/, {}, 2);
-    await refused(place.path, ['a', 'b'], /more than one source/, {}, 2);
-    await refused(place.path, ['--prefix'], /--prefix needs a directory/, {}, 2);
-    await refused(place.path, ['--uninstall', 'a'], /--uninstall takes no archives/, {}, 2);
-    await refused(place.path, ['a'], /no home directory/, { HOME: undefined });
+    await expectRefused(place.path, [], /no archives: pass their directory or URL/, {}, 2);
+    await expectRefused(place.path, ['--force', 'x'], /unknown option "--force"/, {}, 2);
+    await expectRefused(place.path, ['a', 'b'], /more than one source/, {}, 2);
+    await expectRefused(place.path, ['--prefix'], /--prefix needs a directory/, {}, 2);
+    await expectRefused(place.path, ['--uninstall', 'a'], /--uninstall takes no archives/, {}, 2);
+    await expectRefused(place.path, ['a'], /no home directory/, { HOME: undefined });
   });
 });
 
@@ -226,7 +226,7 @@ async function installed(place: string, release: string, args: string[] = []): P
 }
 
 /** Runs the script, which has to fail, and compares the home directory before and after. */
-async function refused(
+async function expectRefused(
   place: string,
   args: string[],
   says: RegExp,
@@ -288,7 +288,7 @@ function toolsIn(place: string, ...more: string[]): string {
   return tools;
 }
 
-/** Serves the files of a directory on the loopback. The answers of node:http in a test are checked as those of cadre. */
+/** Serves the files of a directory on the loopback. A test run checks all answers of node:http against the API of cadre. */
 async function serve(directory: string): Promise<AsyncDisposable & { url: string }> {
   const server = net.createServer((socket) => {
     socket.on('error', () => undefined);

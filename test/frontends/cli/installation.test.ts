@@ -7,8 +7,8 @@ import { put } from '../../support/built-tree.ts';
 import { runCadre, runHere } from '../../support/cli/cadre.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
-describe('The upgrade of a copy', () => {
-  test('that dpkg owns is an installation of the new package.', () => {
+describe('installationOf', () => {
+  test('finds a copy that dpkg owns, and names the installation of the new package.', () => {
     using root = tempDirectory();
     const program = path.join(root.path, 'usr/bin/cadre');
     put(program, 'program');
@@ -23,7 +23,7 @@ describe('The upgrade of a copy', () => {
     expect(installationOf(other, root.path).method).toBe('archive');
   });
 
-  test('of Homebrew is brew upgrade, also through the link in its bin directory.', () => {
+  test('finds a copy of Homebrew through the link in its bin directory, and names brew upgrade.', () => {
     using root = tempDirectory();
     put(path.join(root.path, 'Cellar/cadre/0.1.0/bin/cadre'), 'program');
     const link = path.join(root.path, 'bin/cadre');
@@ -35,7 +35,7 @@ describe('The upgrade of a copy', () => {
     });
   });
 
-  test('of npm is an installation of the new archive in the same prefix or project.', () => {
+  test('finds a copy of npm, and names its prefix or project.', () => {
     using root = tempDirectory();
     const global = path.join(root.path, 'pre fix/lib/node_modules/cadre/dist/program.cjs');
     put(global, '');
@@ -56,7 +56,7 @@ describe('The upgrade of a copy', () => {
     );
   });
 
-  test('of make install is make install in the same prefix.', () => {
+  test('finds a copy of make install, and names its prefix.', () => {
     using root = tempDirectory();
     const program = installed(root.path);
     expect(installationOf(program)).toMatchObject({
@@ -67,7 +67,7 @@ describe('The upgrade of a copy', () => {
     });
   });
 
-  test('of install.sh is install.sh in the same prefix, and names the address of the archives.', () => {
+  test('finds a copy of install.sh, and names its prefix and the address of its archives.', () => {
     using root = tempDirectory();
     const program = installed(root.path);
     const by = path.join(root.path, 'share/doc/cadre/installed-by');
@@ -80,7 +80,7 @@ describe('The upgrade of a copy', () => {
     expect(found.before).toContain('This copy came from https://example.org/cadre/v0.1.0.');
   });
 
-  test('in a checkout is a build there, of the executable if that is the copy.', () => {
+  test('finds a copy in a checkout, and names the target that builds the executable or the bundle.', () => {
     using root = tempDirectory();
     for (const name of ['scripts/package.mjs', 'out/cadre', 'dist/program.cjs'])
       put(path.join(root.path, name), '');
@@ -93,7 +93,7 @@ describe('The upgrade of a copy', () => {
     expect(of('dist/program.cjs').command).toBe(`make -C ${root.path} build`);
   });
 
-  test('that nothing has recorded is an unpacked archive, also if the program was removed.', () => {
+  test('takes any other copy for an unpacked archive, also if the program was removed.', () => {
     using root = tempDirectory();
     expect(installationOf(path.join(root.path, 'bin/cadre'))).toMatchObject({
       method: 'archive',
