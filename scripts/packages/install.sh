@@ -130,7 +130,8 @@ get_tree() {
   tree=$work/${name%.tar.gz}
   version=$("$tree/bin/cadre" --version 2>"$work/error") ||
     fail "the program does not start on this machine: $(head -n 1 "$work/error")"
-  printf 'install.sh\n%s\n' "$archives" >"$tree/$documents/installed-by"
+  # All users may read the address: a name and password in it are left out.
+  printf 'install.sh\n%s\n' "$archives" | sed 's|^\(https*://\)[^/]*@|\1|' >"$tree/$documents/installed-by"
 }
 
 # Copies a file of the archives to the work directory.

@@ -34,6 +34,6 @@ const kinds: Readonly<Record<InstallMethod, string>> = {
   npm: 'installed with npm',
   'install.sh': 'installed with install.sh',
   make: 'installed with make install',
-  checkout: 'built in a checkout',
+  checkout: 'built from the checkout',
   archive: 'unpacked from an archive',
 };
