@@ -12,7 +12,11 @@ SEED ?=
 help: ## Show this list of targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+# The packages of the lock file, without those for one kind of machine only.
+PACKAGES = $(shell expr `grep -c '^    "node_modules/' package-lock.json` - `grep -c '^      "os": ' package-lock.json`)
+
 node_modules/.installed: package.json package-lock.json
+	@echo "Installing $(PACKAGES) packages with npm (about a minute)"
 	npm ci --no-audit --no-fund
 	@touch $@
 
@@ -239,8 +243,8 @@ package: build ## Build the single executable out/cadre and smoke-test it
 	sh scripts/smoke.sh out/cadre
 
 .PHONY: dist
-dist: man ## Build archives, bills of materials and SHA256SUMS in out/dist (TARGETS=linux-x64,...)
-	node scripts/dist.mjs $(if $(TARGETS),--target $(TARGETS))
+dist: man ## Build archives, packages, install.sh and SHA256SUMS in out/dist (TARGETS=linux-x64,... ARCHIVES=URL)
+	node scripts/dist.mjs $(if $(TARGETS),--target $(TARGETS)) $(if $(ARCHIVES),--archives '$(ARCHIVES)')
 
 .PHONY: dist-check
 dist-check: deps ## Build the archives of this commit twice and compare the bytes (TARGETS=...)

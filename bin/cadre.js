@@ -30,10 +30,7 @@ function pinnedNode() {
   try {
     return require.resolve(`node-${process.platform}-${process.arch}/bin/node`);
   } catch {
-    return fail(
-      `Node ${process.version} (${process.execPath}) is too old: install Node 22.12 or newer, ` +
-        'or use the cadre executable, which includes Node',
-    );
+    return fail(require('./check-node.js').tooOld);
   }
 }
 

@@ -1,20 +1,21 @@
-// Makes what is released, in out/dist: an archive for each target with what `make install` installs, a bill of materials
-// (CycloneDX) of what is in it, and SHA256SUMS. Two runs on one commit make the same bytes.
+// Makes what is released, in out/dist: for each target an archive with what `make install` installs, and a bill of materials
+// (CycloneDX) of what is in it; a .deb for each target of Linux; install.sh; SHA256SUMS. With the address at which the files
+// will be, also a Homebrew formula and a Dockerfile. Two runs on one commit make the same bytes.
 //
-//   node scripts/dist.mjs [--target linux-x64,linux-arm64,...] [--out DIRECTORY]
+//   node scripts/dist.mjs [--target linux-x64,linux-arm64,...] [--archives URL] [--out DIRECTORY]
 //
 // It needs dist with the man pages (`make build man`).
 import { execFileSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
-import { basename, dirname, join, relative, resolve } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { licensesIn } from '../src/frontends/cli/licenses.ts';
 import { HOST, targets as allTargets } from './base-node.mjs';
 import { billOf } from './bill-of-materials.ts';
-import { layout } from './layout.mjs';
-import { archive } from './tar.ts';
+import { layout } from './layout.ts';
+import { archivesAddress } from './packages/recipes.ts';
+import { writePackages } from './packages/write.ts';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const { version } = JSON.parse(fs.readFileSync(join(root, 'package.json'), 'utf8'));
@@ -22,6 +23,7 @@ const { version } = JSON.parse(fs.readFileSync(join(root, 'package.json'), 'utf8
 const { values: options } = parseArgs({
   options: {
     target: { type: 'string', default: allTargets.join(',') },
+    archives: { type: 'string', default: '' },
     out: { type: 'string', default: join(root, 'out', 'dist') },
   },
 });
@@ -34,6 +36,8 @@ try {
 }
 
 function main(targets, out) {
+  // An address that is refused is refused before a minute of work.
+  const archives = options.archives && archivesAddress(options.archives);
   const packed = join(root, 'out');
   execFileSync(
     process.execPath,
@@ -42,32 +46,18 @@ function main(targets, out) {
   );
   fs.rmSync(out, { recursive: true, force: true });
   fs.mkdirSync(out, { recursive: true });
-  const seconds = timeOfCommit();
-  for (const target of targets) {
+  const builds = targets.map((target) => {
     const executable = join(packed, target === HOST ? 'cadre' : `cadre-${target}`);
-    const name = `cadre-${version}-${target}`;
     const licenses = licensesIn(fs.readFileSync(`${executable}.licenses`, 'utf8'));
-    write(out, `${name}.cdx.json`, billOf(root, name, licenses));
-    write(out, `${name}.tar.gz`, archive(name, layout(root, executable), seconds));
+    const name = `cadre-${version}-${target}`;
+    fs.writeFileSync(join(out, `${name}.cdx.json`), billOf(root, name, licenses));
+    return { target, files: layout(root, executable) };
+  });
+  writePackages(out, { version, seconds: timeOfCommit(), builds, archives });
+  for (const name of fs.readdirSync(out).toSorted()) {
+    const megabytes = (fs.statSync(join(out, name)).size / 1e6).toFixed(2);
+    console.log(`${relative(process.cwd(), join(out, name))} ${megabytes} MB`);
   }
-  write(out, 'SHA256SUMS', sums(out));
-}
-
-function write(out, name, bytes) {
-  const file = join(out, name);
-  fs.writeFileSync(file, bytes);
-  const megabytes = (Buffer.byteLength(bytes) / 1e6).toFixed(2);
-  console.log(`${relative(process.cwd(), file)} ${megabytes} MB`);
-}
-
-/** As `sha256sum -c` reads it. */
-function sums(out) {
-  const names = fs.readdirSync(out).toSorted();
-  return names.map((name) => `${digestOf(join(out, name))}  ${basename(name)}\n`).join('');
-}
-
-function digestOf(file) {
-  return createHash('sha256').update(fs.readFileSync(file)).digest('hex');
 }
 
 /** In Unix seconds; what is not in git has the beginning of time. */

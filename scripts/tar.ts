@@ -5,40 +5,62 @@ import { gzipSync } from 'node:zlib';
 
 const BLOCK = 512;
 
-interface Entry {
+/** A file to pack: its source, its path in the package, and its mode. */
+export interface Entry {
   from: string;
   /** Its path below the directory of the archive. */
   to: string;
   mode: number;
 }
 
+/** A file or directory of a tar file. A directory has no content. */
+export interface Member {
+  path: string;
+  mode: number;
+  content?: Buffer;
+}
+
 /** A .tar.gz with files, each `{from, to, mode}`, below a directory; all have one time, in Unix seconds, and are of root. */
 export function archive(directory: string, files: readonly Entry[], seconds: number): Buffer {
-  const sorted = files.toSorted((a, b) => (a.to < b.to ? -1 : 1));
-  const parts = sorted.flatMap(({ from, to, mode }) => {
-    const content = fs.readFileSync(from);
-    return [header(`${directory}/${to}`, content.length, mode, seconds), content, padding(content)];
+  const members = files.map(({ from, to, mode }) => ({
+    path: `${directory}/${to}`,
+    mode,
+    content: fs.readFileSync(from),
+  }));
+  return tarGz(members, seconds);
+}
+
+/** A .tar.gz with members in the order of their paths; all have one time, in Unix seconds, and are of root. */
+export function tarGz(members: readonly Member[], seconds: number): Buffer {
+  const sorted = members.toSorted((a, b) => (a.path < b.path ? -1 : 1));
+  const parts = sorted.flatMap((member) => {
+    const { content = Buffer.alloc(0) } = member;
+    return [header(member, seconds), content, padding(content)];
   });
-  const tar = Buffer.concat([...parts, Buffer.alloc(2 * BLOCK)]);
-  const zipped = gzipSync(tar, { level: 9 });
+  return gzip(Buffer.concat([...parts, Buffer.alloc(2 * BLOCK)]));
+}
+
+/** Compressed bytes, without a time and a system. */
+export function gzip(bytes: Uint8Array): Buffer {
+  const zipped = gzipSync(bytes, { level: 9 });
   zipped[9] = 255; // of no known system
   return zipped;
 }
 
 /** A header of POSIX (ustar). */
-function header(name: string, size: number, mode: number, seconds: number): Buffer {
-  if (Buffer.byteLength(name) > 100) throw new Error(`path too long for an archive: ${name}`);
+function header({ path, mode, content }: Member, seconds: number): Buffer {
+  if (Buffer.byteLength(path) > 100) throw new Error(`path too long for an archive: ${path}`);
   const block = Buffer.alloc(BLOCK);
   const octal = (value: number, at: number, length: number) =>
     block.write(value.toString(8).padStart(length - 1, '0'), at, 'latin1');
-  block.write(name, 0);
+  block.write(path, 0);
   octal(mode, 100, 8);
   octal(0, 108, 8);
   octal(0, 116, 8);
-  octal(size, 124, 12);
+  octal(content?.length ?? 0, 124, 12);
   octal(seconds, 136, 12);
   block.write(' '.repeat(8), 148);
-  block.write('0', 156);
+  block.write(content ? '0' : '5', 156);
   block.write('ustar\x0000', 257, 'latin1');
   block.write('root', 265);
   block.write('root', 297);

@@ -14,6 +14,8 @@ const root = path.join(import.meta.dirname, '../..');
 /** An empty project into which the package was installed, without a network. */
 interface Project {
   directory: string;
+  /** The package that was installed. */
+  archive: string;
   /** The files of the package. */
   files: string[];
   env: Record<string, string>;
@@ -40,8 +42,9 @@ const project = shared<Project>('project', async (use) => {
     { filename: string; files: { path: string }[] },
   ];
   fs.writeFileSync(path.join(directory, 'package.json'), '{ "type": "module" }\n');
-  await npm('install', '--no-audit', '--no-fund', path.join(own.path, filename));
-  await use({ directory, files: files.map((file) => file.path), env });
+  const archive = path.join(own.path, filename);
+  await npm('install', '--no-audit', '--no-fund', archive);
+  await use({ directory, archive, files: files.map((file) => file.path), env });
 });
 
 /** The pages that npm installs, by package.json. */
@@ -94,6 +97,20 @@ describe('the package of npm', () => {
     const cadre = path.join(directory, 'node_modules/.bin/cadre');
     const { stdout } = await run(cadre, ['config', 'path'], { env: { ...env, ...sharedCode() } });
     expect(stdout).toBe(`${env.HOME}/.config/cadre/config.toml\n`);
+  });
+
+  test('is not installed under an old Node, and says what to do.', async () => {
+    await using place = tempDirectory('npm');
+    const { archive, env } = project();
+    const old = path.join(place.path, 'old.cjs');
+    fs.writeFileSync(old, "Object.defineProperty(process.versions, 'node', { value: '20.19.0' })");
+    const prefix = path.join(place.path, 'prefix');
+    const args = ['install', '--global', '--prefix', prefix, archive];
+    const ended = run('npm', args, { env: { ...env, NODE_OPTIONS: `--require=${old}` } });
+    await expect(ended).rejects.toMatchObject({
+      stderr: expect.stringMatching(/cadre: Node v\S+ \(.*\) is too old: install Node 22\.12/),
+    });
+    expect(fs.existsSync(path.join(prefix, 'lib/node_modules/cadre'))).toBe(false);
   });
 
   test('says under an old Node what to do, and needs no newer one to say so.', async () => {

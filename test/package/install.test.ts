@@ -2,6 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
+import { builtTree, filesIn, put } from '../support/built-tree.ts';
 import { scaled } from '../support/patience.ts';
 import { tempDirectory } from '../support/temp.ts';
 
@@ -19,6 +20,7 @@ test('What is installed is removed again, and nothing else.', () => {
       'share/doc/cadre/LICENSE',
       'share/doc/cadre/THIRD-PARTY-LICENSES',
       'share/doc/cadre/installed',
+      'share/doc/cadre/installed-directories',
       'share/fish/vendor_completions.d/cadre.fish',
       'share/man/man1/cadre.1',
       'share/man/man5/cadre-config.5',
@@ -30,6 +32,45 @@ test('What is installed is removed again, and nothing else.', () => {
   const { stderr } = installer(treeIn(place.path), 'uninstall', prefix);
   expect(stderr).toContain('_cadre: the file was changed after the installation');
   expect(filesIn(prefix)).toEqual([...foreign, 'share/zsh/site-functions/_cadre'].toSorted());
+});
+
+test('Empty directories are removed if the installation made them, and others are kept.', () => {
+  using place = tempDirectory();
+  const prefix = path.join(place.path, 'prefix');
+  fs.mkdirSync(path.join(prefix, 'share/man'), { recursive: true });
+  const tree = treeIn(place.path);
+  installer(tree, 'install', prefix);
+  installer(tree, 'install', prefix);
+  put(path.join(prefix, 'share/fish/foreign'), 'foreign');
+  installer(tree, 'uninstall', prefix);
+  const left = execFileSync('find', ['.'], { cwd: prefix, encoding: 'utf8' });
+  expect(left.trim().split('\n').toSorted()).toEqual([
+    '.',
+    './share',
+    './share/fish',
+    './share/fish/foreign',
+    './share/man',
+  ]);
+});
+
+test('A prefix that the installation made is removed with its last file.', () => {
+  using place = tempDirectory();
+  const prefix = path.join(place.path, 'prefix');
+  const tree = treeIn(place.path);
+  installer(tree, 'install', prefix);
+  installer(tree, 'uninstall', prefix);
+  expect(fs.existsSync(prefix)).toBe(false);
+});
+
+test('An installation without a list of directories is removed, as of an older version.', () => {
+  using place = tempDirectory();
+  const prefix = path.join(place.path, 'prefix');
+  const tree = treeIn(place.path);
+  installer(tree, 'install', prefix);
+  fs.rmSync(path.join(prefix, 'share/doc/cadre/installed-directories'));
+  installer(tree, 'uninstall', prefix);
+  expect(filesIn(prefix)).toEqual([]);
+  expect(fs.existsSync(path.join(prefix, 'share/doc/cadre'))).toBe(false);
 });
 
 test('A newer version takes away what only the older one had; DESTDIR goes before the prefix.', () => {
@@ -101,18 +142,9 @@ test('What an installation that failed has installed is removed again.', () => {
 
 /** A tree with the scripts, and files in the places of those that are installed. */
 function treeIn(place: string): string {
-  const tree = path.join(place, 'tree');
-  for (const name of [
-    'scripts/install.mjs',
-    'scripts/layout.mjs',
-    'src/core/lib/make-directory.ts',
-  ])
+  const tree = builtTree(path.join(place, 'tree'));
+  for (const name of ['scripts/install.mjs', 'scripts/layout.ts', 'src/core/lib/make-directory.ts'])
     put(path.join(tree, name), fs.readFileSync(name, 'utf8'));
-  for (const name of ['out/cadre', 'out/cadre.licenses', 'LICENSE', 'dist/man/man1/cadre.1'])
-    put(path.join(tree, name), name);
-  for (const name of ['cadre.bash', '_cadre', 'cadre.fish'])
-    put(path.join(tree, 'completions', name), name);
-  put(path.join(tree, 'dist/man/man5/cadre-config.5'), 'a page');
   return tree;
 }
 
@@ -125,18 +157,4 @@ function installer(tree: string, action: string, prefix: string, more: NodeJS.Pr
     '',
   ]);
   return run;
-}
-
-function put(file: string, text: string): void {
-  fs.mkdirSync(path.dirname(file), { recursive: true });
-  fs.writeFileSync(file, text);
-}
-
-function filesIn(directory: string): string[] {
-  const found = execFileSync('find', ['.', '-type', 'f'], { cwd: directory, encoding: 'utf8' });
-  return found
-    .split('\n')
-    .filter(Boolean)
-    .map((line) => line.slice(2))
-    .toSorted();
 }

@@ -28,6 +28,11 @@ export function isPackaged(): boolean {
   return isSea();
 }
 
+/** The file of this program: the executable, or a file of the bundle or source. */
+export function programFile(): string {
+  return isPackaged() ? process.execPath : modulePath;
+}
+
 /**
  * The command that starts another cadre process of the same build; append cadre's own arguments.
  *

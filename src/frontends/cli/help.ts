@@ -20,6 +20,7 @@ export const commandGroups: Readonly<Record<string, readonly string[]>> = {
     'metrics',
     'completion',
     'licenses',
+    'upgrade',
     'version',
   ],
 };

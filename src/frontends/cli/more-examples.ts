@@ -212,6 +212,7 @@ export const moreExamples: Readonly<Record<string, readonly Example[]>> = {
   'diagnostics storage': [['diagnostics storage', '']],
   metrics: [['metrics', '']],
   licenses: [['licenses', '']],
+  upgrade: [['upgrade', '']],
   version: [['version', '']],
   help: [['help sessions send', 'Show the same help as cadre sessions send --help']],
 };

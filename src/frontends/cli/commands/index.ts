@@ -35,6 +35,7 @@ export const commands: Commands = {
     metrics: clients.metrics,
     completion: async () => (await import('./completion.ts')).completionCommand,
     licenses: async () => (await import('./licenses.ts')).licensesCommand,
+    upgrade: async () => (await import('./upgrade.ts')).upgradeCommand,
     version: async () => (await import('./version.ts')).versionCommand,
     ps: async () => shortcut('ps', (await import('./processes.ts')).processCommands, 'list'),
     logs: async () => shortcut('logs', (await import('./processes.ts')).processCommands, 'logs'),

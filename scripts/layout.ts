@@ -1,9 +1,10 @@
 // What is installed of a build, below a prefix such as ~/.local. The archives of `make dist` have the same.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
+import type { Entry } from './tar.ts';
 
-/** A file: where it is, where it goes below the prefix, and its mode. `executable` has the licences beside it, as scripts/package.mjs writes them. */
-export function layout(root, executable) {
+/** The files with their paths below the prefix. `executable` has the licences beside it, as scripts/package.mjs writes them. */
+export function layout(root: string, executable: string): Entry[] {
   const man = join(root, 'dist', 'man');
   const pages = fs.readdirSync(man).flatMap((section) =>
     fs.readdirSync(join(man, section)).map((name) => ({
