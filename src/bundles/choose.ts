@@ -30,6 +30,7 @@ export const valued: ReadonlySet<string> = new Set([
   '--on',
   '--data-dir',
   '--select',
+  '--jq',
 ]);
 
 /**

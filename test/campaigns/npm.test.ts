@@ -64,6 +64,8 @@ describe('the package of npm', () => {
       'dist/cadre.cjs',
       'dist/serve.cjs',
       'dist/fleet.cjs',
+      'dist/jq.cjs',
+      'dist/assets/jq.wasm',
       'dist/assets/sql-wasm.wasm',
       'dist/assets/empty.cadre',
       'dist/assets/commands.json',

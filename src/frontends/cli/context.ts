@@ -17,6 +17,8 @@ export interface GlobalOptions {
   /** The configuration file. Only some commands take this option. */
   config?: string;
   json?: boolean;
+  /** The expression of jq that filters the JSON; it implies `json`. */
+  jq?: string;
   /** The addresses of the fleet's NATS, separated by commas; true or empty: as configured. */
   fleet?: string | true;
 }

@@ -4,6 +4,8 @@ import { systemClock } from '../../core/lib/clock.ts';
 import { AppError } from '../../api/errors.ts';
 import { isFleetAddress, operandsOf } from '../../bundles/choose.ts';
 import { exitCodes, reportFailure } from './exit.ts';
+import type { GlobalOptions } from './context.ts';
+import type { JqOutput } from './jq/index.ts';
 import { terminalOf, type World } from './world.ts';
 
 type Load = () => Promise<(program: Command, world: World) => void>;
@@ -51,6 +53,7 @@ export async function createProgram(
       'Id of the row that the screen selects first (only for cadre without a command)',
     )
     .option('--json', 'Write JSON: one document, or one record per line for streams')
+    .option('--jq <expression>', 'Filter the JSON with an expression of jq (implies --json)')
     .showSuggestionAfterError()
     .configureOutput({
       writeErr: (text) => world.stderr.write(text),
@@ -81,12 +84,8 @@ Exit codes: 0 ok, 1 failed, 2 usage error, 3 not found, 4 not authorized, 5 refu
       : Object.values(commands);
   for (const load of loads) (await load())(program, world);
   completeHelp(program, (text, path) => {
-    const isJson = argv?.includes('--json') === true;
-    reportFailure(
-      new AppError('usage', `${inOneLine(text)}: see ${path} --help`),
-      isJson,
-      world.stderr,
-    );
+    const error = new AppError('usage', `${inOneLine(text)}: see ${path} --help`);
+    reportFailure(error, wantsJson(argv), world.stderr);
   });
   return program;
 }
@@ -117,8 +116,13 @@ function inOneLine(text: string): string {
 
 /** Whether a command line without a command opens the screen: on a terminal, unless it asks for something else. */
 function opensScreen(world: World, argv: readonly string[] = ['--help']): boolean {
-  const asks = argv.some((argument) => ['-h', '--help', '--json'].includes(argument));
+  const asks = argv.some((argument) => ['-h', '--help'].includes(argument)) || wantsJson(argv);
   return !asks && terminalOf(world) !== null;
+}
+
+/** Whether a command line asks for JSON. */
+function wantsJson(argv: readonly string[] = []): boolean {
+  return argv.some((argument) => argument === '--json' || /^--jq(=|$)/.test(argument));
 }
 
 function asksVersionOnly(argv: readonly string[] = []): boolean {
@@ -132,7 +136,7 @@ export async function runCli(commands: Commands): Promise<void> {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(exitCodes.ok);
     const failure = new AppError('internal', `cannot write output: ${error.message}`);
-    process.exit(reportFailure(failure, argv.includes('--json'), process.stderr));
+    process.exit(reportFailure(failure, wantsJson(argv), process.stderr));
   });
   const { stdout, stderr, env } = process;
   const world = {
@@ -175,16 +179,38 @@ export async function runIn(
   } satisfies Pick<World, 'connect' | 'exit'>;
   const world = Object.defineProperties(own, Object.getOwnPropertyDescriptors(outside)) as World;
   const program = await createProgram(world, commands, argv);
+  const filter = jqFor(program, world);
   try {
     await program.parseAsync(withFleet(argv), { from: 'user' });
   } catch (error) {
-    if (error instanceof CommanderError)
-      return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
-    const stop = interruption(error, world);
-    if (stop !== null) return stop;
-    return reportFailure(error, program.opts().json === true, world.stderr);
+    code = exitCodeFor(error, wantsJson(argv), world);
   }
-  return code;
+  await filter.end();
+  return code === exitCodes.ok && filter.failed() ? exitCodes.usage : code;
+}
+
+/** Reports what a command failed with, unless a signal ended it or it was reported before. Returns the exit code. */
+function exitCodeFor(error: unknown, json: boolean, world: World): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
+  return interruption(error, world) ?? reportFailure(error, json, world.stderr);
+}
+
+/** Has `--jq` filter what a command writes. What the end of the program waits for, and whether the expression failed. */
+function jqFor(program: Command, world: World) {
+  let output: JqOutput | undefined;
+  program.hook('preAction', async () => {
+    const { jq } = program.opts<GlobalOptions>();
+    if (jq === undefined) return;
+    program.setOptionValue('json', true);
+    output = await (
+      await import('./jq/index.ts')
+    ).JqOutput.open(jq, { stdout: world.stdout, stderr: world.stderr });
+    Object.defineProperty(world, 'stdout', { value: output });
+  });
+  return {
+    end: () => output?.finish(),
+    failed: () => output?.failed === true,
+  };
 }
 
 /** Keeps `--fleet` from taking the word behind it for its address, unless that is one. */

@@ -5,6 +5,7 @@ import type { Clock } from '../../core/lib/clock.ts';
 import type { GlobalOptions } from './context.ts';
 import { inFlags } from './flag-words.ts';
 import { type Layout, layoutOf } from './layout.ts';
+import { safeOn } from './safe-json.ts';
 import { isNarrow, loadWidths } from './widths.ts';
 
 /** Who wants a server that a command may start: a user who typed a command, or an editor that started `cadre acp`. */
@@ -122,14 +123,10 @@ export function jsonFor(
   value: unknown,
   indent?: number,
 ): string {
-  const text = JSON.stringify(value, null, indent);
-  if (stdout.isTTY !== true) return text;
-  return text.replaceAll(
-    /(?!\n)[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu,
-    (character) =>
-      Array.from(
-        character.split(''),
-        (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
-      ).join(''),
-  );
+  return safeOn(stdout, JSON.stringify(value, null, indent));
+}
+
+/** Resolves once an output has passed on all that was written to it. */
+export function written(output: NodeJS.WritableStream): Promise<void> {
+  return new Promise((resolve) => output.write('', () => resolve()));
 }
