@@ -6,9 +6,10 @@ import { findRegistration, type Registered } from '../../core/config/registratio
 import type { Config } from '../../core/config/schema.ts';
 import { readToken } from '../../core/config/token.ts';
 import { AppError } from '../../api/errors.ts';
+import type { OutputOptions } from './output-options.ts';
 
 /** The options that every client command takes. */
-export interface GlobalOptions {
+export interface GlobalOptions extends OutputOptions {
   url?: readonly string[] | undefined;
   tokenFile?: readonly string[] | undefined;
   /** Of several servers, the one that is asked. */

@@ -4,6 +4,7 @@ import type { BodyInputOf, Endpoint, ResponseOf } from '../../api/endpoint.ts';
 import type { CallInput, Client } from '../../client/client.ts';
 import { choicesOf } from './choices.ts';
 import type { Layout } from './layout.ts';
+import { asList, asRecord } from './output-options.ts';
 import { clientAction, type World } from './world.ts';
 
 /** Adds a command to the one above it. */
@@ -39,6 +40,8 @@ export interface EndpointCommand<E extends Endpoint> {
   alias?: string;
   /** Whether help and completion leave the command out. */
   hidden?: boolean;
+  /** Whether it prints a list, and takes the options of lists. What `listOf` prints is one in any case. */
+  isList?: boolean;
   description: string;
   endpoint: E;
   operands?: readonly Parameter<E>[];
@@ -110,6 +113,8 @@ export function endpointCommand<E extends Endpoint>(entry: EndpointCommand<E>): 
     const declared = options.map((one) => optionOf(one, endpoint));
     for (const one of operands) command.addArgument(argumentOf(one, endpoint));
     for (const one of declared) command.addOption(one);
+    if (entry.isList === true || 'isList' in entry.print) asList(command);
+    else if (name === 'show' || name === 'get') asRecord(command);
     command.action(
       clientAction(
         world,

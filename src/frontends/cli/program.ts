@@ -6,6 +6,7 @@ import { isFleetAddress, operandsOf } from '../../bundles/choose.ts';
 import { exitCodes, reportFailure } from './exit.ts';
 import type { GlobalOptions } from './context.ts';
 import type { JqOutput } from './jq/index.ts';
+import type { OutputOptions } from './output-options.ts';
 import { terminalOf, type World } from './world.ts';
 
 type Load = () => Promise<(program: Command, world: World) => void>;
@@ -122,7 +123,8 @@ function opensScreen(world: World, argv: readonly string[] = ['--help']): boolea
 
 /** Whether a command line asks for JSON. */
 function wantsJson(argv: readonly string[] = []): boolean {
-  return argv.some((argument) => argument === '--json' || /^--jq(=|$)/.test(argument));
+  const own = argv.slice(0, argv.includes('--') ? argv.indexOf('--') : undefined);
+  return /(^|\n)(--json|--jq(=.*)?|(-o|--output)[\n=]?json)(\n|$)/.test(own.join('\n'));
 }
 
 function asksVersionOnly(argv: readonly string[] = []): boolean {
@@ -195,13 +197,14 @@ function exitCodeFor(error: unknown, json: boolean, world: World): number {
   return interruption(error, world) ?? reportFailure(error, json, world.stderr);
 }
 
-/** Has `--jq` filter what a command writes. What the end of the program waits for, and whether the expression failed. */
+/** Has `--jq` filter what a command writes, and `--output json` do what `--json` does. What the end of the program waits for, and whether the expression failed. */
 function jqFor(program: Command, world: World) {
   let output: JqOutput | undefined;
-  program.hook('preAction', async () => {
+  program.hook('preAction', async (_program, command) => {
     const { jq } = program.opts<GlobalOptions>();
+    if (jq !== undefined || command.opts<OutputOptions>().output === 'json')
+      program.setOptionValue('json', true);
     if (jq === undefined) return;
-    program.setOptionValue('json', true);
     output = await (
       await import('./jq/index.ts')
     ).JqOutput.open(jq, { stdout: world.stdout, stderr: world.stderr });

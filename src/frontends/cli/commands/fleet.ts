@@ -5,6 +5,7 @@ import type { EngineStatus, FleetNode } from '../../../fleet/index.ts';
 import type { GlobalOptions } from '../context.ts';
 import { details, listOf, mebibytes } from '../output.ts';
 import { layoutOf } from '../layout.ts';
+import { asList, layoutFor } from '../output-options.ts';
 import { showDocument, type World } from '../world.ts';
 import { fleetInit } from './fleet-init.ts';
 
@@ -33,8 +34,7 @@ export function fleetCommands(program: Command, world: World): void {
       );
     });
 
-  const nodes = fleet
-    .command('nodes')
+  const nodes = asList(fleet.command('nodes'))
     .description('List the nodes of the fleet, including nodes that are offline')
     .action(async (_options: object, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions>();
@@ -42,7 +42,7 @@ export function fleetCommands(program: Command, world: World): void {
       const nodes = await onFleet(options, world, ({ connection, names }) =>
         fleetNodes(connection, names),
       );
-      const layout = layoutOf(world.stdout, world.env);
+      const layout = layoutFor(world, command);
       showDocument(world, options, nodes, () =>
         nodeTable(nodes, { now: world.clock.now(), layout }),
       );

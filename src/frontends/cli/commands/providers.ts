@@ -32,6 +32,7 @@ export const providerCommands = commandGroup('providers', 'List agents and model
     name: 'list',
     description: 'List providers and agents, and whether they are ready',
     endpoint: endpoints.listProviders,
+    isList: true,
     print: (providers, { layout }) =>
       table(['ID', 'NAME', 'HEALTHY', 'DETAIL'], providers.flatMap(rowsOf), layout, {
         wraps: true,

@@ -32,6 +32,7 @@ export const queueCommands = commandGroup(
       ],
       document: inOrder,
       empty: 'no queue entries: add one with cadre sessions send SESSION --queue TEXT',
+      isList: true,
       print: (found, call) => queueTable(inOrder(found), call),
     }),
     endpointCommand({

@@ -6,6 +6,7 @@ import { readPatches } from '../../../core/lib/unified-diff.ts';
 import { choose } from '../choose.ts';
 import { commandGroup } from '../endpoint-command.ts';
 import { commentArgument, commentId, sessionArgument, sessionId } from '../find.ts';
+import { asRecord } from '../output-options.ts';
 import { reviewText } from '../review-text.ts';
 import { withFollowOptions } from '../talk/follow-options.ts';
 import { clientAction, type CommandContext, terminalOf, type World } from '../world.ts';
@@ -27,8 +28,7 @@ export const reviewCommands = commandGroup(
         .option('--removed', 'With --comment, line numbers refer to the file before the change')
         .action(clientAction(world, review)),
     (group, world) =>
-      group
-        .command('show')
+      asRecord(group.command('show'))
         .description('Show comments that are not sent yet')
         .argument(...sessionArgument)
         .action(clientAction(world, show)),

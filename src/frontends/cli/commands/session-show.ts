@@ -4,6 +4,7 @@ import { sessionArgument, sessionId } from '../find.ts';
 import { count } from '../count.ts';
 import { readConversation } from '../talk/read-conversation.ts';
 import { markSeen } from '../talk/seen.ts';
+import { asRecord, isQuiet } from '../output-options.ts';
 import { clientAction, type CommandContext, type World, jsonFor } from '../world.ts';
 
 interface ShowOptions {
@@ -15,8 +16,7 @@ interface ShowOptions {
 
 /** `cadre sessions show`. */
 export function sessionShow(sessions: Command, world: World): void {
-  sessions
-    .command('show')
+  asRecord(sessions.command('show'))
     .description('Show the conversation of a session')
     .argument(...sessionArgument)
     .option('--turns <n>', 'Number of newest turns to show (default: all)', count)
@@ -40,6 +40,7 @@ async function show(
     params: { session_id },
   });
   const read = await readConversation(client, session_id, turn ?? count);
+  if (isQuiet(global)) return context.show(session, () => '');
   if (global.json) {
     const turns = read.turns.map(({ turn, items }) => ({ ...turn, items }));
     const document = { session, turns, approvals: read.approvals, notices: read.notices };

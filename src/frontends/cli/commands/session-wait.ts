@@ -6,6 +6,7 @@ import { AppError } from '../../../api/errors.ts';
 import { durationText } from '../../terminal/time.ts';
 import { exitCodes } from '../exit.ts';
 import { sessionArgument, sessionId } from '../find.ts';
+import { asList } from '../output-options.ts';
 import { milliseconds } from '../milliseconds.ts';
 import { plain, shortId, table } from '../output.ts';
 import { exitCodeOf, isEnding } from '../talk/follow-turn.ts';
@@ -28,8 +29,7 @@ interface Idle {
 /** `cadre sessions wait`. */
 export function sessionWait(sessions: Command, world: World): void {
   const [, what] = sessionArgument;
-  const command = sessions
-    .command('wait')
+  const command = asList(sessions.command('wait'))
     .description(
       'Wait until sessions are idle, and exit with the result of the turns of these sessions',
     )
@@ -40,7 +40,7 @@ export function sessionWait(sessions: Command, world: World): void {
 }
 
 async function wait(context: CommandContext, said: string[], options: WaitOptions): Promise<void> {
-  const { world, client, show } = context;
+  const { world, client, show, layout } = context;
   const ids: string[] = [];
   for (const one of said) ids.push(await sessionId(client, one));
   const found = await within(context, options.timeout, (signal) => {
@@ -52,7 +52,7 @@ async function wait(context: CommandContext, said: string[], options: WaitOption
   if (interrupted.aborted) return world.exit(Number(interrupted.reason));
   show(
     idle.map(({ session, turn }) => ({ session_id: session.id, status: session.status, turn })),
-    () => table(['SESSION', 'STATUS', 'TURN'], idle.map(rowOf)),
+    () => table(['SESSION', 'STATUS', 'TURN'], idle.map(rowOf), layout),
   );
   const codes = idle.map(({ session, turn }) =>
     session.status === 'failed' ? exitCodes.failed : turn ? exitCodeOf(turn) : exitCodes.ok,

@@ -15,6 +15,7 @@ export const teamCommands = commandGroup('teams', 'Let sessions message each oth
     endpoint: endpoints.listTeams,
     options: [limit, { flags: '--all', description: 'Include deleted teams' }],
     document: (teams, { options }) => shownOf(teams, options.all),
+    isList: true,
     print: (teams, { options, ...at }) => teamTable(shownOf(teams, options.all), at),
     empty: 'no teams: create one with cadre teams create NAME --lead SESSION',
   }),

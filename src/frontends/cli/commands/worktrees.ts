@@ -195,6 +195,7 @@ export const worktreeCommands = commandGroup(
           read: () => ({ dry_run: false }),
         },
       ],
+      isList: true,
       print: ({ worktrees }, { layout }) =>
         table(
           ['ID', 'STATUS', 'SIZE', 'REASON'],
