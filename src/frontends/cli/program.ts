@@ -2,7 +2,7 @@ import { Command, CommanderError } from 'commander';
 import { version } from '../../core/lib/self.ts';
 import { systemClock } from '../../core/lib/clock.ts';
 import { AppError } from '../../api/errors.ts';
-import { isFleetAddress, operandsOf } from '../../bundles/choose.ts';
+import { isFleetAddress, operandsOf, singulars } from '../../bundles/choose.ts';
 import { exitCodes, reportFailure } from './exit.ts';
 import type { GlobalOptions } from './context.ts';
 import type { JqOutput } from './jq/index.ts';
@@ -62,7 +62,8 @@ export async function createProgram(
     })
     .exitOverride();
   const [first, second] = argv ? operandsOf(argv) : [];
-  const named = first === 'help' ? second : first;
+  const said = first === 'help' ? second : first;
+  const named = (said && singulars[said]) ?? said;
   if (named === undefined && asksVersionOnly(argv)) return program;
   const { completeHelp, helpStyle } = await import('./help.ts');
   program.configureHelp(helpStyle).addHelpText(
@@ -84,9 +85,14 @@ Exit codes: 0 ok, 1 failed, 2 usage error, 3 not found, 4 not authorized, 5 refu
       ? [screen]
       : Object.values(commands);
   for (const load of loads) (await load())(program, world);
-  completeHelp(program, (text, path) => {
-    const error = new AppError('usage', `${inOneLine(text)}: see ${path} --help`);
-    reportFailure(error, wantsJson(argv), world.stderr);
+  const isJson = wantsJson(argv);
+  completeHelp(program, {
+    isJson,
+    reportUsage(text, path) {
+      const error = new AppError('usage', `${inOneLine(text)}: see ${path} --help`);
+      reportFailure(error, isJson, world.stderr);
+    },
+    write: (text) => world.stdout.write(text),
   });
   return program;
 }

@@ -100,7 +100,7 @@ describe('--agent', () => {
       expect(names).toEqual(expect.arrayContaining(['default', 'gemini', 'opencode']));
       const table = await cadre(['providers', 'list']);
       expect(table.stdout).toMatch(/^acp\tAgent Client Protocol\tyes/m);
-      expect(table.stdout).toMatch(/^ +gemini +Gemini CLI +yes/m);
+      expect(table.stdout).toMatch(/^gemini\tGemini CLI\tyes/m);
       const wrong = await cadre(['run', '--agent', 'nobody', 'say hi']);
       expect([wrong.code, wrong.stderr]).toEqual([
         2,

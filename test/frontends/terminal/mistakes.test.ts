@@ -21,7 +21,7 @@ describe('without a server', () => {
   test('`help nope` is an error, and so are other names that do not exist.', async () => {
     using home = tempDirectory();
     const said = await Promise.all(
-      ['help nope', 'help sessions nope', 'session list', 'list'].map(async (line) => {
+      ['help nope', 'help sessions nope', 'sesion list', 'list'].map(async (line) => {
         const { code, stdout, stderr } = await runHere(home.path, line.split(' '));
         expect([line, code, stdout]).toEqual([line, 2, '']);
         return stderr;
