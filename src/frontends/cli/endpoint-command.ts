@@ -2,6 +2,8 @@ import { Argument, Command, Option } from 'commander';
 import { z } from 'zod';
 import type { BodyInputOf, Endpoint, ResponseOf } from '../../api/endpoint.ts';
 import type { CallInput, Client } from '../../client/client.ts';
+import { AppError } from '../../api/errors.ts';
+import { oneLine } from '../../core/lib/plain.ts';
 import { choicesOf } from './choices.ts';
 import type { Layout } from './layout.ts';
 import { asList, asRecord } from './output-options.ts';
@@ -54,6 +56,8 @@ export interface EndpointCommand<E extends Endpoint> {
   print(answer: ResponseOf<E>, call: Call): string;
   /** What would fill a list that is empty. */
   empty?: string;
+  /** What the user is asked before the request on a terminal, about what the first argument names; --yes answers it. */
+  confirm?: (said: string) => string;
   /** Runs after the answer was printed, for the exit code and for notes on stderr. */
   after?(answer: ResponseOf<E>, world: World): void;
 }
@@ -113,6 +117,7 @@ export function endpointCommand<E extends Endpoint>(entry: EndpointCommand<E>): 
     const declared = options.map((one) => optionOf(one, endpoint));
     for (const one of operands) command.addArgument(argumentOf(one, endpoint));
     for (const one of declared) command.addOption(one);
+    if (entry.confirm) command.option('--yes', 'Skip the confirmation on a terminal');
     if (entry.isList === true || 'isList' in entry.print) asList(command);
     else if (name === 'show' || name === 'get') asRecord(command);
     command.action(
@@ -127,6 +132,7 @@ export function endpointCommand<E extends Endpoint>(entry: EndpointCommand<E>): 
           const fields: Record<string, unknown> = { ...entry.fields?.(flags) };
           for (const [at, one] of [...operands, ...options].entries())
             Object.assign(fields, await fieldsOf(one, values[at], { world, client, fields }));
+          if (entry.confirm) await confirm(world, flags, entry.confirm(oneLine(String(values[0]))));
           const answer = await client.call(endpoint, inputOf(endpoint, fields));
           const call = { fields, options: flags, now: world.clock.now(), layout };
           const document = entry.document ? entry.document(answer, call) : answer;
@@ -138,6 +144,14 @@ export function endpointCommand<E extends Endpoint>(entry: EndpointCommand<E>): 
       ),
     );
   };
+}
+
+/** Asks before a request that cannot be taken back. Without a terminal nobody is asked. Throws `usage` for no. */
+async function confirm(world: World, { yes }: Options, question: string): Promise<void> {
+  if (yes === true || !world.stdin.isTTY || !world.stderr.isTTY) return;
+  const { askYes } = await import('./ask-yes.ts');
+  if (await askYes(world, `${question} [y/N] `)) return;
+  throw new AppError('usage', 'not confirmed: nothing was changed');
 }
 
 function argumentOf<E extends Endpoint>(operand: Parameter<E>, endpoint: E): Argument {

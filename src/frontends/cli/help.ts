@@ -99,6 +99,8 @@ interface HelpOutput {
   isJson: boolean;
   /** Reports a wrong use of the command with this path. */
   reportUsage(text: string, path: string): void;
+  /** Why the program without a command opens no screen. */
+  noScreen: string;
   /** Writes to stdout. */
   write(text: string): void;
 }
@@ -110,10 +112,11 @@ export function completeHelp(command: Command, output: HelpOutput): void {
   let isReported = false;
   command.configureOutput({
     outputError: (text) => output.reportUsage(text, path),
-    // What a group without a command prints is its help, in parts.
-    ...(output.isJson && {
+    // What a group without a command prints is its help, in parts. The program itself says why there is no screen.
+    ...((output.isJson || !command.parent) && {
       writeErr() {
-        if (!isReported) output.reportUsage('no command given', path);
+        if (!isReported)
+          output.reportUsage(command.parent ? 'no command given' : output.noScreen, path);
         isReported = true;
       },
     }),

@@ -51,7 +51,7 @@ export async function createProgram(
     .option('--data-dir <directory>', 'Data directory (environment variable CADRE_DATA_ROOT_DIR)')
     .option(
       '--select <id>',
-      'Id of the row that the screen selects first (only for cadre without a command)',
+      'Id or title of the row that the screen selects first (only for cadre without a command)',
     )
     .option('--json', 'Write JSON: one document, or one record per line for streams')
     .option('--jq <expression>', 'Filter the JSON with an expression of jq (implies --json)')
@@ -92,6 +92,7 @@ Exit codes: 0 ok, 1 failed, 2 usage error, 3 not found, 4 not authorized, 5 refu
       const error = new AppError('usage', `${inOneLine(text)}: see ${path} --help`);
       reportFailure(error, isJson, world.stderr);
     },
+    noScreen: isJson ? 'no command given' : noScreenText(world),
     write: (text) => world.stdout.write(text),
   });
   return program;
@@ -125,6 +126,16 @@ function inOneLine(text: string): string {
 function opensScreen(world: World, argv: readonly string[] = ['--help']): boolean {
   const asks = argv.some((argument) => ['-h', '--help'].includes(argument)) || wantsJson(argv);
   return !asks && terminalOf(world) !== null;
+}
+
+/** Why no screen can be opened, and which commands show the same. */
+function noScreenText({ stdin, stdout, env }: World): string {
+  const why = !stdin?.isTTY
+    ? 'stdin is not a terminal'
+    : !stdout.isTTY
+      ? 'stdout is not a terminal'
+      : `TERM is ${env.TERM}`;
+  return `the screen needs a terminal (${why}): run cadre top or cadre status`;
 }
 
 /** Whether a command line asks for JSON. */

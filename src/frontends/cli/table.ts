@@ -8,6 +8,8 @@ import { truncated, widthOf } from './widths.ts';
 const GAP = 2;
 /** A column is never cut to less than this; columns at the right are left out instead. */
 const LEAST = 6;
+/** A narrower last column is cut, because most lines would have one word. */
+const ROOMY = 24;
 /** The columns whose cells have the colour of a state. */
 const STATES = new Set(['STATUS', 'STATE', 'HEALTHY']);
 
@@ -31,7 +33,7 @@ export function table(
   );
   const widths = fitted(wanted, layout.columns);
   return lines
-    .flatMap((line) => (wraps ? lastWrapped(line, widths) : [line]))
+    .flatMap((line) => (wraps && isRoomy(widths.at(-1)) ? lastWrapped(line, widths) : [line]))
     .map((line, row) =>
       line
         .slice(0, widths.length)
@@ -57,6 +59,11 @@ function tabbed(row: readonly string[]): string {
 }
 
 const escapes: Readonly<Record<string, string>> = { '\t': '\\t', '\n': '\\n', '\\': '\\\\' };
+
+/** Whether a column is wide enough for words to be wrapped in it, instead of being cut. */
+function isRoomy(width = 0): boolean {
+  return width >= ROOMY;
+}
 
 /** A row, and below it rows with what does not fit into its last cell, cut between words. */
 function lastWrapped(line: readonly string[], widths: readonly number[]): string[][] {

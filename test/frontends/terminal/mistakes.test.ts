@@ -30,7 +30,7 @@ describe('without a server', () => {
     expect(said).toEqual([
       'cadre: unknown command "nope": see cadre --help\n',
       'cadre: unknown command "sessions nope": see cadre sessions --help\n',
-      'cadre: unknown command "session": did you mean cadre sessions list?\n',
+      'cadre: unknown command "sesion": did you mean cadre sessions list?\n',
       expect.stringContaining(
         'did you mean cadre sessions list, cadre queue list, cadre budgets list',
       ),

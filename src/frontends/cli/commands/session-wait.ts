@@ -43,8 +43,10 @@ async function wait(context: CommandContext, said: string[], options: WaitOption
   const { world, client, show, layout } = context;
   const ids: string[] = [];
   for (const one of said) ids.push(await sessionId(client, one));
+  // Looked at before the time runs, so that an idle session is found however short the time is.
+  const looks = await Promise.all([...new Set(ids)].map((id) => idleNow(client, id)));
   const found = await within(context, options.timeout, (signal) => {
-    const all = [...new Set(ids)].map((id) => untilIdle(context, id, options, signal));
+    const all = looks.map((first) => untilIdle(context, first, options, signal));
     return options.any ? Promise.race(all).then((one) => [one]) : Promise.all(all);
   });
   const idle = found.filter((one) => one !== null);
@@ -87,13 +89,13 @@ async function within<T>(
 /** Resolves once a session has no running turn; with null where the signal aborted first. */
 async function untilIdle(
   context: CommandContext,
-  id: string,
+  first: Awaited<ReturnType<typeof idleNow>>,
   options: WaitOptions,
   signal: AbortSignal,
 ): Promise<Idle | null> {
   const { world, client } = context;
-  const first = await idleNow(client, id);
   if (first.idle) return first.idle;
+  const { id } = first.session;
   if (first.session.status === 'waiting_for_approval') tellOfApproval(context, id);
   const events = sessionEvents(context, {
     sessionId: id,

@@ -165,6 +165,7 @@ export const worktreeCommands = commandGroup(
       endpoint: endpoints.cleanUpWorktree,
       operands: [worktree],
       options: [reason],
+      confirm: (said) => `archive and remove worktree "${said}"?`,
       print: cleanupText,
       after({ status }, world) {
         if (status !== 'cleaned') world.exit(exitCodes.refused);
