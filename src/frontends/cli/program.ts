@@ -3,6 +3,7 @@ import { version } from '../../core/lib/self.ts';
 import { systemClock } from '../../core/lib/clock.ts';
 import { AppError } from '../../api/errors.ts';
 import { isFleetAddress, operandsOf, singulars } from '../../bundles/choose.ts';
+import { forLocale } from '../terminal/ascii.ts';
 import { exitCodes, reportFailure } from './exit.ts';
 import type { GlobalOptions } from './context.ts';
 import type { JqOutput } from './jq/index.ts';
@@ -197,6 +198,9 @@ export async function runIn(
     },
   } satisfies Pick<World, 'connect' | 'exit'>;
   const world = Object.defineProperties(own, Object.getOwnPropertyDescriptors(outside)) as World;
+  if (!wantsJson(argv))
+    for (const name of ['stdout', 'stderr'] as const)
+      Object.defineProperty(world, name, { value: forLocale(world[name], world.env) });
   const program = await createProgram(world, commands, argv);
   const filter = jqFor(program, world);
   try {

@@ -9,7 +9,7 @@ const GAP = 2;
 /** A column is never cut to less than this; columns at the right are left out instead. */
 const LEAST = 6;
 /** A narrower last column is cut, because most lines would have one word. */
-const ROOMY = 24;
+const ROOMY = 16;
 /** The columns whose cells have the colour of a state. */
 const STATES = new Set(['STATUS', 'STATE', 'HEALTHY']);
 

@@ -45,7 +45,10 @@ describe('initialize', () => {
     let isThere = false;
     const connect = async () => {
       if (isThere) return new HttpClient(server());
-      throw new AppError('unreachable', 'no server is running: start one with cadre serve --detach');
+      throw new AppError(
+        'unreachable',
+        'no server is running: start one with cadre serve --detach',
+      );
     };
     const { agent } = connectEditor(server(), { connect });
     const initialize = () => agent.request(methods.agent.initialize, { protocolVersion: 1 });
