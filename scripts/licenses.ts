@@ -56,7 +56,7 @@ export function licensesOf(files: readonly string[], root: string): License[] {
   return [...named.entries()].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, one]) => one);
 }
 
-/** The licence of the package in a directory, and those of what it contains of others without their texts (licenses/). */
+/** The licence of the package in a directory, with the licences of code of others in it that it lacks (licenses/). */
 export function licenseIn(directory: string): License {
   const manifest = fs.readFileSync(join(directory, 'package.json'), 'utf8');
   const { name, version, license } = JSON.parse(manifest) as Omit<License, 'text'>;

@@ -42,7 +42,7 @@ export interface EndpointCommand<E extends Endpoint> {
   alias?: string;
   /** Whether help and completion leave the command out. */
   hidden?: boolean;
-  /** Whether it prints a list, and takes the options of lists. What `listOf` prints is one in any case. */
+  /** Whether it prints a list, and takes the options of lists. A `print` by `listOf` makes it one in any case. */
   isList?: boolean;
   description: string;
   endpoint: E;
@@ -53,10 +53,10 @@ export interface EndpointCommand<E extends Endpoint> {
   /** The document for `--json`; without it, the answer. */
   document?(answer: ResponseOf<E>, call: Call): unknown;
   /** The text for people, printed without `--json`. */
-  print(answer: ResponseOf<E>, call: Call): string;
+  print: (answer: ResponseOf<E>, call: Call) => string;
   /** What would fill a list that is empty. */
   empty?: string;
-  /** What the user is asked before the request on a terminal, about what the first argument names; --yes answers it. */
+  /** The question on a terminal before the request, with the text of the first argument; --yes answers it. */
   confirm?: (said: string) => string;
   /** Runs after the answer was printed, for the exit code and for notes on stderr. */
   after?(answer: ResponseOf<E>, world: World): void;

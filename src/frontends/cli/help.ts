@@ -1,5 +1,4 @@
 import { type Argument, type Command, Help, type Option } from 'commander';
-import { singulars } from '../../bundles/choose.ts';
 import { exampleLines, examples } from './examples.ts';
 import { unknownCommand } from './suggest.ts';
 
@@ -101,6 +100,8 @@ interface HelpOutput {
   reportUsage(text: string, path: string): void;
   /** Why the program without a command opens no screen. */
   noScreen: string;
+  /** The names of groups by their singular. */
+  singulars: Readonly<Record<string, string>>;
   /** Writes to stdout. */
   write(text: string): void;
 }
@@ -112,7 +113,7 @@ export function completeHelp(command: Command, output: HelpOutput): void {
   let isReported = false;
   command.configureOutput({
     outputError: (text) => output.reportUsage(text, path),
-    // What a group without a command prints is its help, in parts. The program itself says why there is no screen.
+    // A group without a command prints its help, in parts. The program itself says why there is no screen.
     ...((output.isJson || !command.parent) && {
       writeErr() {
         if (!isReported)
@@ -123,6 +124,8 @@ export function completeHelp(command: Command, output: HelpOutput): void {
   });
   if (command.parent) command.addHelpText('after', () => exampleLines(pathBelow(command)));
   addUsualAliases(commands);
+  for (const [singular, name] of Object.entries(output.singulars))
+    commands.find((one) => one.name() === name && one.commands.length > 0)?.alias(singular);
   for (const one of commands) completeHelp(one, output);
   if (commands.length === 0) return;
   command.on('command:*', (words: readonly string[]) => {
@@ -193,8 +196,6 @@ function addUsualAliases(siblings: readonly Command[]): void {
       taken.add(alias);
     }
   }
-  for (const [singular, name] of Object.entries(singulars))
-    siblings.find((one) => one.name() === name && one.commands.length > 0)?.alias(singular);
 }
 
 /** The command with this path below another. Throws `usage` for one that does not exist. */

@@ -94,6 +94,7 @@ Exit codes: 0 ok, 1 failed, 2 usage error, 3 not found, 4 not authorized, 5 refu
       reportFailure(error, isJson, world.stderr);
     },
     noScreen: isJson ? 'no command given' : noScreenText(world),
+    singulars,
     write: (text) => world.stdout.write(text),
   });
   return program;
@@ -218,7 +219,7 @@ function exitCodeFor(error: unknown, json: boolean, world: World): number {
   return interruption(error, world) ?? reportFailure(error, json, world.stderr);
 }
 
-/** Has `--jq` filter what a command writes, and `--output json` do what `--json` does. What the end of the program waits for, and whether the expression failed. */
+/** Has `--jq` filter what a command writes, and `--output json` do what `--json` does. Returns how to wait for the output, and whether the expression failed. */
 function jqFor(program: Command, world: World) {
   let output: JqOutput | undefined;
   program.hook('preAction', async (_program, command) => {
@@ -232,7 +233,7 @@ function jqFor(program: Command, world: World) {
     Object.defineProperty(world, 'stdout', { value: output });
   });
   return {
-    end: () => output?.finish(),
+    end: () => output?.drained(),
     failed: () => output?.failed === true,
   };
 }

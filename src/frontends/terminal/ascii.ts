@@ -1,16 +1,16 @@
 /** The characters that stand for the symbols of the screen and of tables where a terminal shows only ASCII. */
-const ascii: Readonly<Record<string, string>> = {
-  ...{ '▌': '>', '▸': '>', '▾': 'v', '◆': '!', '●': '*', '◐': '%', '○': 'o' },
-  ...{ '✓': '+', '✗': 'x', '★': '+', '·': '.', '•': '-', '…': '~', '│': '|', '┃': '|', '─': '-' },
-  ...{ '←': '<', '↑': '^', '→': '>', '↓': 'v', '“': '"', '”': '"', '‘': "'", '’': "'" },
-};
-const symbols = new RegExp(`[${Object.keys(ascii).join('')}]`, 'gu');
+const ascii: ReadonlyMap<string, string> = new Map(
+  '▌> ▸> ▾v ◆! ●* ◐% ○o ✓+ ✗x ★+ ·. •- …~ │| ┃| ─- ←< ↑^ →> ↓v “" ”" ‘\' ’\''
+    .split(' ')
+    .map(([symbol = '', other = '']) => [symbol, other]),
+);
+const symbols = new RegExp(`[${[...ascii.keys()].join('')}]`, 'gu');
 
 type Env = Readonly<Record<string, string | undefined>>;
 
 /**
- * Whether the locale has a character set other than UTF-8, as terminals are told: `C` and `POSIX` do, a locale without a
- * character set is taken for UTF-8, and so is none.
+ * Whether the locale has a character set other than UTF-8: `C` and `POSIX` do. A locale without a character set counts as
+ * UTF-8, and so does an environment without a locale.
  */
 export function isAsciiLocale({ LC_ALL, LC_CTYPE, LANG }: Env): boolean {
   const locale = LC_ALL || LC_CTYPE || LANG || '';
@@ -19,9 +19,9 @@ export function isAsciiLocale({ LC_ALL, LC_CTYPE, LANG }: Env): boolean {
   return !/^utf-?8$/i.test(charset);
 }
 
-/** A text with ASCII for each symbol, one character for one. What agents and users wrote has other characters: they stay. */
+/** A text with ASCII for each symbol, one character for one. Other characters, such as letters of users, stay. */
 export function inAscii(text: string): string {
-  return text.replaceAll(symbols, (one) => ascii[one] ?? one);
+  return text.replaceAll(symbols, (one) => ascii.get(one) ?? one);
 }
 
 /** A terminal that shows symbols as ASCII, if the locale has no UTF-8; any other output as it is. */
@@ -32,7 +32,7 @@ export function forLocale<T extends NodeJS.WritableStream & { isTTY?: boolean }>
   if (output.isTTY !== true || !isAsciiLocale(env)) return output;
   const write = (chunk: unknown, ...more: []) =>
     output.write(typeof chunk === 'string' ? inAscii(chunk) : (chunk as string), ...more);
-  // A stand-in, so that listeners, sizes and modes are those of the output itself.
+  // A stand-in with the listeners, sizes and modes of the output itself.
   return new Proxy(output, {
     get(target, name) {
       if (name === 'write') return write;

@@ -48,8 +48,13 @@ describe('--jq', () => {
     const { id } = await openSession(client, directory);
     await runTurn(client, id, 'say hello');
     const { code, stdout } = await cadreOn(server())([
-      ...['events', 'tail', '--no-follow', '--session', id],
-      ...['--jq', 'select(.kind | startswith("turn.")) | .kind'],
+      'events',
+      'tail',
+      '--no-follow',
+      '--session',
+      id,
+      '--jq',
+      'select(.kind | startswith("turn.")) | .kind',
     ]);
     expect([code, stdout]).toEqual([0, 'turn.accepted\nturn.started\nturn.completed\n']);
   });
@@ -72,8 +77,13 @@ describe('--jq', () => {
     const { client, directory } = server();
     const { id } = await openSession(client, directory);
     const { code, stdout, stderr } = await cadreOn(server())([
-      ...['events', 'tail', '--no-follow', '--session', id],
-      ...['--jq', 'if .kind == "session.created" then error("no") else .kind end'],
+      'events',
+      'tail',
+      '--no-follow',
+      '--session',
+      id,
+      '--jq',
+      'if .kind == "session.created" then error("no") else .kind end',
     ]);
     expect(code).toBe(2);
     expect(stdout).not.toContain('session.created');

@@ -25,8 +25,13 @@ describe('a list', () => {
     const { stdout } = await cadre('sessions', 'list');
     const row = stdout.split('\n').find((line) => line.startsWith(id.slice(-8)));
     expect(row?.split('\t')).toEqual([
-      ...[id.slice(-8), 'acp', 'ready', expect.stringMatching(/^\d+s$/)],
-      ...['a long title that a terminal of 40 columns would cut', '-', server().directory],
+      id.slice(-8),
+      'acp',
+      'ready',
+      expect.stringMatching(/^\d+s$/),
+      'a long title that a terminal of 40 columns would cut',
+      '-',
+      server().directory,
     ]);
     expect(stdout).not.toContain('PROVIDER');
   });

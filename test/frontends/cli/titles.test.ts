@@ -72,7 +72,7 @@ describe('cadre sessions wait', () => {
   });
 });
 
-describe('what cannot be taken back', () => {
+describe('a command without a way back', () => {
   test('On a terminal, closing, stopping and cleaning up ask first; "n" changes nothing.', async () => {
     const { client, directory } = server();
     const { id } = await openSession(client, directory, { title: 'asked' });
@@ -111,7 +111,7 @@ describe('a process that a signal ended', () => {
 });
 
 describe('completion', () => {
-  test('After help, the commands complete, and below a group those of the group.', async () => {
+  test('After help, the commands complete, and after help and a group its commands.', async () => {
     const words = async (...line: string[]) =>
       (await completeHere(server().directory, line)).stdout
         .split('\n')
@@ -121,7 +121,7 @@ describe('completion', () => {
     expect(await words('help', 'run', '')).toEqual(['']);
   });
 
-  test('The models of --model are those of the provider that new sessions use.', async () => {
+  test('The option --model completes models of the provider that new sessions use.', async () => {
     const { directory } = server();
     const words = async (...line: string[]) =>
       (await completeHere(directory, ['--data-dir', directory, ...line])).stdout;

@@ -29,7 +29,7 @@ export function homeCommand(program: Command, world: World): void {
   });
 }
 
-/** What the screen selects first, by an id, the end of an id or a title, and what it says where nothing has it. */
+/** Finds the row that the screen selects first by an id, the end of an id or a title; without one, a notice says so. */
 async function startFor(
   client: Client,
   said: string | undefined,

@@ -43,7 +43,7 @@ export class JqOutput extends Writable {
   }
 
   /** Resolves once all that was written has been filtered and passed on. */
-  finish(): Promise<void> {
+  drained(): Promise<void> {
     return new Promise((resolve) => this.end(resolve));
   }
 
@@ -53,7 +53,7 @@ export class JqOutput extends Writable {
 
   override _writev(parts: readonly { chunk: string }[], done: () => void): void {
     this.#filter(parts.map(({ chunk }) => chunk).join(''));
-    // What is written until then is one batch.
+    // All writes until then are one batch.
     setImmediate(done);
   }
 

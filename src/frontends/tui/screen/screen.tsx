@@ -1,5 +1,5 @@
 import { Box, Text } from 'ink';
-import { type ReactNode, useEffect, useState } from 'react';
+import { type ReactNode, useEffect, useEffectEvent, useState } from 'react';
 import type { EventScope } from '../../../client/event-scope.ts';
 import { describeResolved } from '../approval-answer.ts';
 import { useNotice, useResolved, useSource } from '../react-hooks.ts';
@@ -58,11 +58,10 @@ export function Screen({
     notices.tell(describeResolved(resolved, acts.isMine(resolved.id)));
     if (mode.name === 'sheet' && mode.asked.approval.id === resolved.id) setMode({ name: base });
   });
-  const { tell } = notices;
-  useEffect(() => {
-    if (first !== undefined) tell(first);
-    // Only at first: `tell` is another function at each render.
-  }, []);
+  const tellFirst = useEffectEvent(() => {
+    if (first !== undefined) notices.tell(first);
+  });
+  useEffect(() => tellFirst(), []);
   useAlerts(place);
   const showsPane = isWide || peeks || mode.name === 'pane' || mode.name === 'say';
   const pane = usePane(place, thing);
