@@ -104,6 +104,18 @@ describe('cadre doctor', () => {
     expect(fs.readdirSync(home.path)).toEqual([]);
   });
 
+  test('A missing grep is a warning, because the server works without it.', async () => {
+    using home = tempDirectory();
+    const bin = path.join(home.path, 'bin');
+    fs.mkdirSync(bin);
+    for (const name of ['sh', 'flock']) fs.symlinkSync(`/usr/bin/${name}`, path.join(bin, name));
+    const ended = await runHere(home.path, ['doctor', '--json'], { env: { PATH: bin } });
+    expect(findingsOf(ended).prerequisites).toEqual([
+      'warn',
+      expect.stringMatching(/^grep not found: install it/),
+    ]);
+  });
+
   test('finds an agent on PATH that speaks ACP, and says how it is used.', async () => {
     await using home = tempDirectory();
     fs.symlinkSync('/bin/true', path.join(home.path, 'gemini'));
