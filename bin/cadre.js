@@ -30,7 +30,10 @@ function pinnedNode() {
   try {
     return require.resolve(`node-${process.platform}-${process.arch}/bin/node`);
   } catch {
-    return fail(require('./check-node.js').tooOld);
+    return fail(
+      `Node ${process.version} (${process.execPath}) is too old: install Node 22.12 or newer, ` +
+        'or use the cadre executable, which includes Node',
+    );
   }
 }
 

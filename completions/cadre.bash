@@ -17,7 +17,7 @@ _cadre() {
     case $word in
       '<file>') find=-f ;;
       '<directory>') find=-d ;;
-      "$current"*) COMPREPLY+=("$word") abouts+=("$about") ;;
+      "$current"*) COMPREPLY+=("${word// /\\ }") abouts+=("$about") ;;
     esac
   done < <(_cadre_ask "$1" "${COMP_WORDS[@]:1:COMP_CWORD-1}" "${COMP_WORDS[COMP_CWORD]}")
   if [[ -n $find ]]; then

@@ -47,11 +47,11 @@ kind() {
 at_work() {
   deliveries=$(cadre teams deliveries "$team" --limit 500) || exit
   echo "$deliveries" |
-    awk 'NR > 1 && $4 != "consumed" && $NF == "-" { found = 1 } END { exit !found }'
+    awk -F '\t' '$4 != "" && $4 != "consumed" && $NF == "-" { found = 1 } END { exit !found }'
 }
 
 answer_approvals_of() {
-  for approval in $(cadre approvals list --session "$1" | awk 'NR > 1 { print $1 }'); do
+  for approval in $(cadre approvals list --session "$1" --quiet); do
     cadre approvals show "$approval"
     printf 'allow it? [y/N] '
     read -r answer || answer=n

@@ -27,13 +27,14 @@ import { lazySegmenter } from './lazy-segmenter.mjs';
 import { leanLibraries } from './lean-libraries.mjs';
 import { noTopLevelAwait } from './no-top-level-await.mjs';
 import { bundledFiles, licensesOf } from './licenses.ts';
-import { loadsParts, partOptions, parts } from './parts.mjs';
+import { loadsParts, partFile, partOptions, parts } from './parts.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
 // Each asset, and the command that creates it; the build itself makes commands.json and empty.cadre. src/core/lib/self.ts names the same files for runs from source.
 const assets = {
   'node_modules/sql.js/dist/sql-wasm.wasm': 'npm install',
+  'node_modules/jq-wasm/dist/build/jq.wasm': 'npm install',
   'src/api/openapi.yaml': 'make openapi',
 };
 
@@ -98,7 +99,8 @@ async function main(out, unlessBuilt) {
     await Promise.allSettled(outputs);
     files.push(...(await Promise.all(outputs)).flat());
     for (const name of bundles) tagBundle(join(fresh, `${name}.cjs`));
-    for (const name of ['cadre', ...bundles, ...parts]) refuseWideText(join(fresh, `${name}.cjs`));
+    const texts = [...['cadre', ...bundles].map((name) => `${name}.cjs`), ...parts.map(partFile)];
+    for (const name of texts) refuseWideText(join(fresh, name));
     copyAssets(join(fresh, 'assets'));
     writeLicenses(join(fresh, LICENSES_FILE), [...files, ...Object.keys(assets)]);
     writeCommands(fresh);
@@ -126,7 +128,7 @@ async function bundleParts(fresh) {
   for (const part of parts) {
     const modules = new Set();
     const options = partOptions(part, modules);
-    files.push(...(await bundle(`src/${part}/index.ts`, join(fresh, `${part}.cjs`), options)));
+    files.push(...(await bundle(`src/${part}/index.ts`, join(fresh, partFile(part)), options)));
     shared[part] = [...modules].toSorted((a, b) => (a < b ? -1 : 1));
   }
   return { shared, files };

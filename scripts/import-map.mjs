@@ -440,6 +440,10 @@ export const doors = {
     in: ['frontends/terminal/width'],
     because: 'only terminal/width counts columns, so that all lines use the same widths',
   },
+  'jq-wasm': {
+    in: ['frontends/cli/jq'],
+    because: 'only --jq filters JSON, and its bundle is loaded for that alone',
+  },
   'cli-truncate': {
     in: ['frontends/terminal/width'],
     because: 'only terminal/width counts columns, so that all lines use the same widths',

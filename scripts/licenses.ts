@@ -56,13 +56,15 @@ export function licensesOf(files: readonly string[], root: string): License[] {
   return [...named.entries()].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, one]) => one);
 }
 
-/** The licence of the package in a directory. */
+/** The licence of the package in a directory, with the licences of code of others in it that it lacks (licenses/). */
 export function licenseIn(directory: string): License {
   const manifest = fs.readFileSync(join(directory, 'package.json'), 'utf8');
   const { name, version, license } = JSON.parse(manifest) as Omit<License, 'text'>;
   const files = fs.readdirSync(directory).filter(isLicense).toSorted();
   const text = files.map((file) => fs.readFileSync(join(directory, file), 'utf8').trim());
   if (text.length === 0) text.push(textFor(name, license));
+  const contained = join(import.meta.dirname, 'licenses', `${name}.txt`);
+  if (fs.existsSync(contained)) text.push(fs.readFileSync(contained, 'utf8').trim());
   return { name, version, license, text: text.join('\n\n').replaceAll('\r', '') };
 }
 

@@ -1,19 +1,27 @@
-// Parts of the program that are bundles of their own, for what few need: dist/<part>.cjs holds the folder src/<part> and
-// its libraries. Everything else of src it takes from the bundle that loads it, so that no class is there twice. In the
+// Parts of the program that are bundles of their own, for what few need: dist/<name>.cjs holds a folder of src, with that
+// name, and its libraries. Everything else of src it takes from the bundle that loads it, so that no class is there twice. In the
 // sources, a part is loaded by `import('…/<part>/index.ts')`, as from the tests.
 import * as fs from 'node:fs';
-import { dirname, join, relative, resolve } from 'node:path';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const src = join(dirname(dirname(fileURLToPath(import.meta.url))), 'src');
 
-/** The parts, by the name of their folder. */
-export const parts = ['fleet'];
+/** The parts, by their folders. */
+export const parts = ['fleet', 'frontends/cli/jq'];
+
+/** The file of a part in dist. */
+export function partFile(part) {
+  return `${basename(part)}.cjs`;
+}
 
 /** How esbuild bundles a part. `shared` collects the modules that the part takes from the bundle that loads it. */
 export function partOptions(part, shared) {
   return {
-    banner: { js: 'module.exports=(__shared)=>{const module={exports:{}};' },
+    // A library may ask for its own file, but reads nothing beside it.
+    banner: {
+      js: `module.exports=(__shared)=>{const module={exports:{}};const __moduleUrl=require('node:url').pathToFileURL(process.execPath).href;`,
+    },
     footer: { js: 'return module.exports};' },
     plugins: [takesFromLoader(part, shared), onlyAscii],
   };
@@ -43,12 +51,12 @@ function loader(part, modules) {
     const shared = { ${table.join(', ')} };
     const { getRawAsset, isSea } = require('node:sea');
     function fromAsset() {
-      const text = Buffer.from(getRawAsset('${part}.cjs')).toString('latin1');
+      const text = Buffer.from(getRawAsset('${partFile(part)}')).toString('latin1');
       const module = {};
-      require('node:vm').compileFunction(text, ['module', 'require'], { filename: '${part}.cjs' })(module, require);
+      require('node:vm').compileFunction(text, ['module', 'require'], { filename: '${partFile(part)}' })(module, require);
       return module.exports;
     }
-    const make = isSea() ? fromAsset() : require(require('node:path').join(__dirname, '${part}.cjs'));
+    const make = isSea() ? fromAsset() : require(require('node:path').join(__dirname, '${partFile(part)}'));
     module.exports = make((name) => shared[name]());`;
 }
 

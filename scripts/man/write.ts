@@ -22,7 +22,9 @@ await writePages(path.resolve(process.argv[2] ?? path.join(root, 'dist/man')));
 async function writePages(directory: string): Promise<void> {
   const edition = { version, date: dateOfCommit() };
   const program = await createProgram({} as World, commands);
-  const schema = fs.readFileSync(path.join(root, 'src/core/config/schema.ts'), 'utf8');
+  const schema = ['client-section.ts', 'schema.ts']
+    .map((name) => fs.readFileSync(path.join(root, 'src/core/config', name), 'utf8'))
+    .join('\n');
   const sections = {
     1: commandPages(program, edition),
     5: new Map([['cadre-config', configPage(commentsOf(schema), edition)]]),

@@ -21,6 +21,10 @@ const memberRow = member
       .describe(
         'Last message that the member sent or received in the team. Null if there is none.',
       ),
+    session_title: z
+      .string()
+      .nullish()
+      .describe('Title of the session of the member. Null if the session has no title.'),
     worktree: worktree
       .nullable()
       .describe('Worktree that the member works in, if the server created it. Null otherwise.'),

@@ -23,6 +23,21 @@ export const clientNouns: ReadonlySet<string> = new Set([
   'metrics',
 ]);
 
+/** The groups of commands by the singular of their names, which names them as well. */
+export const singulars: Readonly<Record<string, string>> = {
+  approval: 'approvals',
+  budget: 'budgets',
+  event: 'events',
+  hook: 'hooks',
+  process: 'processes',
+  provider: 'providers',
+  rule: 'rules',
+  session: 'sessions',
+  team: 'teams',
+  token: 'tokens',
+  worktree: 'worktrees',
+};
+
 /** The options before a command that take the next argument as their value. */
 export const valued: ReadonlySet<string> = new Set([
   '--url',
@@ -30,6 +45,7 @@ export const valued: ReadonlySet<string> = new Set([
   '--on',
   '--data-dir',
   '--select',
+  '--jq',
 ]);
 
 /**
@@ -39,7 +55,8 @@ export const valued: ReadonlySet<string> = new Set([
 export function bundleFor(argv: readonly string[], hasTerminal: () => boolean): Bundle {
   const at = argv.indexOf('__complete');
   if (at >= 0 && argv[at + 1] === '--') return 'complete';
-  const [first = '', second] = operandsOf(argv);
+  const [said = '', second] = operandsOf(argv);
+  const first = singulars[said] ?? said;
   if (first === 'serve') return 'serve';
   if (first === 'demo-agent') return 'agent';
   if (first === 'mcp' && second === 'serve') return 'sidecar';

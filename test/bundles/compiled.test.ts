@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { parts } from '../../scripts/parts.mjs';
+import { partFile, parts } from '../../scripts/parts.mjs';
 import { selfCommand } from '../../src/core/lib/self.ts';
 import { tempDirectory } from '../support/temp.ts';
 
@@ -41,7 +41,7 @@ describe('what the build compiled', () => {
     const bundles = fs
       .readdirSync(dist)
       .filter((name) => name.endsWith('.cjs') && name !== 'cadre.cjs')
-      .filter((name) => !parts.includes(name.replace('.cjs', '')));
+      .filter((name) => !parts.map(partFile).includes(name));
     expect(compiled.map((name) => name.replace(`.${fits}`, '.cjs')).toSorted()).toEqual(
       bundles.toSorted(),
     );

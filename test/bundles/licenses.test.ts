@@ -29,6 +29,12 @@ describe('THIRD-PARTY-LICENSES', () => {
     }
   });
 
+  test('has the licences of what jq-wasm contains: jq and its regular expressions.', () => {
+    const { text = '' } = licenses.find(({ name }) => name === 'jq-wasm') ?? {};
+    expect(text).toContain('Stephen Dolan');
+    expect(text).toContain('K.Kosako');
+  });
+
   test('is divided into the licences that it was made of.', () => {
     expect(licenses.length).toBeGreaterThan(50);
     expect(licensesText(licenses)).toBe(text);

@@ -14,7 +14,11 @@ import type { World } from '../../src/frontends/cli/world.ts';
 import { keys } from '../../src/core/config/keys.ts';
 
 const edition = { version: '1.2.3', date: '2026-01-02' };
-const comments = commentsOf(fs.readFileSync('src/core/config/schema.ts', 'utf8'));
+const comments = commentsOf(
+  ['client-section.ts', 'schema.ts']
+    .map((name) => fs.readFileSync(`src/core/config/${name}`, 'utf8'))
+    .join('\n'),
+);
 const hasGroff = spawnSync('groff', ['--version']).status === 0;
 
 let program: Command;

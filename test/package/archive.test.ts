@@ -35,7 +35,7 @@ describe('an archive', () => {
 test('The code that is compiled for a bundle is the same in another directory and at another time.', async () => {
   await using place = tempDirectory();
   const compiled = fs.readdirSync(dist).find((name) => /^sidecar\..*compiled$/.test(name)) ?? '';
-  for (const name of ['cadre.cjs', 'sidecar.cjs', 'fleet.cjs'])
+  for (const name of ['cadre.cjs', 'sidecar.cjs', 'fleet.cjs', 'jq.cjs'])
     fs.copyFileSync(path.join(dist, name), path.join(place.path, name));
   await compileSidecar(place.path);
   const again = fs.readFileSync(path.join(place.path, compiled));

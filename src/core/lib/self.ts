@@ -105,6 +105,7 @@ function bundlePath(): string {
 // scripts/build.mjs copies the same files into the bundle.
 function sourceAsset(name: string): string {
   if (name === 'sql-wasm.wasm') return fromSourceRoot('node_modules/sql.js/dist/sql-wasm.wasm');
+  if (name === 'jq.wasm') return fromSourceRoot('node_modules/jq-wasm/dist/build/jq.wasm');
   if (built.has(name)) return fromSourceRoot(join('dist', placeOf(name)));
   if (name === 'openapi.yaml') return fromSourceRoot('src/api/openapi.yaml');
   throw new Error(

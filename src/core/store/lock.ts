@@ -37,7 +37,7 @@ export function lockedByFlock(file: string): number | null {
   fs.closeSync(fd);
   // flock exits with 1 if another process holds the lock.
   if (!helper.error && helper.status === 1) return null;
-  throw new Error(`cannot lock ${file}: install the program "flock" (util-linux)`, {
+  throw new AppError('internal', `cannot lock ${file}: install the program "flock" (util-linux)`, {
     cause: helper.error,
   });
 }

@@ -6,9 +6,10 @@ import { findRegistration, type Registered } from '../../core/config/registratio
 import type { Config } from '../../core/config/schema.ts';
 import { readToken } from '../../core/config/token.ts';
 import { AppError } from '../../api/errors.ts';
+import type { OutputOptions } from './output-options.ts';
 
 /** The options that every client command takes. */
-export interface GlobalOptions {
+export interface GlobalOptions extends OutputOptions {
   url?: readonly string[] | undefined;
   tokenFile?: readonly string[] | undefined;
   /** Of several servers, the one that is asked. */
@@ -17,6 +18,8 @@ export interface GlobalOptions {
   /** The configuration file. Only some commands take this option. */
   config?: string;
   json?: boolean;
+  /** The expression of jq that filters the JSON; it implies `json`. */
+  jq?: string;
   /** The addresses of the fleet's NATS, separated by commas; true or empty: as configured. */
   fleet?: string | true;
 }

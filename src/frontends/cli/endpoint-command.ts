@@ -2,8 +2,11 @@ import { Argument, Command, Option } from 'commander';
 import { z } from 'zod';
 import type { BodyInputOf, Endpoint, ResponseOf } from '../../api/endpoint.ts';
 import type { CallInput } from '../../client/client.ts';
+import { AppError } from '../../api/errors.ts';
+import { oneLine } from '../../core/lib/plain.ts';
 import { choicesOf } from './choices.ts';
 import type { Layout } from './layout.ts';
+import { asList, asRecord } from './output-options.ts';
 import { clientAction, type CommandContext, type World } from './world.ts';
 
 /** Adds a command to the one above it. */
@@ -42,6 +45,8 @@ export interface EndpointCommand<E extends Endpoint> {
   alias?: string;
   /** Whether help and completion leave the command out. */
   hidden?: boolean;
+  /** Whether it prints a list, and takes the options of lists. A `print` by `listOf` makes it one in any case. */
+  isList?: boolean;
   description: string;
   endpoint: E;
   operands?: readonly Parameter<E>[];
@@ -51,9 +56,11 @@ export interface EndpointCommand<E extends Endpoint> {
   /** The document for `--json`; without it, the answer. */
   document?(answer: ResponseOf<E>, call: Call): unknown;
   /** The text for people, printed without `--json`. */
-  print(answer: ResponseOf<E>, call: Call): string;
+  print: (answer: ResponseOf<E>, call: Call) => string;
   /** What would fill a list that is empty. */
   empty?: string;
+  /** The question on a terminal before the request, with the text of the first argument; --yes answers it. */
+  confirm?: (said: string) => string;
   /** Runs after the answer was printed, for the exit code and for notes on stderr. */
   after?(answer: ResponseOf<E>, world: World): void;
 }
@@ -113,6 +120,9 @@ export function endpointCommand<E extends Endpoint>(entry: EndpointCommand<E>): 
     const declared = options.map((one) => optionOf(one, endpoint));
     for (const one of operands) command.addArgument(argumentOf(one, endpoint));
     for (const one of declared) command.addOption(one);
+    if (entry.confirm) command.option('--yes', 'Skip the confirmation on a terminal');
+    if (entry.isList === true || 'isList' in entry.print) asList(command);
+    else if (name === 'show' || name === 'get') asRecord(command);
     command.action(
       clientAction(
         world,
@@ -128,6 +138,7 @@ export function endpointCommand<E extends Endpoint>(entry: EndpointCommand<E>): 
               fields,
               await fieldsOf(one, values[at], { world, client, global, options: flags, fields }),
             );
+          if (entry.confirm) await confirm(world, flags, entry.confirm(oneLine(String(values[0]))));
           const { value: answer, headers } = await client.ask(endpoint, inputOf(endpoint, fields));
           const call = { fields, options: flags, now: world.clock.now(), layout };
           const document = entry.document ? entry.document(answer, call) : answer;
@@ -152,6 +163,14 @@ function moreText(shown: number, options: readonly { flags: string }[]): string 
   const hasLimit = options.some(({ flags }) => flags.includes('--limit'));
   if (!hasLimit) return more;
   return shown < MOST ? `${more}: pass --limit ${MOST}` : `${more}: use the filters of the command`;
+}
+
+/** Asks before a request that cannot be taken back. Without a terminal nobody is asked. Throws `usage` for no. */
+async function confirm(world: World, { yes }: Options, question: string): Promise<void> {
+  if (yes === true || !world.stdin.isTTY || !world.stderr.isTTY) return;
+  const { askYes } = await import('./ask-yes.ts');
+  if (await askYes(world, `${question} [y/N] `)) return;
+  throw new AppError('usage', 'not confirmed: nothing was changed');
 }
 
 function argumentOf<E extends Endpoint>(operand: Parameter<E>, endpoint: E): Argument {

@@ -1,6 +1,7 @@
 import { endpoints } from '../../api/index.ts';
 import type { Client } from '../../client/client.ts';
 import { AppError } from '../../api/errors.ts';
+import { oneLine } from '../../core/lib/plain.ts';
 import { shorten } from '../../core/lib/shorten.ts';
 import {
   budgets,
@@ -101,11 +102,16 @@ export async function matches<T, Within extends unknown[]>(
   for await (const page of noun.all(client, ...within))
     for (const one of page) {
       if (isLongEnough(said) && noun.idOf(one).endsWith(said)) byId.push(one);
-      else if (noun.name?.of(one) === said) byName.push(one);
+      else if (isNamed(noun.name?.of(one), said)) byName.push(one);
     }
   if (byId.length > 0) return byId;
   const present = byName.filter((one) => noun.isPast?.(one) !== true);
   return present.length > 0 ? present : byName;
+}
+
+/** Whether a name is the one that was said, as it is or as lists show it. */
+function isNamed(name: string | null | undefined, said: string): boolean {
+  return typeof name === 'string' && (name === said || oneLine(name) === said);
 }
 
 /** The only record that was found. Throws as `find`. */

@@ -1,5 +1,5 @@
 import { type Argument, type Command, Help, type Option } from 'commander';
-import { exampleLines } from './examples.ts';
+import { exampleLines, examples } from './examples.ts';
 import { unknownCommand } from './suggest.ts';
 
 /** The groups of commands in the top help, in its order. A test compares them with the visible commands. */
@@ -94,17 +94,40 @@ function topHelp(program: Command, help: Help): string {
   ].join('\n');
 }
 
+interface HelpOutput {
+  /** Whether help and errors are JSON. */
+  isJson: boolean;
+  /** Reports a wrong use of the command with this path. */
+  reportUsage(text: string, path: string): void;
+  /** Why the program without a command opens no screen. */
+  noScreen: string;
+  /** The names of groups by their singular. */
+  singulars: Readonly<Record<string, string>>;
+  /** Writes to stdout. */
+  write(text: string): void;
+}
+
 /** Adds what all commands have: examples in their help, `help a b`, and an error for unknown commands. */
-export function completeHelp(
-  command: Command,
-  reportUsage: (text: string, path: string) => void,
-): void {
+export function completeHelp(command: Command, output: HelpOutput): void {
   const path = pathOf(command);
   const { commands } = command;
-  command.configureOutput({ outputError: (text) => reportUsage(text, path) });
+  let isReported = false;
+  command.configureOutput({
+    outputError: (text) => output.reportUsage(text, path),
+    // A group without a command prints its help, in parts. The program itself says why there is no screen.
+    ...((output.isJson || !command.parent) && {
+      writeErr() {
+        if (!isReported)
+          output.reportUsage(command.parent ? 'no command given' : output.noScreen, path);
+        isReported = true;
+      },
+    }),
+  });
   if (command.parent) command.addHelpText('after', () => exampleLines(pathBelow(command)));
   addUsualAliases(commands);
-  for (const one of commands) completeHelp(one, reportUsage);
+  for (const [singular, name] of Object.entries(output.singulars))
+    commands.find((one) => one.name() === name && one.commands.length > 0)?.alias(singular);
+  for (const one of commands) completeHelp(one, output);
   if (commands.length === 0) return;
   command.on('command:*', (words: readonly string[]) => {
     throw unknownCommand(namesAbove(command), words);
@@ -115,7 +138,41 @@ export function completeHelp(
     .argument('[command...]', 'Command to show help for, such as sessions send')
     .description('Show help for a command')
     .addHelpText('after', () => exampleLines('help'))
-    .action((words: readonly string[]) => findCommand(command, words).outputHelp());
+    .action((words: readonly string[]) => {
+      const found = findCommand(command, words);
+      if (output.isJson) output.write(`${JSON.stringify(helpDocument(found), null, 2)}\n`);
+      else found.outputHelp();
+    });
+}
+
+/** The help of a command as a document. */
+function helpDocument(command: Command) {
+  const help = command.createHelp();
+  return {
+    command: pathOf(command),
+    description: help.commandDescription(command),
+    usage: help.commandUsage(command),
+    arguments: help.visibleArguments(command).map((one) => ({
+      name: one.name(),
+      required: one.required,
+      variadic: one.variadic,
+      choices: one.argChoices ?? null,
+      description: one.description,
+    })),
+    options: help.visibleOptions(command).map((one) => ({
+      flags: one.flags,
+      choices: one.argChoices ?? null,
+      default: (isShown(one) ? (one.defaultValue as unknown) : undefined) ?? null,
+      description: one.description,
+    })),
+    commands: help
+      .visibleCommands(command)
+      .map((one) => ({ name: one.name(), description: one.description() })),
+    examples: (examples[pathBelow(command)] ?? []).map(([line, description]) => ({
+      command: `cadre ${line}`,
+      description,
+    })),
+  };
 }
 
 /** Other verbs for a command, in the order in which commands claim them. Only those that no other command has are added. */

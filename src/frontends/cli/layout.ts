@@ -7,6 +7,10 @@ export interface Layout {
   palette: Palette;
   /** Whether it goes to a terminal. */
   isTerminal: boolean;
+  /** Whether a list is printed as rows with tabs between the cells, and without a heading. */
+  hasTabs?: boolean;
+  /** Whether ids are whole. */
+  isWide?: boolean;
 }
 
 /** For a pipe or a file: nothing is cut, and nothing has a colour. */

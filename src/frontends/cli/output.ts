@@ -3,6 +3,7 @@ import { shorten } from '../../core/lib/shorten.ts';
 import { ago as agoOf } from '../terminal/time.ts';
 
 export { details } from './details.ts';
+export { shortId } from './short-id.ts';
 export { listOf, table } from './table.ts';
 export { plain };
 
@@ -12,11 +13,6 @@ export function labelOf(id: string, name: string | null | undefined): string {
 }
 
 const NAME_CHARACTERS = 60;
-
-/** The last 8 characters of an id, as tables show it. */
-export function shortId(id: string): string {
-  return id.slice(-8);
-}
 
 /** The time between two moments in Unix milliseconds, in a few characters: `5m`. */
 export function ago(then: number, now: number): string {

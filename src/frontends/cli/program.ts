@@ -2,8 +2,12 @@ import { Command, CommanderError } from 'commander';
 import { version } from '../../core/lib/self.ts';
 import { systemClock } from '../../core/lib/clock.ts';
 import { AppError } from '../../api/errors.ts';
-import { isFleetAddress, operandsOf } from '../../bundles/choose.ts';
+import { isFleetAddress, operandsOf, singulars } from '../../bundles/choose.ts';
+import { forLocale } from '../terminal/ascii.ts';
 import { exitCodes, reportFailure } from './exit.ts';
+import type { GlobalOptions } from './context.ts';
+import type { JqOutput } from './jq/index.ts';
+import type { OutputOptions } from './output-options.ts';
 import { terminalOf, type World } from './world.ts';
 
 type Load = () => Promise<(program: Command, world: World) => void>;
@@ -15,6 +19,16 @@ export interface Commands {
   /** The screen, which opens where no command is named. */
   screen?: Load;
 }
+
+const HELP_END = `
+Examples:
+  cadre serve --demo     Start a server with a demo agent (no setup)
+  cadre run "say hello"  Send a prompt in a new session
+  cadre                  Open the interactive screen (on a terminal)
+  cadre events tail      Follow all events
+
+Exit codes: 0 ok, 1 failed, 2 usage error, 3 not found, 4 not authorized, 5 refused, 6 no server,
+            7 conflict, 8 timeout, 130 interrupted`;
 
 /** The tree of these commands; with `argv` only the branch that it names. */
 export async function createProgram(
@@ -51,9 +65,10 @@ export async function createProgram(
     )
     .option(
       '--select <id>',
-      'Id of the row to select in the interactive screen (which cadre opens if no command is given)',
+      'Id or title of the row to select in the interactive screen (which cadre opens if no command is given)',
     )
     .option('--json', 'Write the output as JSON: one document, or one record per line for a stream')
+    .option('--jq <expression>', 'Filter the JSON output with a jq expression (implies --json)')
     .showSuggestionAfterError()
     .configureOutput({
       writeErr: (text) => world.stderr.write(text),
@@ -61,21 +76,11 @@ export async function createProgram(
     })
     .exitOverride();
   const [first, second] = argv ? operandsOf(argv) : [];
-  const named = first === 'help' ? second : first;
+  const said = first === 'help' ? second : first;
+  const named = (said && singulars[said]) ?? said;
   if (named === undefined && asksVersionOnly(argv)) return program;
   const { completeHelp, helpStyle } = await import('./help.ts');
-  program.configureHelp(helpStyle).addHelpText(
-    'after',
-    `
-Examples:
-  cadre serve --demo     Start a server with a demo agent (no setup)
-  cadre run "say hello"  Send a prompt in a new session
-  cadre                  Open the interactive screen (on a terminal)
-  cadre events tail      Follow all events
-
-Exit codes: 0 ok, 1 failed, 2 usage error, 3 not found, 4 not authorized, 5 refused, 6 no server,
-            7 conflict, 8 timeout, 130 interrupted`,
-  );
+  program.configureHelp(helpStyle).addHelpText('after', HELP_END);
   const wanted = named === undefined ? undefined : commands[named];
   const loads = wanted
     ? [wanted]
@@ -83,13 +88,16 @@ Exit codes: 0 ok, 1 failed, 2 usage error, 3 not found, 4 not authorized, 5 refu
       ? [screen]
       : Object.values(commands);
   for (const load of loads) (await load())(program, world);
-  completeHelp(program, (text, path) => {
-    const isJson = argv?.includes('--json') === true;
-    reportFailure(
-      new AppError('usage', `${inOneLine(text)}: see ${path} --help`),
-      isJson,
-      world.stderr,
-    );
+  const isJson = wantsJson(argv);
+  completeHelp(program, {
+    isJson,
+    reportUsage(text, path) {
+      const error = new AppError('usage', `${inOneLine(text)}: see ${path} --help`);
+      reportFailure(error, isJson, world.stderr);
+    },
+    noScreen: isJson ? 'no command given' : noScreenText(world),
+    singulars,
+    write: (text) => world.stdout.write(text),
   });
   return program;
 }
@@ -120,8 +128,24 @@ function inOneLine(text: string): string {
 
 /** Whether a command line without a command opens the screen: on a terminal, unless it asks for something else. */
 function opensScreen(world: World, argv: readonly string[] = ['--help']): boolean {
-  const asks = argv.some((argument) => ['-h', '--help', '--json'].includes(argument));
+  const asks = argv.some((argument) => ['-h', '--help'].includes(argument)) || wantsJson(argv);
   return !asks && terminalOf(world) !== null;
+}
+
+/** Why no screen can be opened, and which commands show the same. */
+function noScreenText({ stdin, stdout, env }: World): string {
+  const why = !stdin?.isTTY
+    ? 'stdin is not a terminal'
+    : !stdout.isTTY
+      ? 'stdout is not a terminal'
+      : `TERM is ${env.TERM}`;
+  return `the screen needs a terminal (${why}): run cadre top or cadre status`;
+}
+
+/** Whether a command line asks for JSON. */
+function wantsJson(argv: readonly string[] = []): boolean {
+  const own = argv.slice(0, argv.includes('--') ? argv.indexOf('--') : undefined);
+  return /(^|\n)(--json|--jq(=.*)?|(-o|--output)[\n=]?json)(\n|$)/.test(own.join('\n'));
 }
 
 function asksVersionOnly(argv: readonly string[] = []): boolean {
@@ -135,7 +159,7 @@ export async function runCli(commands: Commands): Promise<void> {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(exitCodes.ok);
     const failure = new AppError('internal', `cannot write output: ${error.message}`);
-    process.exit(reportFailure(failure, argv.includes('--json'), process.stderr));
+    process.exit(reportFailure(failure, wantsJson(argv), process.stderr));
   });
   const { stdout, stderr, env } = process;
   const world = {
@@ -177,17 +201,43 @@ export async function runIn(
     },
   } satisfies Pick<World, 'connect' | 'exit'>;
   const world = Object.defineProperties(own, Object.getOwnPropertyDescriptors(outside)) as World;
+  if (!wantsJson(argv))
+    for (const name of ['stdout', 'stderr'] as const)
+      Object.defineProperty(world, name, { value: forLocale(world[name], world.env) });
   const program = await createProgram(world, commands, argv);
+  const filter = jqFor(program, world);
   try {
     await program.parseAsync(withFleet(argv), { from: 'user' });
   } catch (error) {
-    if (error instanceof CommanderError)
-      return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
-    const stop = interruption(error, world);
-    if (stop !== null) return stop;
-    return reportFailure(error, program.opts().json === true, world.stderr);
+    code = exitCodeFor(error, wantsJson(argv), world);
   }
-  return code;
+  await filter.end();
+  return code === exitCodes.ok && filter.failed() ? exitCodes.usage : code;
+}
+
+/** Reports what a command failed with, unless a signal ended it or it was reported before. Returns the exit code. */
+function exitCodeFor(error: unknown, json: boolean, world: World): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
+  return interruption(error, world) ?? reportFailure(error, json, world.stderr);
+}
+
+/** Has `--jq` filter what a command writes, and `--output json` do what `--json` does. Returns how to wait for the output, and whether the expression failed. */
+function jqFor(program: Command, world: World) {
+  let output: JqOutput | undefined;
+  program.hook('preAction', async (_program, command) => {
+    const { jq } = program.opts<GlobalOptions>();
+    if (jq !== undefined || command.opts<OutputOptions>().output === 'json')
+      program.setOptionValue('json', true);
+    if (jq === undefined) return;
+    output = await (
+      await import('./jq/index.ts')
+    ).JqOutput.open(jq, { stdout: world.stdout, stderr: world.stderr });
+    Object.defineProperty(world, 'stdout', { value: output });
+  });
+  return {
+    end: () => output?.drained(),
+    failed: () => output?.failed === true,
+  };
 }
 
 /** Keeps `--fleet` from taking the word behind it for its address, unless that is one. */

@@ -1,19 +1,22 @@
 import { plain } from '../../core/lib/plain.ts';
 import { ago } from '../terminal/time.ts';
 import type { Style } from '../terminal/palette.ts';
+import { shortId } from './short-id.ts';
 import { type Layout, stateStyle, whole } from './layout.ts';
 import { truncated, widthOf } from './widths.ts';
 
 const GAP = 2;
 /** A column is never cut to less than this; columns at the right are left out instead. */
 const LEAST = 6;
+/** A narrower last column is cut, because most lines would have one word. */
+const ROOMY = 16;
 /** The columns whose cells have the colour of a state. */
 const STATES = new Set(['STATUS', 'STATE', 'HEALTHY', 'LOGGED IN']);
 
 /**
  * A table with a heading and columns two spaces apart. Each cell becomes one line of plain text. No line is wider than
  * the layout: the widest cells are cut, but never those of the first column, which has the ids. With `wraps`, the last
- * column goes on below instead of being cut: it has commands that are to be read whole.
+ * column goes on below instead of being cut: it has commands that are to be read whole. A list in a pipe has rows with tabs.
  */
 export function table(
   heading: readonly string[],
@@ -21,6 +24,7 @@ export function table(
   layout: Layout = whole,
   { wraps = false } = {},
 ): string {
+  if (layout.hasTabs) return rows.map(tabbed).join('');
   const lines = [heading, ...rows].map((row) =>
     row.map((cell) => plain(cell).replaceAll(/\s+/g, ' ')),
   );
@@ -29,7 +33,7 @@ export function table(
   );
   const widths = fitted(wanted, layout.columns);
   return lines
-    .flatMap((line) => (wraps ? lastWrapped(line, widths) : [line]))
+    .flatMap((line) => (wraps && isRoomy(widths.at(-1)) ? lastWrapped(line, widths) : [line]))
     .map((line, row) =>
       line
         .slice(0, widths.length)
@@ -42,6 +46,23 @@ export function table(
     )
     .map((line) => `${line.trimEnd()}\n`)
     .join('');
+}
+
+/** A row with tabs between its cells: a tab, a line feed and a backslash in a cell are written as \t, \n and \\. */
+function tabbed(row: readonly string[]): string {
+  const cells = row.map((cell) =>
+    plain(cell)
+      .trim()
+      .replaceAll(/[\t\n\\]/g, (one) => escapes[one] ?? one),
+  );
+  return `${cells.join('\t')}\n`;
+}
+
+const escapes: Readonly<Record<string, string>> = { '\t': '\\t', '\n': '\\n', '\\': '\\\\' };
+
+/** Whether a column is wide enough for words to be wrapped in it, instead of being cut. */
+function isRoomy(width = 0): boolean {
+  return width >= ROOMY;
 }
 
 /** A row, and below it rows with what does not fit into its last cell, cut between words. */
@@ -70,18 +91,33 @@ function styleOf(row: number, heading: string, cell: string, { palette }: Layout
 export function listOf<T>(
   heading: readonly string[],
   cellsOf: (one: T, now: number) => readonly string[],
-): (found: readonly T[], at: { now: number; layout?: Layout }) => string {
-  return (found, { now, layout }) => {
+): ListPrint<T> {
+  const print = (found: readonly T[], { now, layout }: { now: number; layout?: Layout }) => {
     const isOfSeveral = found.some((one) => nodeOf(one, now) !== null);
     return table(
       isOfSeveral ? withNode(heading, 'NODE') : heading,
       found.map((one) => {
-        const cells = cellsOf(one, now);
+        const cells = layout?.isWide ? withWholeIds(cellsOf(one, now), one) : cellsOf(one, now);
         return isOfSeveral ? withNode(cells, nodeOf(one, now) ?? '-') : cells;
       }),
       layout,
     );
   };
+  return Object.assign(print, { isList: true } as const);
+}
+
+/** Prints a list; commands that print one take the options of lists. */
+type ListPrint<T> = ((found: readonly T[], at: { now: number; layout?: Layout }) => string) & {
+  isList: true;
+};
+
+/** The cells of a record with its ids whole. */
+function withWholeIds(cells: readonly string[], record: unknown): string[] {
+  const fields = Object.entries(record as object) as [string, unknown][];
+  const ids = fields.flatMap(([name, value]) =>
+    /(^|_)id$/.test(name) && typeof value === 'string' ? value : [],
+  );
+  return cells.map((cell) => ids.find((id) => shortId(id) === cell) ?? cell);
 }
 
 /** The column of the server comes after the one of ids. */

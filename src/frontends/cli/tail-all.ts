@@ -3,7 +3,7 @@ import { AppError } from '../../api/errors.ts';
 import type { TailOptions } from './commands/events.ts';
 import { CursorOfSeveral } from './cursor-of-several.ts';
 import { descriptorOf, eventLine, timeOf } from './event-line.ts';
-import { jsonFor, type CommandContext } from './world.ts';
+import { jsonFor, written, type CommandContext } from './world.ts';
 
 /** `cadre events tail` of several servers: lines with the server of each event, also on a terminal. */
 export async function tailAll(
@@ -38,6 +38,7 @@ export async function tailAll(
       cursor?.moveTo(() => events.cursor());
     }
   } finally {
+    await written(world.stdout);
     cursor?.save();
   }
   if (signal.aborted) world.exit(Number(signal.reason));

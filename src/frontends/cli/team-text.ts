@@ -35,7 +35,7 @@ export function viewText(
       : `${100 - one.context_window_remaining_percentage}% used`,
     String(one.pending_deliveries),
     one.worktree?.worktree_name ?? '-',
-    one.title ?? '-',
+    one.title ?? one.session_title ?? '-',
   ]);
   const messageRows = messages.map((one) => [
     shortId(one.id),

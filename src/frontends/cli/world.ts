@@ -1,10 +1,13 @@
 import type { Command } from 'commander';
 import type { Client } from '../../client/client.ts';
 import { AppError } from '../../api/errors.ts';
+import { plain } from '../../core/lib/plain.ts';
 import type { Clock } from '../../core/lib/clock.ts';
 import type { GlobalOptions } from './context.ts';
 import { inFlags } from './flag-words.ts';
-import { type Layout, layoutOf } from './layout.ts';
+import type { Layout } from './layout.ts';
+import { idsIn, isQuiet, layoutFor } from './output-options.ts';
+import { safeOn } from './safe-json.ts';
 import { isNarrow, loadWidths } from './widths.ts';
 
 /** Who wants a server that a command may start: a user who typed a command, or an editor that started `cadre acp`. */
@@ -47,8 +50,8 @@ export interface CommandContext {
   world: World;
   client: Client;
   global: GlobalOptions;
-  /** Writes the command's only document: `value` as JSON with `--json`, else `text`. */
-  show: (value: unknown, text: () => string) => void;
+  /** Writes the command's only document: `value` as JSON with `--json`, only `ids` with `--quiet`, else `text`. */
+  show: (value: unknown, text: () => string, ids?: () => readonly string[]) => void;
   /** Tells people something on stderr, where that is a terminal and they did not ask for JSON. */
   note: (text: string) => void;
   /** How text for people is laid out on stdout. */
@@ -70,14 +73,15 @@ export function clientAction<Arguments extends unknown[]>(
     const client = await world.connect(global, startsServer(command) ? 'command' : undefined);
     try {
       let later: Promise<void> | undefined;
-      const show = (value: unknown, text: () => string) => {
-        if (global.json || isNarrow(text())) showDocument(world, global, value, text);
-        else later = loadWidths().then(() => showDocument(world, global, value, text));
+      const show: CommandContext['show'] = (value, text, ids) => {
+        const write = () => showDocument(world, global, value, text, ids);
+        if (global.json || isQuiet(global) || isNarrow(text())) write();
+        else later = loadWidths().then(write);
       };
       const note = (text: string) => {
         if (world.stderr.isTTY && !global.json) world.stderr.write(`cadre: ${text}\n`);
       };
-      const layout = layoutOf(world.stdout, world.env);
+      const layout = layoutFor(world, command);
       await run({ world, client, global, show, note, layout }, ...(args as Arguments));
       await later;
       for (const remark of client.remarks?.() ?? []) world.stderr.write(`cadre: ${remark}\n`);
@@ -110,14 +114,22 @@ function orUnreachable(error: AppError, client: Client): AppError {
   );
 }
 
-/** Writes one document: `value` as JSON with `--json`, else `text`. */
+/** Writes one document: `value` as JSON with `--json`, only `ids` with `--quiet`, else `text`. */
 export function showDocument(
   world: World,
   options: GlobalOptions,
   value: unknown,
   text: () => string,
+  ids: () => readonly string[] = () => idsIn(value),
 ): void {
-  world.stdout.write(options.json ? `${jsonFor(world, value, 2)}\n` : text());
+  const written = options.json
+    ? `${jsonFor(world, value, 2)}\n`
+    : isQuiet(options)
+      ? ids()
+          .map((one) => `${plain(one)}\n`)
+          .join('')
+      : text();
+  world.stdout.write(written);
 }
 
 /** Returns a value as JSON; for a terminal with everything that it would hide or obey as escapes. */
@@ -126,14 +138,10 @@ export function jsonFor(
   value: unknown,
   indent?: number,
 ): string {
-  const text = JSON.stringify(value, null, indent);
-  if (stdout.isTTY !== true) return text;
-  return text.replaceAll(
-    /(?!\n)[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu,
-    (character) =>
-      Array.from(
-        character.split(''),
-        (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
-      ).join(''),
-  );
+  return safeOn(stdout, JSON.stringify(value, null, indent));
+}
+
+/** Resolves once an output has passed on all that was written to it. */
+export function written(output: NodeJS.WritableStream): Promise<void> {
+  return new Promise((resolve) => output.write('', () => resolve()));
 }

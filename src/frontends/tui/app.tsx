@@ -21,7 +21,7 @@ import type { Terminal } from './terminal.ts';
 
 /** The page that is shown first. */
 export type Start =
-  | { page: 'top'; select?: string | undefined }
+  | { page: 'top'; select?: string | undefined; notice?: string | undefined }
   | {
       page: 'tail';
       scope: EventScope;
@@ -79,6 +79,7 @@ export function App(props: AppProps): ReactNode {
         <Screen
           {...size}
           place={place}
+          notice={start.page === 'top' ? start.notice : undefined}
           onEvents={(scope, id) => {
             const node = overviewStore.overview.get().nodes.get(id ?? '')?.name;
             setTail(new Tail({ client: clientOf(place, { id }), clock, scope, node }));

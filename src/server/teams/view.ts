@@ -193,6 +193,7 @@ export class TeamViews {
     return {
       ...member,
       state: memberStateOf(session),
+      session_title: session.title,
       worktree: worktreeId === null ? null : this.#deps.worktrees.worktree(rx, worktreeId),
       last_message: this.#lastMessage(rx, member, messageCache),
       context_window_remaining_percentage: contextRemaining(

@@ -35,7 +35,7 @@ describe('cadre providers discover', () => {
     expect(all.mine).toMatchObject({ installed: null, configured: true });
     expect(all.mine?.next).toContain('"no-such" not found on PATH');
     expect(all.kimi).toMatchObject({ installed: null, configured: false });
-    const shown = await runHere(home.path, ['providers', 'discover'], { env });
+    const shown = await runHere(home.path, ['providers', 'discover', '--padded'], { env });
     expect(shown.stdout).toMatch(
       /^AGENT +INSTALLED +CONFIGURED +LOGGED IN +NEXT\ngemini .*\nmine .*\n/,
     );
@@ -89,7 +89,7 @@ describe('--agent', () => {
       const listed = await cadre(['sessions', 'list', '--json']);
       const agents = (listed.json() as { agent: string }[]).map(({ agent }) => agent);
       expect(agents).toEqual(['opencode', 'gemini']);
-      expect((await cadre(['sessions', 'list'])).stdout).toMatch(/^\w+ +gemini +ready/m);
+      expect((await cadre(['sessions', 'list'])).stdout).toMatch(/^\w+\tgemini\tready/m);
       const byDefault = await cadre(['sessions', 'create', '--json'], {
         env: { CADRE_DEFAULTS_AGENT: 'opencode' },
       });
@@ -101,8 +101,8 @@ describe('--agent', () => {
       const names = words.stdout.split('\n').map((line) => line.split('\t')[0]);
       expect(names).toEqual(expect.arrayContaining(['default', 'gemini', 'opencode']));
       const table = await cadre(['providers', 'list']);
-      expect(table.stdout).toMatch(/^acp +Agent Client Protocol +yes/m);
-      expect(table.stdout).toMatch(/^ +gemini +Gemini CLI +yes/m);
+      expect(table.stdout).toMatch(/^acp\tAgent Client Protocol\tyes/m);
+      expect(table.stdout).toMatch(/^gemini\tGemini CLI\tyes/m);
       const wrong = await cadre(['run', '--agent', 'nobody', 'say hi']);
       expect([wrong.code, wrong.stderr]).toEqual([
         2,

@@ -42,7 +42,7 @@ it('What rules decide is not asked: an agent runs and edits what they allow, and
   expect(await test('--path', 'notes/a.txt', '--cwd', directory)).toMatch(/^allow: /);
 
   const { stdout } = await cadre(['approvals', 'rules', 'list']);
-  expect(stdout).toMatch(/allow .* command: echo \*\*, directory: /);
+  expect(stdout).toMatch(/\tallow\t.*command: echo \*\*, directory: /);
   expect((await cadre(['approvals', 'rules', 'remove', allowing])).stdout).toBe(
     `Removed rule ${allowing}\n`,
   );
@@ -71,7 +71,7 @@ it('The list of rules and the doctor name each rule of an earlier version that c
     async (old) => {
       const cadre = cadreOn(old);
       expect((await cadre(['approvals', 'rules', 'list'])).stdout).toMatch(
-        /0000000a +ask .*git push \*\* \(the rule was added with effect allow, but now asks instead: .*remove it with cadre approvals rules remove 0000000a\)\n/,
+        /0000000a\task\t.*git push \*\* \(the rule was added with effect allow, but now asks instead: .*remove it with cadre approvals rules remove 0000000a\)\n/,
       );
       const { checks } = (await cadre(['doctor', '--json'])).json() as {
         checks: { check: string; status: string; detail: string }[];

@@ -93,7 +93,10 @@ describe('the choices of options and arguments', () => {
 /** All choices of a command and those below it, by where they are: `teams message --priority`. */
 function choicesIn(command: Command, above = ''): Record<string, readonly string[]> {
   const words = [
-    ...command.options.map(({ long, argChoices }) => [long, argChoices] as const),
+    // The forms of output are of the command line alone.
+    ...command.options
+      .filter(({ long }) => long !== '--output')
+      .map(({ long, argChoices }) => [long, argChoices] as const),
     ...command.registeredArguments.map((one) => [one.name(), one.argChoices] as const),
   ];
   const own = words.flatMap(([name, choices]) => (choices ? [[`${above}${name}`, choices]] : []));

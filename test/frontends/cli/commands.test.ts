@@ -340,7 +340,7 @@ describe('sessions', () => {
         await cadre(['--json', 'sessions', 'create', '--cwd', '/tmp'])
       ).json() as Session;
       expect(json).toMatchObject({ status: 'ready', title: null });
-      const listed = await cadre(['sessions', 'list']);
+      const listed = await cadre(['sessions', 'list', '--padded']);
       const [heading, first, second] = listed.stdout.split('\n');
       expect(heading).toMatch(/^ID +PROVIDER +STATUS +ACTIVE +TITLE +LAST MESSAGE +CWD$/);
       expect(first).toMatch(new RegExp(`^${json.id.slice(-8)} +acp +ready +\\d+s +- +`));

@@ -21,7 +21,7 @@ describe('cadre config show', () => {
     const env = { CADRE_LOG_LEVEL: 'warn' };
     const data = path.join(home.path, 'data');
     const flags = ['--data-dir', data, 'config', 'show'];
-    const plain = await runHere(home.path, flags, { env });
+    const plain = await runHere(home.path, [...flags, '--padded'], { env });
     expect([plain.code, plain.stderr]).toEqual([0, '']);
     expect(plain.stdout).toMatch(/^KEY +VALUE\n/);
     expect(plain.stdout).toMatch(/^server\.allowed_hosts +\["a\.lan"\]$/m);

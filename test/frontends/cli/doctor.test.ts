@@ -181,6 +181,18 @@ describe('cadre doctor', () => {
     expect(fs.readdirSync(home.path)).toEqual([]);
   });
 
+  test('A missing grep is a warning, because the server works without it.', async () => {
+    using home = tempDirectory();
+    const bin = path.join(home.path, 'bin');
+    fs.mkdirSync(bin);
+    for (const name of ['sh', 'flock']) fs.symlinkSync(`/usr/bin/${name}`, path.join(bin, name));
+    const ended = await runHere(home.path, ['doctor', '--json'], { env: { PATH: bin } });
+    expect(findingsOf(ended).prerequisites).toEqual([
+      'warn',
+      expect.stringMatching(/^grep not found: install it/),
+    ]);
+  });
+
   test('finds an agent on PATH that speaks ACP, and says how it is used.', async () => {
     await using home = tempDirectory();
     fs.symlinkSync('/bin/true', path.join(home.path, 'gemini'));
@@ -228,14 +240,14 @@ describe('cadre doctor', () => {
         const cadre = cadreOn(server);
         const listed = async () => (await cadre(['providers', 'list'])).stdout;
         await expectEventually(listed).toMatch(
-          /^claude .* yes +no +not logged in: run "claude auth/m,
+          /^claude\t.*\tyes\tno\tnot logged in: run "claude auth/m,
         );
         expect(findingsOf(await cadre(['doctor', '--json']))['provider claude']).toEqual([
           'warn',
           expect.stringMatching(/^not logged in: run "claude auth login"/),
         ]);
         expect((await cadre(['status'])).stdout).toMatch(
-          /^claude +not logged in: run "claude auth/m,
+          /^claude\s+not logged in: run "claude auth/m,
         );
         const discover = async () =>
           (
@@ -243,13 +255,13 @@ describe('cadre doctor', () => {
               env: { PATH: `${home.path}:${process.env.PATH}` },
             })
           ).stdout;
-        expect(await discover()).toMatch(/^claude .* no +not logged in/m);
+        expect(await discover()).toMatch(/^claude\t.*\tno\tnot logged in/m);
         fs.writeFileSync(says, '{"loggedIn": true}');
         expect(findingsOf(await cadre(['doctor', '--json']))['provider claude']).toEqual([
           'ok',
           'ready',
         ]);
-        expect((await cadre(['providers', 'list'])).stdout).toMatch(/^claude .* yes +yes +ready$/m);
+        expect((await cadre(['providers', 'list'])).stdout).toMatch(/^claude\t.*\tyes\tyes\tready$/m);
       },
       { asksLogins: true, config: { providers: { claude: { command } } } },
     );

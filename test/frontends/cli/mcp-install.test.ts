@@ -206,7 +206,7 @@ describe('cadre mcp install', () => {
       await own.serve();
       expect((await callTool(client, 'cadre_process_status')).ok).toBe(true);
     });
-    expect((await own.cadre('mcp', 'list')).stdout).toMatch(/^claude /m);
+    expect((await own.cadre('mcp', 'list')).stdout).toMatch(/^claude\t/m);
   });
 
   test('calls as a session that it names, as that session may.', async () => {

@@ -7,7 +7,7 @@ describe('cadre mcp', () => {
   test('lists the tools, calls one as a session, and exits with 1 where it failed.', () =>
     withDemo(async (server) => {
       const cadre = cadreOn(server);
-      expect((await cadre(['mcp', 'tools'])).stdout).toMatch(/^cadre_process_run {2}/m);
+      expect((await cadre(['mcp', 'tools'])).stdout).toMatch(/^cadre_process_run\t/m);
       const { id } = await server.client.call(endpoints.createSession, {
         body: { provider: 'acp', cwd: server.directory },
       });

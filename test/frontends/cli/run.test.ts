@@ -107,7 +107,7 @@ describe('cadre run', () => {
       const cadre = cadreOn(server);
       await cadre(['run', '--title', 'job', 'say first; fail boom']);
       expect((await cadre(['sessions', 'list'])).stdout).toMatch(
-        /ready, turn failed +\S+ +job +failed: .*boom/,
+        /ready, turn failed\t.*\tjob\tfailed: .*boom/,
       );
       expect((await cadre(['top'])).stdout).toMatch(/ready, turn failed .* job /);
       expect((await cadre(['sessions', 'get', 'job'])).stdout).toMatch(
@@ -115,7 +115,7 @@ describe('cadre run', () => {
       );
       expect((await cadre(['sessions', 'show', 'job'])).stdout).toMatch(/Turn failed: .*boom/);
       await cadre(['run', '--session', 'job', 'say better']);
-      expect((await cadre(['sessions', 'list'])).stdout).toMatch(/ready +\S+ +job +better/);
+      expect((await cadre(['sessions', 'list'])).stdout).toMatch(/ready\t\S+\tjob\tbetter/);
     }));
 
   test('shows nothing that a terminal would obey, whatever the agent says.', () =>

@@ -17,14 +17,14 @@ describe('commands with several servers', () => {
   test('list the records of all, with a column for the server; of one, without it.', async () => {
     const one = await open('laptop', 'local');
     const two = await open('gpu', 'there');
-    const { stdout, stderr } = await cadre('sessions', 'list');
+    const { stdout, stderr } = await cadre('sessions', 'list', '--padded');
     expect(stdout).toMatch(/^ID {8}NODE {4}PROVIDER/);
     expect(stdout).toMatch(new RegExp(`${one.id.slice(-8)}  laptop +acp .* local `));
     expect(stdout).toMatch(new RegExp(`${two.id.slice(-8)}  gpu +acp .* there `));
     expect(stderr).toBe('');
     const json = (await cadre('sessions', 'list', '--json')).json();
     expect(json).toMatchObject([{ node: 'gpu', id: two.id }, { node: 'laptop' }]);
-    const alone = await cadre('sessions', 'list', '--on', 'gpu');
+    const alone = await cadre('sessions', 'list', '--on', 'gpu', '--padded');
     expect(alone.stdout).toMatch(/^ID {8}PROVIDER/);
     expect(alone.stdout).not.toContain('local');
     const direct = await cadre('sessions', 'list', '--url', given().url('gpu'), '--json');
@@ -86,11 +86,11 @@ describe('commands with several servers', () => {
     const session = await open('gpu', 'asks', { permission_mode: 'require_approval' });
     const ran = await cadre('processes', 'run', '--session', session.id, '--wait', 'exit 3');
     expect(ran.code).toBe(3);
-    expect((await cadre('processes', 'list')).stdout).toMatch(/ gpu +failed +3 /);
+    expect((await cadre('processes', 'list')).stdout).toMatch(/\tgpu\tfailed\t3\t/);
     await send(given().client('gpu'), session.id, 'ask may I?; say thanks');
     await expect
       .poll(async () => (await cadre('approvals', 'list')).stdout, { timeout: scaled(10_000) })
-      .toMatch(/ gpu +.*may I\?/);
+      .toMatch(/\tgpu\t.*may I\?/);
     const [waits] = (await cadre('approvals', 'list', '--json')).json() as { id: string }[];
     const answered = await cadre('approvals', 'accept', waits?.id.slice(-8) ?? '');
     expect(answered.stdout).toBe('accepted: may I?\n');
@@ -280,7 +280,7 @@ describe('a server that does not answer', () => {
       });
       await given.cadre(['sessions', 'list']);
       await given.stop('gpu');
-      const list = await given.cadre(['sessions', 'list']);
+      const list = await given.cadre(['sessions', 'list', '--padded']);
       expect(list.code).toBe(0);
       expect(list.stdout).toMatch(
         new RegExp(`${id.slice(-8)}  gpu \\(\\d+s old\\) .* last words `),

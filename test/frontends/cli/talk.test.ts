@@ -52,7 +52,7 @@ describe('what is said', () => {
       session: { title: 'My work', title_source: 'agent' },
       notices: [{ kind: 'session.notice', payload: { code: 'notice', message: 'mind the gap' } }],
     });
-    const commands = await cadre(['sessions', 'commands', id]);
+    const commands = await cadre(['sessions', 'commands', id, '--padded']);
     expect(commands.stdout).toMatch(/^COMMAND +DESCRIPTION\n\/plan anything +Does nothing/);
     expect(JSON.parse((await cadre(['sessions', 'commands', id, '--json'])).stdout)).toEqual([
       { name: 'plan', description: 'Does nothing: this is a demo', hint: 'anything' },
@@ -146,7 +146,7 @@ describe('a conversation', () => {
   test('can be told apart in the list: by its title, its last words and when it was last active.', async () => {
     const cadre = cadreOn(server());
     await cadre(['run', 'say the last words']);
-    const [heading, first] = (await cadre(['sessions', 'list'])).stdout.split('\n');
+    const [heading, first] = (await cadre(['sessions', 'list', '--padded'])).stdout.split('\n');
     expect(heading).toMatch(/^ID +PROVIDER +STATUS +ACTIVE +TITLE +LAST MESSAGE +CWD$/);
     expect(first).toMatch(/ acp +ready +\d+s +say the last words +the last words +\//);
   });
@@ -155,7 +155,7 @@ describe('a conversation', () => {
     const cadre = cadreOn(server());
     for (const name of ['a', 'b', 'c']) await cadre(['run', `say ${name}`]);
     const cut = await cadre(['sessions', 'list', '--limit', '2']);
-    expect(cut.stdout.trimEnd().split('\n')).toHaveLength(3);
+    expect(cut.stdout.trimEnd().split('\n')).toHaveLength(2);
     expect(cut.stderr).toBe('cadre: the first 2 are shown, and more exist: pass --limit 500\n');
     expect((await cadre(['sessions', 'list', '--limit', '2', '--json'])).stderr).toBe('');
     expect((await cadre(['sessions', 'list'])).stderr).toBe('');
@@ -206,7 +206,7 @@ describe('a conversation', () => {
     await Promise.all([runTurn(client, good ?? '', 'say x'), runTurn(client, bad ?? '', 'fail y')]);
     await send(client, busy ?? '', 'silent');
     const done = await cadre(['sessions', 'wait', good ?? '']);
-    expect(done).toMatchObject({ code: 0, stdout: expect.stringMatching(/ready +completed\n$/) });
+    expect(done).toMatchObject({ code: 0, stdout: expect.stringMatching(/\tready\tcompleted\n$/) });
     const both = await cadre(['--json', 'sessions', 'wait', good ?? '', bad ?? '']);
     expect([both.code, both.json()]).toMatchObject([
       1,

@@ -44,7 +44,7 @@ describe('cadre teams', () => {
   test('create makes a team of sessions that the ends of their ids name, and list shows it.', async () => {
     const { id, team, lead } = await shop();
     expect(id).toMatch(/^team_[0-9a-f]{32}$/);
-    expect(await ok('list')).toMatch(new RegExp(`^${team} +${end(lead)} +\\d+s +shop$`, 'm'));
+    expect(await ok('list')).toMatch(new RegExp(`^${team}\t${end(lead)}\t\\d+s\tshop$`, 'm'));
     expect(await ok('get', team)).toContain('shop');
   });
 
@@ -60,14 +60,14 @@ describe('cadre teams', () => {
 
   test('message sends one, which messages, deliveries and view show.', async () => {
     const { team, lead, member, message } = await talking();
-    const row = new RegExp(`${end(message)} +${end(lead)} +consumed`);
+    const row = new RegExp(`${end(message)}\t${end(lead)}\tconsumed`);
     expect(await ok('deliveries', team)).toMatch(row);
     expect(await ok('deliveries', team, '--to', end(lead))).toMatch(row);
     expect(await ok('deliveries', team, '--status', 'consumed')).toMatch(row);
     expect(await ok('deliveries', team, '--status', 'pending')).not.toMatch(row);
     expect(await ok('deliveries', team, '--to', end(member))).not.toMatch(row);
     expect(await ok('messages', team)).toMatch(
-      new RegExp(`^${end(message)} .* high +- +say "hello"$`, 'm'),
+      new RegExp(`^${end(message)}\t.*\thigh\t-\tsay "hello"$`, 'm'),
     );
     expect(await ok('show', team)).toMatch(/1 consumed +say "hello"$/m);
   });
@@ -110,7 +110,7 @@ describe('cadre teams', () => {
     const { id, team } = await shop();
     expect(await ok('delete', team)).toBe(`Deleted team ${id}\n`);
     expect(await ok('list')).not.toContain(team);
-    expect(await ok('list', '--all')).toMatch(new RegExp(`^${team} .*shop \\(deleted\\)`, 'm'));
+    expect(await ok('list', '--all')).toMatch(new RegExp(`^${team}\t.*shop \\(deleted\\)`, 'm'));
     const refused = await cadreOn(server())(['teams', 'broadcast', team, 'anyone?', '--json']);
     expect(refused.code).toBe(7);
     expect(JSON.parse(refused.stderr)).toMatchObject({ error: { code: 'team_deleted' } });

@@ -79,7 +79,7 @@ describe('cadre tokens', () => {
           await cadre(['tokens', 'create', 'two', '--scope', 'read', '--expires', '30d'])
         ).stdout.trim(),
       ];
-      const people = await cadre(['tokens', 'list']);
+      const people = await cadre(['tokens', 'list', '--padded']);
       expect(people.stdout).toMatch(
         /^ID +SCOPE +AGE +USED +EXPIRES +NAME\n[0-9a-f]{8} +read +\d+s +- +in (?:29|30)d +two\n[0-9a-f]{8} +admin +\d+s +- +never +one of all\n$/,
       );

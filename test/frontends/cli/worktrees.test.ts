@@ -37,7 +37,7 @@ describe('cadre worktrees', () => {
 
   test('list shows those of a repository in a table, and those of a status.', async () => {
     const { cadre, repo, end: id } = await made('list');
-    const listed = await cadre(['worktrees', 'list', '--repo', repo]);
+    const listed = await cadre(['worktrees', 'list', '--repo', repo, '--padded']);
     const [heading = '', row = ''] = listed.stdout.split('\n');
     expect(heading.split(/\s+/)).toEqual([
       'ID',
@@ -102,7 +102,7 @@ describe('cadre worktrees', () => {
     expect(branches(repo)).toEqual(['main']);
     const back = await cadre(['worktrees', 'restore', end, '--name', 'tree-2']);
     expect(read(back.stdout.trim(), 'new')).toBe('mine');
-    expect((await cadre(['worktrees', 'gc', '--remove'])).stdout).toMatch(/ cleaned /);
+    expect((await cadre(['worktrees', 'gc', '--remove'])).stdout).toMatch(/\tcleaned\t/);
     expect(branches(repo)).toEqual(['main']);
   });
 

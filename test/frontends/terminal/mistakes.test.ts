@@ -21,7 +21,7 @@ describe('without a server', () => {
   test('`help nope` is an error, and so are other names that do not exist.', async () => {
     using home = tempDirectory();
     const said = await Promise.all(
-      ['help nope', 'help sessions nope', 'session list', 'list'].map(async (line) => {
+      ['help nope', 'help sessions nope', 'sesion list', 'list'].map(async (line) => {
         const { code, stdout, stderr } = await runHere(home.path, line.split(' '));
         expect([line, code, stdout]).toEqual([line, 2, '']);
         return stderr;
@@ -30,7 +30,7 @@ describe('without a server', () => {
     expect(said).toEqual([
       'cadre: unknown command "nope": see cadre --help\n',
       'cadre: unknown command "sessions nope": see cadre sessions --help\n',
-      'cadre: unknown command "session": did you mean cadre sessions list?\n',
+      'cadre: unknown command "sesion": did you mean cadre sessions list?\n',
       expect.stringContaining(
         'did you mean cadre sessions list, cadre queue list, cadre budgets list',
       ),

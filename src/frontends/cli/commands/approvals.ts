@@ -15,6 +15,7 @@ import { idArgument, matches, onlyOne } from '../find.ts';
 import type { Layout } from '../layout.ts';
 import { milliseconds } from '../milliseconds.ts';
 import { approvals } from '../nouns.ts';
+import { asRecord } from '../output-options.ts';
 import { ago, details, listOf, shortId } from '../output.ts';
 import { sessionAs } from '../parameters.ts';
 import { confirmUndescribed } from '../undescribed.ts';
@@ -56,8 +57,7 @@ export const approvalCommands = commandGroup(
       ]),
     }),
     (parent, world) =>
-      parent
-        .command('show')
+      asRecord(parent.command('show'))
         .description('Show an approval request and everything that the request would allow')
         .argument(...approvalArgument)
         .action(clientAction(world, show)),

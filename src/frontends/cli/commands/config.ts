@@ -8,7 +8,8 @@ import { configFile } from '../../../core/config/sources.ts';
 import { tokenFileOf } from '../../../core/config/token.ts';
 import type { GlobalOptions } from '../context.ts';
 import { exitCodes } from '../exit.ts';
-import { layoutOf } from '../layout.ts';
+import type { Layout } from '../layout.ts';
+import { asList, layoutFor } from '../output-options.ts';
 import { plain, table } from '../output.ts';
 import { showDocument, type World } from '../world.ts';
 
@@ -16,8 +17,7 @@ import { showDocument, type World } from '../world.ts';
 export function configCommands(program: Command, world: World): void {
   const config = program.command('config').description('Show and check the configuration');
 
-  config
-    .command('show')
+  asList(config.command('show'))
     .description('Show every configuration key with its value (secrets are masked)')
     .option(
       '--config <file>',
@@ -25,7 +25,8 @@ export function configCommands(program: Command, world: World): void {
     )
     .option('--origin', 'Show the source of each configuration value')
     .action((_options: object, command: Command) => {
-      show(world, command.optsWithGlobals<GlobalOptions & { origin?: boolean }>());
+      const options = command.optsWithGlobals<GlobalOptions & { origin?: boolean }>();
+      show(world, options, layoutFor(world, command));
     });
 
   config
@@ -69,7 +70,7 @@ export function configCommands(program: Command, world: World): void {
     });
 }
 
-function show(world: World, options: GlobalOptions & { origin?: boolean }): void {
+function show(world: World, options: GlobalOptions & { origin?: boolean }, layout: Layout): void {
   const { env } = world;
   const found = findConfig(options, env);
   const config = usable(found);
@@ -89,7 +90,7 @@ function show(world: World, options: GlobalOptions & { origin?: boolean }): void
     table(
       ['KEY', 'VALUE', ...(options.origin ? ['ORIGIN'] : [])],
       rows.map(({ key, value, origin }) => [key, text(value), ...(origin ? [origin] : [])]),
-      layoutOf(world.stdout, env),
+      layout,
     ),
   );
 }

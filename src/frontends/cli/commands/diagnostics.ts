@@ -1,5 +1,6 @@
 import { endpoints } from '../../../api/index.ts';
 import { commandGroup, endpointCommand, type Register } from '../endpoint-command.ts';
+import { metricsDocument } from '../metrics-document.ts';
 import { details } from '../output.ts';
 
 /** `cadre diagnostics …`. */
@@ -57,5 +58,6 @@ export const metricsCommand: Register = endpointCommand({
   name: 'metrics',
   description: 'Print the metrics of the server in Prometheus format',
   endpoint: endpoints.getMetrics,
+  document: metricsDocument,
   print: (text) => text,
 });

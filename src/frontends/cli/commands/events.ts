@@ -14,7 +14,7 @@ import { processId, sessionId, teamId } from '../find.ts';
 import { milliseconds } from '../milliseconds.ts';
 import { openScreen } from '../screen.ts';
 import type { GlobalOptions } from '../context.ts';
-import { clientAction, type CommandContext, type World, jsonFor } from '../world.ts';
+import { clientAction, type CommandContext, type World, jsonFor, written } from '../world.ts';
 
 export interface TailOptions {
   session?: string;
@@ -133,6 +133,7 @@ async function tail(
       await follow(context, { ...reading, reconnectMs: options.reconnect }, write);
     else for await (const event of stored(context, reading)) write(event);
   } finally {
+    await written(world.stdout);
     cursor?.save();
   }
 }

@@ -5,6 +5,7 @@ import type { EngineStatus, FleetNode } from '../../../fleet/index.ts';
 import type { GlobalOptions } from '../context.ts';
 import { details, listOf, mebibytes } from '../output.ts';
 import { layoutOf } from '../layout.ts';
+import { asList, layoutFor } from '../output-options.ts';
 import { showDocument, type World } from '../world.ts';
 import { fleetInit } from './fleet-init.ts';
 
@@ -35,8 +36,7 @@ export function fleetCommands(program: Command, world: World): void {
       );
     });
 
-  const nodes = fleet
-    .command('nodes')
+  const nodes = asList(fleet.command('nodes'))
     .description('List the nodes (cadre servers) of the fleet, including offline nodes')
     .action(async (_options: object, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions>();
@@ -44,7 +44,7 @@ export function fleetCommands(program: Command, world: World): void {
       const nodes = await onFleet(options, world, ({ connection, names }) =>
         fleetNodes(connection, names),
       );
-      const layout = layoutOf(world.stdout, world.env);
+      const layout = layoutFor(world, command);
       showDocument(world, options, nodes, () =>
         nodeTable(nodes, { now: world.clock.now(), layout }),
       );

@@ -2,9 +2,12 @@ import type { Command } from 'commander';
 import { endpoints } from '../../../api/index.ts';
 import type { Client } from '../../../client/client.ts';
 import { serversOf } from '../../../client/routed.ts';
+import { oneLine } from '../../../core/lib/plain.ts';
 import { AppError } from '../../../api/errors.ts';
 import { namedServers, serverDirectory, type GlobalOptions } from '../context.ts';
 import { exitCodes } from '../exit.ts';
+import { matches } from '../find.ts';
+import { approvals, processes, sessions } from '../nouns.ts';
 import { openScreen } from '../screen.ts';
 import { clientAction, terminalOf, type World } from '../world.ts';
 
@@ -19,10 +22,27 @@ export function homeCommand(program: Command, world: World): void {
     if (!known && !(await offerServer(world, options))) return;
     const connect = async () => known ?? world.connect(options);
     const open = clientAction({ ...world, connect }, async (context) => {
-      await openScreen(context, { page: 'top', select: options.select }, known !== null);
+      const start = await startFor(context.client, options.select);
+      await openScreen(context, { page: 'top', ...start }, known !== null);
     });
     await open(program);
   });
+}
+
+/** Finds the row that the screen selects first by an id, the end of an id or a title; without one, a notice says so. */
+async function startFor(
+  client: Client,
+  said: string | undefined,
+): Promise<{ select?: string; notice?: string }> {
+  if (said === undefined) return {};
+  const found = [
+    ...(await matches(sessions, client, said)).map(({ id }) => id),
+    ...(await matches(approvals, client, said, 'pending')).map(({ id }) => id),
+    ...(await matches(processes, client, said)).map(({ process_id }) => process_id),
+  ];
+  const [select] = found;
+  if (select !== undefined) return { select };
+  return { notice: `--select: no session, process or approval request "${oneLine(said)}" found` };
 }
 
 /** A server that answers; null where none does. Throws what `connect` throws, unless it can be helped by starting one. */

@@ -7,6 +7,7 @@ import { type GlobalOptions, serverDirectory } from '../context.ts';
 import type { Register } from '../endpoint-command.ts';
 import { sessionId } from '../find.ts';
 import { details } from '../output.ts';
+import { asList } from '../output-options.ts';
 import { clientAction, type CommandContext, showDocument, type World } from '../world.ts';
 import { listCallers } from './mcp-list.ts';
 
@@ -52,8 +53,7 @@ export const installCommands: readonly Register[] = [
       .addArgument(agentArgument())
       .action(clientAction(world, uninstall)),
   (mcp, world) =>
-    mcp
-      .command('list')
+    asList(mcp.command('list'))
       .description(
         "List agents that run outside of cadre and have cadre's tools, with the token of each agent",
       )

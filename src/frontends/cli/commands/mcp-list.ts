@@ -3,9 +3,9 @@ import type { Token } from '../../../api/tokens.ts';
 import type { Client } from '../../../client/client.ts';
 import { AppError } from '../../../api/errors.ts';
 import { type GlobalOptions, serverDirectory } from '../context.ts';
-import { layoutOf } from '../layout.ts';
 import { tokens as tokenNoun } from '../nouns.ts';
 import { ago, table } from '../output.ts';
+import { layoutFor } from '../output-options.ts';
 import { showDocument, type World } from '../world.ts';
 
 /** `cadre mcp list`. Without a server it is not known when the tokens were last used. */
@@ -38,9 +38,13 @@ export async function listCallers(world: World, command: Command): Promise<void>
     one.session_id?.slice(-8) ?? '-',
     one.last_used_at === null ? '-' : ago(one.last_used_at, world.clock.now()),
   ]);
-  const layout = layoutOf(world.stdout, world.env);
-  showDocument(world, global, found, () =>
-    table(['AGENT', 'CONFIGURED IN', 'TOKEN', 'MODE', 'SESSION', 'LAST USED'], rows, layout),
+  const layout = layoutFor(world, command);
+  showDocument(
+    world,
+    global,
+    found,
+    () => table(['AGENT', 'CONFIGURED IN', 'TOKEN', 'MODE', 'SESSION', 'LAST USED'], rows, layout),
+    () => found.map(({ agent }) => agent),
   );
   if (found.length === 0 && world.stderr.isTTY && !global.json)
     world.stderr.write(`cadre: no agent has the tools: see cadre mcp install --help\n`);

@@ -6,6 +6,7 @@ import { newUuid } from '../../../core/lib/ids.ts';
 import { exitCodes } from '../exit.ts';
 import { sessionId } from '../find.ts';
 import { table } from '../output.ts';
+import { asList } from '../output-options.ts';
 import { clientAction, type World, jsonFor } from '../world.ts';
 import { installCommands } from './mcp-install.ts';
 import { mcpGroup, serveSubcommand } from './mcp-serve.ts';
@@ -17,8 +18,7 @@ export function mcpCommands(program: Command, world: World): void {
 
   serveSubcommand(mcp, world);
 
-  mcp
-    .command('tools')
+  asList(mcp.command('tools'))
     .description('List the tools of cadre that sessions can call')
     .action(
       clientAction(world, async ({ client, show, layout }) => {
@@ -26,7 +26,11 @@ export function mcpCommands(program: Command, world: World): void {
         const rows = found.namespaces.flatMap(({ tools }) =>
           tools.map(({ name, description }) => [name, description]),
         );
-        show(found, () => table(['TOOL', 'DESCRIPTION'], rows, layout));
+        show(
+          found,
+          () => table(['TOOL', 'DESCRIPTION'], rows, layout),
+          () => rows.map(([name = '']) => name),
+        );
       }),
     );
 

@@ -35,7 +35,7 @@ export const processCommands = commandGroup(
         (one, now) => [
           shortId(one.process_id),
           one.status,
-          one.exit_code === null ? '-' : String(one.exit_code),
+          one.exit_code === null ? (one.signal ?? '-') : String(one.exit_code),
           ago(one.queued_at, now),
           one.started_at === null ? '-' : ago(one.started_at, one.ended_at ?? now),
           one.session_id === null ? '-' : shortId(one.session_id),
@@ -60,6 +60,7 @@ export const processCommands = commandGroup(
       endpoint: endpoints.killProcess,
       operands: [process],
       options: [reason],
+      confirm: (said) => `stop process "${said}" and its child processes?`,
       document: ({ process }) => process,
       print: ({ process }) =>
         process.ended_at === null

@@ -9,8 +9,9 @@ import type { ProviderRecord } from '../../../api/providers.ts';
 import type { Config } from '../../../core/config/schema.ts';
 import { findProgram } from '../../../core/lib/find-program.ts';
 import { configuration, type GlobalOptions } from '../context.ts';
-import { layoutOf } from '../layout.ts';
+import type { Layout } from '../layout.ts';
 import { loginText, providersNow } from '../login-text.ts';
+import { asList, layoutFor } from '../output-options.ts';
 import { table } from '../output.ts';
 import { knownAgents } from '../talk/agents-on-path.ts';
 import { showDocument, type World } from '../world.ts';
@@ -32,8 +33,7 @@ interface Discovered {
 
 /** `cadre providers discover`. It needs no server, and asks one that runs what it finds. */
 export function providersDiscover(providers: Command, world: World): void {
-  providers
-    .command('discover')
+  asList(providers.command('discover'))
     .description(
       'Find installed and configured agents, and show the next setup step for each agent',
     )
@@ -53,7 +53,9 @@ export function providersDiscover(providers: Command, world: World): void {
         said,
         server: await listedBy(world, options),
       });
-      showDocument(world, options, found, () => textOf(found, options.all === true, world));
+      const layout = layoutFor(world, command);
+      const text = () => textOf(found, options.all === true, layout);
+      showDocument(world, options, found, text);
     });
 }
 
@@ -180,7 +182,7 @@ function useOf({ name, provider }: Omit<Discovered, 'next'>): string {
   return `cadre run --${flag} ${flag === 'provider' ? provider : name} "…"`;
 }
 
-function textOf(found: readonly Discovered[], isAll: boolean, world: World): string {
+function textOf(found: readonly Discovered[], isAll: boolean, layout: Layout): string {
   const isThere = ({ installed, configured }: Discovered) => installed !== null || configured;
   const shown = isAll ? found : found.filter(isThere);
   const rows = shown.map(({ name, installed, configured, logged_in, next }) => [
@@ -190,11 +192,10 @@ function textOf(found: readonly Discovered[], isAll: boolean, world: World): str
     loginText(logged_in),
     next,
   ]);
-  const layout = layoutOf(world.stdout, world.env);
   const heading = ['AGENT', 'INSTALLED', 'CONFIGURED', 'LOGGED IN', 'NEXT'];
   const others = found.filter((one) => !shown.includes(one)).map(({ name }) => name);
   const rest =
-    others.length > 0
+    others.length > 0 && layout.hasTabs !== true
       ? `not installed: ${others.join(', ')} (--all shows how to install them)\n`
       : '';
   return `${rows.length > 0 ? table(heading, rows, layout, { wraps: true }) : ''}${rest}`;

@@ -36,6 +36,7 @@ export const providerCommands = commandGroup(
       name: 'list',
       description: 'List providers and agents, and show whether each agent is ready',
       endpoint: endpoints.listProviders,
+      isList: true,
       print: (providers, { layout }) =>
         table(['ID', 'NAME', 'HEALTHY', 'LOGGED IN', 'DETAIL'], providers.flatMap(rowsOf), layout, {
           wraps: true,

@@ -34,6 +34,7 @@ export const queueCommands = commandGroup(
       ],
       document: inOrder,
       empty: 'no queue entries: add an entry with cadre queue add SESSION TEXT',
+      isList: true,
       print: (found, call) => queueTable(inOrder(found), call),
     }),
     endpointCommand({

@@ -6,6 +6,7 @@ import { readPatches } from '../../../core/lib/unified-diff.ts';
 import { choose } from '../choose.ts';
 import { commandGroup } from '../endpoint-command.ts';
 import { commentArgument, commentId, sessionArgument, sessionId } from '../find.ts';
+import { asRecord } from '../output-options.ts';
 import { reviewText } from '../review-text.ts';
 import { withFollowOptions } from '../talk/follow-options.ts';
 import { clientAction, type CommandContext, terminalOf, type World } from '../world.ts';
@@ -30,8 +31,7 @@ export const reviewCommands = commandGroup(
         )
         .action(clientAction(world, review)),
     (group, world) =>
-      group
-        .command('show')
+      asRecord(group.command('show'))
         .description('Show review comments that you have not sent to the agent yet')
         .argument(...sessionArgument)
         .action(clientAction(world, show)),

@@ -6,13 +6,13 @@ import { oneLine } from '../../../core/lib/plain.ts';
 import type { Register } from '../endpoint-command.ts';
 import { sessionArgument, sessionId, turnId } from '../find.ts';
 import { ago, table } from '../output.ts';
+import { asList } from '../output-options.ts';
 import { clientAction, type CommandContext } from '../world.ts';
 
 /** The commands of `cadre sessions` for the files that turns changed. */
 export const sessionFileCommands: readonly Register[] = [
   (sessions, world) =>
-    sessions
-      .command('snapshots')
+    asList(sessions.command('snapshots'))
       .description('List the file snapshots of a session, or enable or disable file snapshots')
       .argument(...sessionArgument)
       .addArgument(

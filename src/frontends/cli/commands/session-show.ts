@@ -6,6 +6,7 @@ import { chosenMode } from '../agent-mode.ts';
 import { plain } from '../output.ts';
 import { conversationDocument, readConversation } from '../talk/read-conversation.ts';
 import { markSeen } from '../talk/seen.ts';
+import { asRecord, isQuiet } from '../output-options.ts';
 import { clientAction, type CommandContext, type World, jsonFor } from '../world.ts';
 
 interface ShowOptions {
@@ -17,8 +18,7 @@ interface ShowOptions {
 
 /** `cadre sessions show`. */
 export function sessionShow(sessions: Command, world: World): void {
-  sessions
-    .command('show')
+  asRecord(sessions.command('show'))
     .description('Show the conversation of a session')
     .argument(...sessionArgument)
     .option('--turns <n>', 'Number of the newest turns to show (default: all turns)', count)
@@ -42,6 +42,7 @@ async function show(
     params: { session_id },
   });
   const read = await readConversation(client, session_id, turn ?? count);
+  if (isQuiet(global)) return context.show(session, () => '');
   if (global.json) {
     world.stdout.write(`${jsonFor(world, conversationDocument(session, read), 2)}\n`);
     return;

@@ -6,6 +6,7 @@ import { AppError } from '../../../api/errors.ts';
 import { durationText } from '../../terminal/time.ts';
 import { exitCodes } from '../exit.ts';
 import { sessionArgument, sessionId } from '../find.ts';
+import { asList } from '../output-options.ts';
 import { milliseconds } from '../milliseconds.ts';
 import { plain, shortId, table } from '../output.ts';
 import { countOf, exitCodeOf, isEnding, modeOf } from '../talk/turn-end.ts';
@@ -28,8 +29,7 @@ interface Idle {
 /** `cadre sessions wait`. */
 export function sessionWait(sessions: Command, world: World): void {
   const [, what] = sessionArgument;
-  const command = sessions
-    .command('wait')
+  const command = asList(sessions.command('wait'))
     .description(
       'Wait until sessions are idle (the exit code depends on the results of the last turns)',
     )
@@ -40,11 +40,13 @@ export function sessionWait(sessions: Command, world: World): void {
 }
 
 async function wait(context: CommandContext, said: string[], options: WaitOptions): Promise<void> {
-  const { world, client, show } = context;
+  const { world, client, show, layout } = context;
   const ids: string[] = [];
   for (const one of said) ids.push(await sessionId(client, one));
+  // Looked at before the time runs, so that an idle session is found however short the time is.
+  const looks = await Promise.all([...new Set(ids)].map((id) => idleNow(client, id)));
   const found = await within(context, options.timeout, (signal) => {
-    const all = [...new Set(ids)].map((id) => untilIdle(context, id, options, signal));
+    const all = looks.map((first) => untilIdle(context, first, options, signal));
     return options.any ? Promise.race(all).then((one) => [one]) : Promise.all(all);
   });
   const idle = found.filter((one) => one !== null);
@@ -52,7 +54,7 @@ async function wait(context: CommandContext, said: string[], options: WaitOption
   if (interrupted.aborted) return world.exit(Number(interrupted.reason));
   show(
     idle.map(({ session, turn }) => ({ session_id: session.id, status: session.status, turn })),
-    () => table(['SESSION', 'STATUS', 'TURN'], idle.map(rowOf)),
+    () => table(['SESSION', 'STATUS', 'TURN'], idle.map(rowOf), layout),
   );
   const codes = idle.map(({ session, turn }) =>
     session.status === 'failed'
@@ -95,13 +97,13 @@ async function within<T>(
 /** Resolves once a session has no running turn; with null where the signal aborted first. */
 async function untilIdle(
   context: CommandContext,
-  id: string,
+  first: Awaited<ReturnType<typeof idleNow>>,
   options: WaitOptions,
   signal: AbortSignal,
 ): Promise<Idle | null> {
   const { world, client } = context;
-  const first = await idleNow(client, id);
   if (first.idle) return first.idle;
+  const { id } = first.session;
   if (first.session.status === 'waiting_for_approval') tellOfApproval(context, id);
   const events = sessionEvents(context, {
     sessionId: id,

@@ -155,6 +155,7 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
     endpoint: endpoints.closeSession,
     operands: [session],
     options: [reason],
+    confirm: (said) => `close session "${said}" permanently?`,
     print: ({ id, title }) => `Closed session ${labelOf(id, title)}\n`,
   }),
   endpointCommand({

@@ -4,14 +4,14 @@ import type { TeamView } from '../../../api/team-view.ts';
 import { streamEvents } from '../../../client/stream.ts';
 import { count } from '../count.ts';
 import { teamArgument, teamId } from '../find.ts';
+import { asRecord } from '../output-options.ts';
 import { viewText } from '../team-text.ts';
 import { loadWidths } from '../widths.ts';
 import { clientAction, type CommandContext, type World, jsonFor } from '../world.ts';
 
 /** `cadre teams show`. */
 export function teamView(teams: Command, world: World): void {
-  teams
-    .command('show')
+  asRecord(teams.command('show'))
     .alias('view')
     .description('Show the members of a team, the state of each member, and the latest messages')
     .argument(...teamArgument)
@@ -32,7 +32,11 @@ async function view(context: CommandContext, end: string, options: ViewOptions):
   const look = () => client.call(endpoints.getTeamView, { params, query });
   if (options.watch) return watch(context, params.team_id, look);
   const found = await look();
-  show(found, () => viewText(found, { now: world.clock.now(), layout }));
+  show(
+    found,
+    () => viewText(found, { now: world.clock.now(), layout }),
+    () => [found.team.id],
+  );
 }
 
 /** Prints the view now and after each change. A terminal is cleared before; with `--json` each view is a line. */

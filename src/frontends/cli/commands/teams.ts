@@ -15,6 +15,7 @@ export const teamCommands = commandGroup('teams', 'Let sessions send messages to
     endpoint: endpoints.listTeams,
     options: [limit, { flags: '--all', description: 'Also list deleted teams' }],
     document: (teams, { options }) => shownOf(teams, options.all),
+    isList: true,
     print: (teams, { options, ...at }) => teamTable(shownOf(teams, options.all), at),
     empty: 'no teams: create a team with cadre teams create NAME --lead SESSION',
   }),

@@ -3,6 +3,7 @@ import type { Token } from '../../../api/tokens.ts';
 import { AppError } from '../../../api/errors.ts';
 import { parseDuration } from '../../../core/lib/duration.ts';
 import { commandGroup, endpointCommand } from '../endpoint-command.ts';
+import { asList } from '../output-options.ts';
 import { tokens } from '../nouns.ts';
 import { ago, labelOf, listOf, shortId } from '../output.ts';
 import { token } from '../parameters.ts';
@@ -11,8 +12,7 @@ import { clientAction, type CommandContext } from '../world.ts';
 /** `cadre tokens …`: the tokens beside the API token. */
 export const tokenCommands = commandGroup('tokens', 'Manage API tokens', [
   (parent, world) =>
-    parent
-      .command('list')
+    asList(parent.command('list'))
       .description('List API tokens, newest first')
       .action(clientAction(world, list)),
   endpointCommand({

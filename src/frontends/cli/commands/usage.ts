@@ -33,6 +33,7 @@ export const usageCommand = endpointCommand({
     },
     limit,
   ],
+  isList: true,
   print: (report, { layout }) => usageTable(report, layout),
   after(report, { stderr }) {
     for (const note of usageNotes(report)) stderr.write(`cadre: ${note}\n`);

@@ -180,6 +180,7 @@ export const worktreeCommands = commandGroup(
       endpoint: endpoints.cleanUpWorktree,
       operands: [worktree],
       options: [reason],
+      confirm: (said) => `archive and remove worktree "${said}"?`,
       print: cleanupText,
       after({ status }, world) {
         if (status !== 'cleaned') world.exit(exitCodes.refused);
@@ -210,6 +211,7 @@ export const worktreeCommands = commandGroup(
           read: () => ({ dry_run: false }),
         },
       ],
+      isList: true,
       print: ({ worktrees }, { layout }) =>
         table(
           ['ID', 'STATUS', 'SIZE', 'REASON'],

@@ -5,7 +5,7 @@ import { type Asked, clientsOf, getFrom, serverNames } from './clients.ts';
 import type { World } from '../world.ts';
 import { type CursorContext, cursorContextOf } from './cursor-context.ts';
 import { isRecord, type Offer, recordOffers } from './records.ts';
-import { type CompletionTable, tableAsset } from './table.ts';
+import { type CommandTree, type CompletionTable, tableAsset } from './table.ts';
 
 type Surroundings = Pick<World, 'env' | 'stdout' | 'clock'>;
 
@@ -35,9 +35,21 @@ async function offersFor(
   const place = cursorContextOf(tree, words);
   const typed = words.at(-1) ?? '';
   if (place.flag === null && typed.startsWith('-')) return flagsOf(place);
-  const commands = place.takesCommand ? (place.path.at(-1)?.commands ?? []) : [];
+  const commands = place.takesCommand
+    ? (place.path.at(-1)?.commands ?? [])
+    : helpedBy(place, words);
   const named = commands.map(({ name, description }) => ({ word: name, about: description }));
   return [...named, ...(await valuesFor(place, values, typed.replace(/^=/, ''), world))];
+}
+
+/** The commands that may follow `help` and the words behind it. */
+function helpedBy({ path, flag }: CursorContext, words: readonly string[]): readonly CommandTree[] {
+  const [above, help] = path.slice(-2);
+  if (help?.name !== 'help' || flag !== null) return [];
+  let at = above;
+  for (const word of words.slice(words.lastIndexOf('help') + 1, -1))
+    at = at?.commands.find(({ name, aliases }) => name === word || aliases.includes(word));
+  return at?.commands.filter(({ name }) => name !== 'help') ?? [];
 }
 
 function flagsOf({ path }: CursorContext): Offer[] {

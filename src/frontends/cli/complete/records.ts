@@ -43,6 +43,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   session: {
     path: () => list('sessions'),
     id: 'id',
+    name: 'title',
     about: ({ status, last_turn_status: end, title, last_words, cwd }) => [
       status === 'ready' && end === 'failed' ? 'turn failed' : status,
       title ?? last_words ?? cwd,
@@ -197,8 +198,12 @@ export async function recordOffers(
   const agent = values.get('--agent');
   const provider = async () =>
     values.get('--provider') ??
-    // The only provider whose agents have names.
-    (agent === undefined ? providerOf(await session(), get) : 'acp');
+    // The providers with one agent are named like it; acp is the only one whose agents have names.
+    (agent === undefined
+      ? providerOf(await session(), get)
+      : agent === 'claude' || agent === 'codex'
+        ? agent
+        : 'acp');
   const line: LineContext = { session, team, provider, agent, typed, get };
   const path = await kind.path(line);
   if (path === null) return [];
@@ -219,7 +224,7 @@ function offersOf(kind: Kind, row: Row, typed: string): Offer[] {
   const about = shorten(kind.about(row).map(textOf).filter(Boolean).join('  '), ABOUT_CHARACTERS);
   const isWhole = kind.whole === true || /^[a-z]+_/.test(typed);
   const name = kind.name === undefined ? '' : textOf(row[kind.name]);
-  const isName = typed !== '' && /^[\w.-]+$/.test(name) && name.startsWith(typed);
+  const isName = typed !== '' && /^[\w.-]+( [\w.-]+)*$/.test(name) && name.startsWith(typed);
   return [
     { word: isWhole ? id : id.slice(-8), about },
     ...(isName ? [{ word: name, about: `${id.slice(-8)}  ${about}` }] : []),
@@ -237,11 +242,13 @@ async function wholeId(noun: string, said: string | undefined, get: Get): Promis
   return found ? textOf(found.id) : null;
 }
 
-/** The provider of a session; without one, the only provider that is ready. */
+/** The provider of a session; without one, the default of new sessions, else the only provider that is ready. */
 async function providerOf(session: string | null, get: Get): Promise<string | null> {
   const place = below('sessions', session, '');
   if (place !== null) return textOf(((await get(place)) as Row).provider) || null;
-  const ready = rowsOf(await get('/v1/providers')).filter(({ healthy }) => healthy === true);
+  const all = rowsOf(await get('/v1/providers'));
+  const preferred = all.find((one) => one.default === true);
+  const ready = preferred ? [preferred] : all.filter(({ healthy }) => healthy === true);
   return ready.length === 1 ? textOf(ready[0]?.id) : null;
 }
 

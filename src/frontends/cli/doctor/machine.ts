@@ -19,6 +19,10 @@ const NEEDED = hasProc ? ['/bin/sh', 'flock', 'grep'] : ['/bin/sh', 'ps', 'awk',
 
 export const prerequisites: Check = ({ world }) => {
   const missing = NEEDED.filter((program) => !findProgram(program, world.env.PATH));
+  if (hasProc && missing.join() === 'grep')
+    return warn(
+      'grep not found: install it, because the server finds processes with it that a crash left behind',
+    );
   if (missing.length > 0)
     return fail(`${missing.join(', ')} not found: install it, and check PATH`);
   if (!hasProc) return ok(`found ${NEEDED.join(', ')}`);

@@ -1,5 +1,5 @@
 import { Box, Text } from 'ink';
-import { type ReactNode, useState } from 'react';
+import { type ReactNode, useEffect, useEffectEvent, useState } from 'react';
 import type { EventScope } from '../../../client/event-scope.ts';
 import { describeResolved } from '../approval-answer.ts';
 import { useNotice, useResolved, useSource } from '../react-hooks.ts';
@@ -23,12 +23,21 @@ export interface ScreenProps {
   place: ScreenContext;
   rows: number;
   columns: number;
+  /** A notice that is shown at first. */
+  notice?: string | undefined;
   onEvents: (scope: EventScope, id?: string) => void;
   onLeave: () => void;
 }
 
 /** The place to work: the list of everything that goes on, and the pane of what is selected. */
-export function Screen({ place, rows, columns, onEvents, onLeave }: ScreenProps): ReactNode {
+export function Screen({
+  place,
+  rows,
+  columns,
+  notice: first,
+  onEvents,
+  onLeave,
+}: ScreenProps): ReactNode {
   const view = useSource(place.listState.view);
   const notices = useNotice(place.clock, place.overviewStore);
   const [mode, setAnyMode] = useState<Mode>(list);
@@ -49,6 +58,10 @@ export function Screen({ place, rows, columns, onEvents, onLeave }: ScreenProps)
     notices.tell(describeResolved(resolved, acts.isMine(resolved.id)));
     if (mode.name === 'sheet' && mode.asked.approval.id === resolved.id) setMode({ name: base });
   });
+  const tellFirst = useEffectEvent(() => {
+    if (first !== undefined) notices.tell(first);
+  });
+  useEffect(() => tellFirst(), []);
   useAlerts(place);
   const showsPane = isWide || peeks || mode.name === 'pane' || mode.name === 'say';
   const pane = usePane(place, thing);

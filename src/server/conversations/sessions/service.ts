@@ -31,6 +31,7 @@ import {
   knownSession,
   newSession,
   type SessionChange,
+  titleOfPerson,
 } from './session.ts';
 import { assertTaken } from './mcp-servers.ts';
 import { requestedSettings, settingsOf } from './settings.ts';
@@ -110,7 +111,7 @@ export class SessionService extends SessionQueries {
       cwd,
       ...requested,
       metadata: body.metadata ?? null,
-      title: body.title ?? null,
+      title: body.title == null ? null : titleOfPerson(body.title),
       after_limit: body.after_limit ?? null,
       created_at: this.#deps.clock.now(),
     });

@@ -4,6 +4,7 @@ import type { BodyOf } from '../../../api/endpoint.ts';
 import type { Session, Turn, updateSession, Usage } from '../../../api/sessions.ts';
 import { AppError } from '../../../api/errors.ts';
 import { cutLine, firstLine } from '../../../core/lib/cut-line.ts';
+import { oneLine } from '../../../core/lib/plain.ts';
 import { saturatingSum } from '../../../core/lib/reported-numbers.ts';
 import type { KnownSession } from '../../../agents/provider.ts';
 import { addUsage, summedFields } from './known-usage.ts';
@@ -112,6 +113,16 @@ export function titleFrom(prompt: string | null | undefined): string | null {
   return firstLine(prompt ?? '', TITLE_CHARACTERS);
 }
 
+/**
+ * Returns the title that a person gives, on one line and without what no terminal shows. Throws `invalid` for a blank one.
+ */
+export function titleOfPerson(said: string): string {
+  const title = oneLine(said);
+  if (title === '')
+    throw new AppError('invalid', 'body.title: is blank: give a title, or null to remove it');
+  return title;
+}
+
 /** Returns the first text that a person says in a turn; undefined for any other turn, and for images alone. */
 function promptOf({ source, input }: Turn): string | undefined {
   const isOfPerson = source === 'user' || source === 'queue';
@@ -125,7 +136,9 @@ export function changeSession(session: Session, wish: SessionChange, now: number
     ...session,
     ...(wish.title === undefined
       ? {}
-      : { title: wish.title, title_source: wish.title === null ? null : ('person' as const) }),
+      : wish.title === null
+        ? { title: null, title_source: null }
+        : { title: titleOfPerson(wish.title), title_source: 'person' as const }),
     pinned: wish.pinned ?? session.pinned,
     snoozed_until: wish.snoozed_until === undefined ? session.snoozed_until : wish.snoozed_until,
     muted: wish.muted ?? session.muted,

@@ -1,0 +1,80 @@
+import { type Command, Option } from 'commander';
+import { type Layout, layoutOf } from './layout.ts';
+
+/** The options that say in which form a command prints lists and records. */
+export interface OutputOptions {
+  output?: 'name' | 'wide' | 'json';
+  quiet?: true;
+  padded?: true;
+}
+
+/** Declares the options of a command that prints a list. In a pipe its table has tabs between the cells, and no heading. */
+export function asList(command: Command): Command {
+  const forms = new Option(
+    '-o, --output <form>',
+    'Output form: only ids, whole ids and cells, or JSON',
+  );
+  return quietable(command.addOption(forms.choices(['name', 'wide', 'json']))).option(
+    '--padded',
+    'In a pipe, print a heading and aligned columns instead of tab-separated rows',
+  );
+}
+
+/** Declares the options of a command that prints one record. */
+export function asRecord(command: Command): Command {
+  const forms = new Option('-o, --output <form>', 'Output form: only the id, or JSON');
+  return quietable(command.addOption(forms.choices(['name', 'json'])));
+}
+
+function quietable(command: Command): Command {
+  return command.option('-q, --quiet', 'Print only ids, one per line (same as --output name)');
+}
+
+/** How a command lays out its text on stdout. */
+export function layoutFor(
+  { stdout, env }: { stdout: Parameters<typeof layoutOf>[0]; env: NodeJS.ProcessEnv },
+  command: Command,
+): Layout {
+  const layout = layoutOf(stdout, env);
+  const { output, padded } = command.opts<OutputOptions>();
+  const isList = command.options.some(({ long }) => long === '--padded');
+  return {
+    ...layout,
+    ...(output === 'wide' ? { columns: Number.POSITIVE_INFINITY, isWide: true } : {}),
+    hasTabs: isList && !layout.isTerminal && padded !== true,
+  };
+}
+
+/** Whether only ids are printed. */
+export function isQuiet({ output, quiet }: OutputOptions): boolean {
+  return quiet === true || output === 'name';
+}
+
+/** The fields that have the id of a record, the most specific first. */
+const idFields = [
+  'id',
+  'item_id',
+  'process_id',
+  'turn_id',
+  'agent_id',
+  'name',
+  'key',
+  'sha256',
+  'node',
+  'session_id',
+] as const;
+
+/** The ids in a document: of a record, of each record in a list, or of each in the only list of a record without an id. */
+export function idsIn(document: unknown): string[] {
+  if (Array.isArray(document)) return document.flatMap((one) => idOf(one) ?? []);
+  const id = idOf(document);
+  if (id !== null) return [id];
+  const lists = Object.values(document ?? {}).filter((one) => Array.isArray(one));
+  return lists.length === 1 ? idsIn(lists[0]) : [];
+}
+
+function idOf(record: unknown): string | null {
+  const fields = (record ?? {}) as Record<string, unknown>;
+  const id = idFields.map((name) => fields[name]).find((one) => typeof one === 'string');
+  return typeof id === 'string' ? id : null;
+}

@@ -1,0 +1,81 @@
+import { describe, expect, test } from 'vitest';
+import { forLocale, inAscii, isAsciiLocale } from '../../../src/frontends/terminal/ascii.ts';
+import { cadreOn, runHere } from '../../support/cli/cadre.ts';
+import { sharedDemo } from '../../support/demo-server.ts';
+import { tempDirectory } from '../../support/temp.ts';
+import { openSession } from '../../support/turns.ts';
+
+test.for([
+  [{}, false],
+  [{ LANG: 'C' }, true],
+  [{ LANG: 'POSIX' }, true],
+  [{ LANG: 'C.UTF-8' }, false],
+  [{ LANG: 'de_DE.utf8' }, false],
+  [{ LANG: 'en_US' }, false],
+  [{ LANG: 'de_DE.ISO-8859-1@euro' }, true],
+  [{ LANG: 'C', LC_CTYPE: 'en_US.UTF-8' }, false],
+  [{ LANG: 'en_US.UTF-8', LC_ALL: 'C' }, true],
+  [{ LANG: 'en_US.UTF-8', LC_ALL: '' }, false],
+] as const)('The locale of %o has no UTF-8: %s.', ([env, expected]) => {
+  expect(isAsciiLocale(env)).toBe(expected);
+});
+
+test('Each symbol becomes one ASCII character, and what somebody wrote stays as it is.', () => {
+  expect(inAscii('▌● ◆ ○ ▾ ✓ ✗ …')).toBe('>* ! o v + x ~');
+  expect(inAscii('Zoë 漢字 💥')).toBe('Zoë 漢字 💥');
+});
+
+test('The stand-in for a terminal keeps its size and its listeners.', () => {
+  const lines: string[] = [];
+  const terminal = {
+    isTTY: true,
+    columns: 40,
+    write: (text: string) => lines.push(text) > 0,
+    size() {
+      return this.columns;
+    },
+  };
+  const output = forLocale(terminal as unknown as NodeJS.WriteStream, { LANG: 'C' });
+  output.write('●');
+  expect([lines, output.columns, (output as unknown as typeof terminal).size()]).toEqual([
+    ['*'],
+    40,
+    40,
+  ]);
+  const pipe = { isTTY: false } as unknown as NodeJS.WriteStream;
+  expect(forLocale(pipe, { LANG: 'C' })).toBe(pipe);
+});
+
+describe('a command', () => {
+  const server = sharedDemo();
+
+  test('In a locale without UTF-8, a table on a terminal has only ASCII, and JSON is as it is.', async () => {
+    const { client, directory } = server();
+    await openSession(client, directory, { title: 'a title that is cut in the table …' });
+    const at = cadreOn(server());
+    const options = { columns: 60, env: { LC_ALL: 'C' } };
+    const { stdout } = await at(['sessions', 'list'], options);
+    expect(stdout).toContain('~');
+    expect(stdout).toMatch(/^[\n\u001b -~]+$/);
+    expect((await at(['sessions', 'list', '--json'], options)).stdout).toContain('table …"');
+    const utf8 = await at(['sessions', 'list'], { columns: 60, env: { LC_ALL: 'C.UTF-8' } });
+    expect(utf8.stdout).toContain('…');
+  });
+
+  test('Without a usable terminal, cadre alone says why there is no screen, in one line.', async () => {
+    using home = tempDirectory();
+    const bare = async (options: object) => {
+      const { code, stdout, stderr } = await runHere(home.path, [], options);
+      expect([code, stdout]).toEqual([2, '']);
+      return stderr;
+    };
+    const rest = 'run cadre top or cadre status: see cadre --help\n';
+    expect(await bare({})).toBe(
+      `cadre: the screen needs a terminal (stdin is not a terminal): ${rest}`,
+    );
+    expect(await bare({ isTerminal: true })).toContain('(stdout is not a terminal)');
+    expect(await bare({ isTerminal: true, columns: 80, env: { TERM: 'dumb' } })).toContain(
+      '(TERM is dumb)',
+    );
+  });
+});
