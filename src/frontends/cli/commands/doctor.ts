@@ -46,7 +46,7 @@ export function doctorCommand(program: Command, world: World): void {
       if (options.agents) findings.push(...(await agentFindings(input)));
       const passed = findings.every(({ status }) => status !== 'fail');
       showDocument(world, options, { ok: passed, checks: findings }, () =>
-        findings.map((one) => lineOf(one, layoutOf(world.stdout, world.env))).join(''),
+        linesOf(findings, layoutOf(world.stdout, world.env)),
       );
       if (!passed) world.exit(exitCodes.failed);
     });
@@ -72,6 +72,12 @@ async function verdictOf(check: Check, input: CheckInput): Promise<Verdict> {
   }
 }
 
-function lineOf({ status, check, detail }: Finding, { palette }: Layout): string {
-  return `${stateStyle(palette, status)(status.padEnd(4))}  ${check.padEnd(14)}  ${plain(detail).replaceAll(/\s+/g, ' ')}\n`;
+function linesOf(findings: readonly Finding[], { palette }: Layout): string {
+  const width = Math.max(14, ...findings.map(({ check }) => check.length));
+  return findings
+    .map(({ status, check, detail }) => {
+      const text = plain(detail).replaceAll(/\s+/g, ' ');
+      return `${stateStyle(palette, status)(status.padEnd(4))}  ${check.padEnd(width)}  ${text}\n`;
+    })
+    .join('');
 }
