@@ -1,4 +1,4 @@
-import { describe, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { sharedDemo } from '../../support/demo-server.ts';
 import { openSession } from '../../support/turns.ts';
 import { hasPty, inTerminal } from '../../support/tui/pty.ts';
@@ -11,26 +11,29 @@ describe.skipIf(!hasPty)('cadre --select', () => {
     await openSession(client, directory, { title: 'picked by its title' });
     await openSession(client, directory, { title: 'newer' });
     await using terminal = inTerminal(directory, ['--select', 'picked by its title']);
-    await terminal.expectShows('▌○  picked by its title');
+    const { expectShows } = terminal;
+    await expectShows('▌○  picked by its title');
     terminal.type('q');
-    await terminal.ended;
+    expect(await terminal.ended).toMatchObject({ code: 0 });
   });
 
   test('If nothing has the id or title, a notice says so.', async () => {
     const { directory } = server();
     await using terminal = inTerminal(directory, ['--select', 'zzzzzz']);
-    await terminal.expectShows('--select: no session, process or approval request "zzzzzz" found');
+    const { expectShows } = terminal;
+    await expectShows('--select: no session, process or approval request "zzzzzz" found');
     terminal.type('q');
-    await terminal.ended;
+    expect(await terminal.ended).toMatchObject({ code: 0 });
   });
 
   test('In a locale without UTF-8, the screen has only ASCII symbols.', async () => {
     const { client, directory } = server();
     await openSession(client, directory, { title: 'plain' });
     await using terminal = inTerminal(directory, ['--select', 'plain'], { LC_ALL: 'C' });
-    await terminal.expectShows('>o  plain');
-    await terminal.expectShows('v SESSIONS');
+    const { expectShows } = terminal;
+    await expectShows('>o  plain');
+    await expectShows('v SESSIONS');
     terminal.type('q');
-    await terminal.ended;
+    expect(await terminal.ended).toMatchObject({ code: 0 });
   });
 });
