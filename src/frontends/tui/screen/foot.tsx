@@ -6,7 +6,7 @@ import { Prompt } from '../prompt.tsx';
 import { Tint } from '../tint.tsx';
 import { Confirm } from './confirm.tsx';
 import { CopyMenu } from './copy.tsx';
-import { hintOf } from './hints.ts';
+import { hintOf, markedHint } from './hints.ts';
 import type { ScreenState } from './screen-state.ts';
 
 /** The last line: the question of the mode, else a notice or the keys for what is selected. */
@@ -78,9 +78,10 @@ function rightOf(mode: string, columns: number): string {
 }
 
 function Hint({ shown }: { shown: ScreenState }): ReactNode {
-  const { mode, said, view } = shown;
+  const { mode, said, view, marks } = shown;
+  const hints = marks.things.length > 0 && mode.name === 'list' ? markedHint : hintOf(view.chosen);
   const filter = view.filter === '' ? '' : `/${view.filter}  `;
-  const hint = mode.name === 'list' || mode.name === 'pane' ? filter + hintOf(view.chosen) : '';
+  const hint = mode.name === 'list' || mode.name === 'pane' ? filter + hints : '';
   return <Notice lines={said} hint={hint} />;
 }
 

@@ -2,23 +2,39 @@ import { nameOf, sessionTitleOf } from '../list/row-text.ts';
 import { sessionIdOf, type ListItem } from '../list/list-items.ts';
 import { moveKeys, type KeyTable } from '../keyboard.ts';
 import { lenses } from '../list/sections.ts';
+import type { ActionKey } from './actions.ts';
+import { type Batch, declining, pinning, stoppingAll } from './batch.ts';
 import type { ScreenState } from './screen-state.ts';
 import { stopping } from './stop.ts';
 
 /** The keys of the list. */
 export function listKeys(shown: ScreenState): KeyTable {
-  const { place, view, height, setMode, setPeeks, onLeave } = shown;
+  const { place, view, height, setPeeks } = shown;
   const { listState } = place;
   const step = (by: number) => () => listState.step(by);
-  const lens = (index: number) => () => listState.changeView({ lens: lenses[index] ?? 'all' });
   return {
-    ...listItemKeys(shown),
+    ...actionKeys(shown),
     ...moveKeys({
       height,
       by: step,
       toStart: step(-view.choices.length),
       toEnd: step(view.choices.length),
     }),
+    escape: () => {
+      if (shown.marks.things.length > 0) return shown.marks.set([]);
+      setPeeks(() => false);
+      listState.changeView({ filter: '' });
+    },
+  };
+}
+
+/** Every action of the screen, by its key. */
+export function actionKeys(shown: ScreenState): Record<ActionKey, () => void> {
+  const { place, view, setMode, setPeeks, onLeave } = shown;
+  const { listState } = place;
+  const lens = (index: number) => () => listState.changeView({ lens: lenses[index] ?? 'all' });
+  return {
+    ...listItemKeys(shown),
     1: lens(0),
     2: lens(1),
     3: lens(2),
@@ -29,17 +45,15 @@ export function listKeys(shown: ScreenState): KeyTable {
     leftArrow: () => fold(shown, true),
     rightArrow: () => fold(shown, false),
     return: () => enter(shown),
-    ' ': () => setPeeks((peeks) => !peeks),
+    ' ': () => mark(shown),
+    '+': () => setPeeks((peeks) => !peeks),
     q: onLeave,
-    escape: () => {
-      setPeeks(() => false);
-      listState.changeView({ filter: '' });
-    },
+    ...(shown.marks.things.length > 0 ? markedKeys(shown) : {}),
   };
 }
 
 /** The keys that the list and the pane have in common: what is done with the thing that is selected. */
-export function listItemKeys(shown: ScreenState): KeyTable {
+export function listItemKeys(shown: ScreenState) {
   const { setMode, onEvents } = shown;
   const withListItem = (act: (thing: ListItem) => void) => () => {
     if (shown.thing) act(shown.thing);
@@ -69,7 +83,27 @@ export function listItemKeys(shown: ScreenState): KeyTable {
     v: () => setMode({ name: 'server' }),
     u: () => setMode({ name: 'usage' }),
     '?': () => setMode({ name: 'help' }),
+    ':': () => setMode({ name: 'palette' }),
+  } satisfies Partial<Record<ActionKey, () => void>>;
+}
+
+/** The keys that act on all marked rows in place of the selected one. */
+function markedKeys({ marks, place, setMode }: ScreenState) {
+  const { overviewStore, acts } = place;
+  const overview = overviewStore.overview.get();
+  const ask = (of: () => Batch) => () => setMode({ name: 'batch', batch: of() });
+  return {
+    d: ask(() => declining(marks.things, overview, acts)),
+    x: ask(() => stoppingAll(marks.things, overview, acts)),
+    p: ask(() => pinning(marks.things, acts)),
   };
+}
+
+/** Marks the selected row, or unmarks it, and goes to the next one. */
+function mark({ thing, marks, place, tell }: ScreenState): void {
+  if (!thing) return tell('select a row first');
+  marks.toggle(thing.id);
+  place.listState.step(1);
 }
 
 function enter({ view, place, setMode }: ScreenState): void {

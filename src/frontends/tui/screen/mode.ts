@@ -1,12 +1,15 @@
 import type { Session } from '../../../api/sessions.ts';
 import type { Asked } from '../dialogs/approval.tsx';
+import type { Batch } from './batch.ts';
 
 /** What the keys go to: the list, the pane beside it, or something over one of them. */
 export type Mode =
   | { name: 'list' | 'pane' | 'filter' | 'help' | 'new' | 'copy' | 'server' | 'usage' | 'search' }
+  | { name: 'palette' }
   | { name: 'say' | 'snooze' | 'rename' | 'queue' | 'diff' | 'finish'; session: Session }
   | { name: 'sheet'; asked: Asked }
-  | { name: 'confirm'; question: Question };
+  | { name: 'confirm'; question: Question }
+  | { name: 'batch'; batch: Batch };
 
 /** A question that single keys answer; any other key is a no. */
 export interface Question {
@@ -14,7 +17,7 @@ export interface Question {
   answers: readonly Answer[];
 }
 
-interface Answer {
+export interface Answer {
   /** The keys that give this answer. */
   keys: string;
   label: string;

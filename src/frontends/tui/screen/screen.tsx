@@ -10,6 +10,7 @@ import { Body } from './body.tsx';
 import { Foot, saidIn } from './foot.tsx';
 import { Head } from './head.tsx';
 import { listKeys, listItemKeys } from './keys.ts';
+import { useMarks } from './marks.ts';
 import { type Base, list, type Mode } from './mode.ts';
 import type { ScreenContext } from './screen-context.ts';
 import type { ScreenState } from './screen-state.ts';
@@ -45,6 +46,8 @@ export function Screen({ place, rows, columns, onEvents, onLeave }: ScreenProps)
   const isWide = columns >= WIDE;
   const thing = view.chosen && 'thing' in view.chosen ? view.chosen.thing : undefined;
 
+  const marks = useMarks(view.things);
+
   useResolved(overviewStore, (resolved) => {
     notices.tell(describeResolved(resolved, acts.isMine(resolved.id)));
     if (mode.name === 'sheet' && mode.asked.approval.id === resolved.id) setMode({ name: base });
@@ -59,6 +62,7 @@ export function Screen({ place, rows, columns, onEvents, onLeave }: ScreenProps)
     place,
     view,
     thing,
+    marks,
     mode,
     setMode,
     back: () => setMode({ name: base }),
@@ -84,7 +88,13 @@ export function Screen({ place, rows, columns, onEvents, onLeave }: ScreenProps)
   if (rows < 12 || columns < 40) return <TooSmall rows={rows} columns={columns} />;
   return (
     <Box flexDirection="column" width={columns} height={rows}>
-      <Head view={view} overviewStore={overviewStore} clock={place.clock} columns={columns} />
+      <Head
+        view={view}
+        marked={marks.things.length}
+        overviewStore={overviewStore}
+        clock={place.clock}
+        columns={columns}
+      />
       <Body shown={shown} />
       <Foot shown={shown} />
     </Box>
