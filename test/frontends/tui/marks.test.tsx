@@ -73,7 +73,7 @@ test('All marked approvals are declined at once, and approved only one at a time
       await press(keys.escape);
       await expectShows('NEEDS APPROVAL 3');
       await press('a');
-      // The sheet of the selected request alone, not of those that are marked.
+      // The dialog shows the selected request, not the marked ones.
       await expectShows(/rm -rf three[^]*⏎ approve/);
       await press('q', 'd', 'y');
       await expectShows('NEEDS APPROVAL 1');
@@ -83,7 +83,28 @@ test('All marked approvals are declined at once, and approved only one at a time
     });
   }));
 
-test('Nothing is changed before the last of the marked rows was shown, and failed rows stay marked.', () =>
+test('A row whose change the server refuses stays marked, and the reason is shown.', () =>
+  withDemo(async ({ client, directory }) => {
+    await openSession(client, directory, { title: 'idle' });
+    const { id: session_id } = await openSession(client, directory, { title: 'busy' });
+    const { turn_id } = await send(client, session_id, 'silent');
+    await withScreen(client, start, async ({ expectShows, press }) => {
+      await expectShows(/▌◐ +busy/);
+      await press(' ', ' ', 'x');
+      await expectShows(/y interrupt or kill 1 {2}x close or kill 2/);
+      const params = { session_id, turn_id };
+      await client.call(endpoints.interruptTurn, { params, body: {} });
+      await expectEventually(() => sessionsOf(client)).toMatchObject([
+        { active_turn_id: null },
+        {},
+      ]);
+      await press('y');
+      await expectShows(/Stopped 0 of 1: "busy": /);
+      await expectShows('1 marked');
+    });
+  }));
+
+test('Nothing is changed before the last of the marked rows was shown.', () =>
   withDemo(async ({ client, directory }) => {
     const titles = Array.from({ length: 16 }, (_, i) => `job ${i}`);
     for (const title of titles) await openSession(client, directory, { title });

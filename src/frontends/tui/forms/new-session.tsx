@@ -1,6 +1,7 @@
 import { Box, type Key, Text } from 'ink';
 import { type ReactNode, useEffect, useMemo, useState } from 'react';
 import { permissionModes } from '../../../api/permission-modes.ts';
+import type { Model } from '../../../api/providers.ts';
 import type { AgentChoice } from '../../../client/agent-choices.ts';
 import type { Acts, NewSession as Wanted } from '../acts.ts';
 import { useKey } from '../keyboard.ts';
@@ -208,7 +209,8 @@ function useOffers(
     acts.agents().then(setAgents, () => undefined);
   }, [acts]);
   useEffect(() => {
-    const keep = (of: AgentChoice) => (models: string[]) => setFound({ of, models });
+    const keep = (of: AgentChoice) => (models: Model[]) =>
+      setFound({ of, models: models.map(({ id }) => id) });
     if (chosen && wantsModels) acts.models(chosen).then(keep(chosen), () => undefined);
   }, [acts, chosen, wantsModels]);
   // Without a model the session gets the agent's own.

@@ -92,9 +92,19 @@ const rows = [
   },
   { keys: 'R', meaning: 'Rename a session', actions: { R: 'rename' } },
   {
+    keys: 'c',
+    meaning: 'Model and mode, from the next prompt on',
+    actions: { c: 'mode' },
+  },
+  {
     keys: 'w',
     meaning: 'Queue of a session: J K move, e edit, p pause, x drop',
     actions: { w: 'queue' },
+  },
+  {
+    keys: '! O',
+    meaning: 'Shell, or $EDITOR, in the directory of the row; on this machine only',
+    actions: { '!': 'shell', O: 'editor' },
   },
   {
     keys: 'D',
@@ -113,6 +123,11 @@ const rows = [
     keys: 'y',
     meaning: 'Copy an id, the last answer, a code block or the visible text',
     actions: { y: 'copy' },
+  },
+  {
+    keys: 'S',
+    meaning: 'Save the whole conversation or log to a file',
+    actions: { S: 'save' },
   },
   {
     keys: 'f',
@@ -163,7 +178,7 @@ export const actions: readonly Action[] = rows.flatMap((row: KeyRow) =>
   })),
 );
 
-/** A key and what it does, in a few words. `name`: another word than that of the action. */
+/** A key and its action, in a few words. `name` replaces the name of the action. */
 export function hint(key: ActionKey, name?: string): string {
   const action = actions.find((one) => one.key === key);
   return `${action?.label ?? key} ${name ?? action?.name ?? ''}`;

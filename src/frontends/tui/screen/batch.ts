@@ -3,7 +3,7 @@ import type { Acts } from '../acts.ts';
 import { nameOf } from '../list/row-text.ts';
 import { type ListItem, sessionIdOf } from '../list/list-items.ts';
 import type { Overview } from '../overview.ts';
-import type { Answer } from './mode.ts';
+import type { Answer } from './question.ts';
 import { stopping } from './stop.ts';
 
 /** A question about several rows, which lists them all before it is answered once. */
@@ -21,12 +21,12 @@ interface Verb {
 
 interface BatchRow {
   thing: ListItem;
-  /** What happens to the row, or why nothing does. */
+  /** The change of the row, or the reason why there is none. */
   effect: string;
   answers: readonly Answer[];
 }
 
-/** Declines the requests of rows: those that are marked, and those of marked sessions. */
+/** Declines the marked requests, and the requests of the marked sessions. */
 export function declining(things: readonly ListItem[], { approvals }: Overview, acts: Acts): Batch {
   const rows = things.flatMap((thing): BatchRow[] => {
     const own =

@@ -8,7 +8,6 @@ import { Help } from '../help.tsx';
 import { useSource } from '../react-hooks.ts';
 import { List } from '../list/list.tsx';
 import { ApprovalDialog } from '../dialogs/approval.tsx';
-import { BatchDialog } from '../dialogs/batch.tsx';
 import { CommandPalette } from '../dialogs/command-palette.tsx';
 import { DiffDialog } from '../dialogs/diff.tsx';
 import { MergeDialog } from '../dialogs/merge.tsx';
@@ -20,6 +19,7 @@ import { Tint } from '../tint.tsx';
 import { sessionName } from '../titles.ts';
 import { keysFor } from './help.ts';
 import { paletteEntries } from './palette-entries.ts';
+import { BatchQuestion, Settings } from './row-dialogs.tsx';
 import { PanePart } from './pane-part.tsx';
 import type { ScreenContext } from './screen-context.ts';
 import type { ScreenState } from './screen-state.ts';
@@ -62,18 +62,11 @@ export function Body({ shown }: { shown: ScreenState }): ReactNode {
     case 'search':
       return <Search shown={shown} />;
     case 'batch':
-      return (
-        <BatchDialog
-          {...room}
-          batch={mode.batch}
-          notices={shown}
-          now={shown.view.now}
-          onDone={shown.marks.set}
-          onLeave={back}
-        />
-      );
+      return <BatchQuestion shown={shown} batch={mode.batch} />;
     case 'queue':
       return <Queue shown={shown} session={mode.session} />;
+    case 'settings':
+      return <Settings shown={shown} session={mode.session} />;
     case 'diff':
       return <Diff shown={shown} session={mode.session} />;
     case 'finish':

@@ -7,6 +7,7 @@ import { Tint } from '../tint.tsx';
 import { Confirm } from './confirm.tsx';
 import { CopyMenu } from './copy.tsx';
 import { hintOf, markedHint } from './hints.ts';
+import { SavePrompt } from './save.tsx';
 import type { ScreenState } from './screen-state.ts';
 
 /** The last line: the question of the mode, else a notice or the keys for what is selected. */
@@ -42,6 +43,8 @@ export function Foot({ shown }: { shown: ScreenState }): ReactNode {
           }}
         />
       );
+    case 'save':
+      return <SavePrompt shown={shown} thing={mode.thing} />;
     case 'confirm':
       return <Confirm question={mode.question} attempt={attempt} onDone={back} />;
     case 'copy':
@@ -66,9 +69,16 @@ export function saidIn(
   notices: Parameters<typeof noticeLines>[0],
   columns: number,
 ): string[] {
-  const isAsking = ['filter', 'snooze', 'rename', 'confirm', 'copy', 'sheet', 'diff'].includes(
-    mode,
-  );
+  const isAsking = [
+    'filter',
+    'snooze',
+    'rename',
+    'confirm',
+    'copy',
+    'save',
+    'sheet',
+    'diff',
+  ].includes(mode);
   return isAsking ? [] : noticeLines(notices, { columns, beside: rightOf(mode, columns).length });
 }
 

@@ -4,8 +4,10 @@ import { moveKeys, type KeyTable } from '../keyboard.ts';
 import { lenses } from '../list/sections.ts';
 import type { ActionKey } from './actions.ts';
 import { type Batch, declining, pinning, stoppingAll } from './batch.ts';
+import { canSave } from './save.tsx';
 import type { ScreenState } from './screen-state.ts';
 import { stopping } from './stop.ts';
+import { visit } from './visit.ts';
 
 /** The keys of the list. */
 export function listKeys(shown: ScreenState): KeyTable {
@@ -57,7 +59,7 @@ export function listItemKeys(shown: ScreenState) {
   const { setMode, onEvents } = shown;
   const withListItem = (act: (thing: ListItem) => void) => () => {
     if (shown.thing) act(shown.thing);
-    else shown.tell('select a row first');
+    else shown.tell(noRow(shown));
   };
   return {
     tab: () => {
@@ -73,10 +75,14 @@ export function listItemKeys(shown: ScreenState) {
     z: withListItem((thing) => snooze(shown, thing)),
     m: withListItem((thing) => mute(shown, thing)),
     R: withListItem((thing) => rename(shown, thing)),
+    c: withListItem((thing) => changeSettings(shown, thing)),
     w: withListItem((thing) => queue(shown, thing)),
+    '!': withListItem((thing) => visit(shown, thing, 'shell')),
+    O: withListItem((thing) => visit(shown, thing, 'editor')),
     D: withListItem((thing) => diff(shown, thing)),
     M: withListItem((thing) => finish(shown, thing)),
     y: withListItem(() => setMode({ name: 'copy' })),
+    S: withListItem((thing) => save(shown, thing)),
     e: withListItem((thing) => onEvents(scopeOf(thing), thing.id)),
     E: () => onEvents({}, shown.thing?.id),
     f: () => setMode({ name: 'search' }),
@@ -99,9 +105,18 @@ function markedKeys({ marks, place, setMode }: ScreenState) {
   };
 }
 
+/** Why there is no row to act on. */
+function noRow({ view }: ScreenState): string {
+  const { chosen } = view;
+  return chosen && 'section' in chosen
+    ? `the section "${chosen.section}" is collapsed: press → to expand it`
+    : 'no row is selected: press n to open a session';
+}
+
 /** Marks the selected row, or unmarks it, and goes to the next one. */
-function mark({ thing, marks, place, tell }: ScreenState): void {
-  if (!thing) return tell('select a row first');
+function mark(shown: ScreenState): void {
+  const { thing, marks, place, tell } = shown;
+  if (!thing) return tell(noRow(shown));
   marks.toggle(thing.id);
   place.listState.step(1);
 }
@@ -194,6 +209,14 @@ function rename(shown: ScreenState, thing: ListItem): void {
   shown.setMode({ name: 'rename', session });
 }
 
+function changeSettings(shown: ScreenState, thing: ListItem): void {
+  const session = sessionOf(shown, thing);
+  if (!session) return shown.tell('only sessions have a model and a mode');
+  if (session.status === 'closed')
+    return shown.tell(`session "${sessionTitleOf(session)}" is closed`);
+  shown.setMode({ name: 'settings', session });
+}
+
 function queue(shown: ScreenState, thing: ListItem): void {
   const session = sessionOf(shown, thing);
   if (!session) return shown.tell('only sessions have a queue');
@@ -204,6 +227,11 @@ function diff(shown: ScreenState, thing: ListItem): void {
   const session = sessionOf(shown, thing);
   if (!session) return shown.tell('only sessions have a diff');
   shown.setMode({ name: 'diff', session });
+}
+
+function save({ setMode, tell }: ScreenState, thing: ListItem): void {
+  if (canSave(thing)) setMode({ name: 'save', thing });
+  else tell('only conversations and logs can be saved');
 }
 
 function finish(shown: ScreenState, thing: ListItem): void {
