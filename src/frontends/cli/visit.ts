@@ -27,8 +27,7 @@ export function visitorOf(
       () => false,
     );
     if (!isDirectory) throw new AppError('not_found', `the directory ${directory} does not exist`);
-    if (program === 'shell') await runShell(directory);
-    else await runEditor(directory);
+    return program === 'shell' ? () => runShell(directory) : () => runEditor(directory);
   };
 
   async function runShell(directory: string): Promise<void> {

@@ -142,7 +142,7 @@ function placeFor(
     terminal,
     listState: new ListState(overviewStore.overview, clock, wanted),
     acts,
-    visit: visit ? (program, where) => lend(() => visit(program, where)) : null,
+    visit: visit ? async (program, where) => lend(await visit(program, where)) : null,
     actsOn: (name) => (servers ? acts.on(clientOf(place, { name })) : acts),
     drafts: new Map(),
     choices: new Observable(firstChoices(terminal.directory)),

@@ -1,11 +1,17 @@
 /** A program of the user that works in a directory. */
 export type VisitProgram = 'shell' | 'editor';
 
+interface Place {
+  directory: string;
+  /** The address of the server that has named the directory. */
+  url: string;
+}
+
 /**
- * Runs a program of the user in a directory that the server with this address has named, until the user leaves it. Throws an
- * AppError if the server is on another machine, the directory is missing, or the program fails.
+ * Checks a visit of a directory, and resolves with the function that runs the program until the user leaves it. Only that
+ * function uses the terminal. Throws an AppError if the server is on another machine, or the directory is missing.
  */
-export type Visit = (
-  program: VisitProgram,
-  where: { directory: string; url: string },
-) => Promise<void>;
+export type Visit = (program: VisitProgram, place: Place) => Promise<() => Promise<void>>;
+
+/** Runs a program in a directory, on the terminal of the screen. Throws an AppError. */
+export type LentVisit = (program: VisitProgram, place: Place) => Promise<void>;

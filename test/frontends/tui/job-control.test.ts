@@ -156,6 +156,10 @@ describe.skipIf(!hasPty)('the screen in a terminal', () => {
       await expectShows('▌○  the job');
       type('!');
       await expectShows(/is\s+not\s+the\s+server\s+of/);
+      type('?');
+      await expectShows('Previous row, next row');
+      type('q');
+      await expectShows('▌○  the job');
       type('O');
       await expectShows(/is\s+not\s+the\s+server\s+of/);
       type('\u0003');

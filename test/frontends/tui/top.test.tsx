@@ -31,6 +31,8 @@ describe('the place to work', () => {
         await expectShows(/[●○] +the job/);
         await press('x', 'x');
         await expectShows('▸ DONE 1');
+        await press('i');
+        await expectShows('the section "done" is collapsed: press → to expand it');
         await press('v');
         await expectShows(/status +ok/);
         await expectShows(/memory +\d+ MiB/);

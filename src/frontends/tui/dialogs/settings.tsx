@@ -80,7 +80,7 @@ export function SettingsDialog(props: SettingsDialogProps): ReactNode {
           key={option.id}
           option={option}
           isSelected={first + i === place}
-          width={Math.max(16, Math.min(36, Math.floor(columns * 0.4)))}
+          width={Math.max(26, Math.min(36, Math.floor(columns * 0.4)))}
         />
       ))}
       <Box flexGrow={1} />
