@@ -3,7 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import type { Edit } from '../../client/review.ts';
 import { AppError } from '../../api/errors.ts';
-import { runHere } from './run-program.ts';
+import { type Program, runHere } from './run-program.ts';
 
 /**
  * Opens a text, whose first line is for nobody, in the editor that VISUAL or EDITOR names, else vi, on this command's own
@@ -50,11 +50,19 @@ async function editUntilRead<T>(
   }
 }
 
-/** As git does it: the variable may hold a command with arguments. */
-async function runEditor(env: NodeJS.ProcessEnv, file: string): Promise<void> {
+/** The editor that VISUAL or EDITOR names, else vi. As with git, the variable may hold a command with arguments. */
+export function editorProgram(
+  env: NodeJS.ProcessEnv,
+  file: string,
+): { editor: string; program: Program } {
   const editor = [env.VISUAL, env.EDITOR].find((one) => one?.trim()) ?? 'vi';
   const args = ['-c', `${editor} "$@"`, editor, file];
-  const { code } = await runHere({ command: '/bin/sh', args, env }, false);
+  return { editor, program: { command: '/bin/sh', args, env } };
+}
+
+async function runEditor(env: NodeJS.ProcessEnv, file: string): Promise<void> {
+  const { editor, program } = editorProgram(env, file);
+  const { code } = await runHere(program, false);
   if (code === 0) return;
   const how = code === null ? 'stopped by a signal' : `exit code ${code}`;
   throw new AppError(

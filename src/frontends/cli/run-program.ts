@@ -5,6 +5,8 @@ export interface Program {
   command: string;
   args: readonly string[];
   env: NodeJS.ProcessEnv;
+  /** By default, the directory of this command. */
+  cwd?: string;
 }
 
 type Stream = 'inherit' | 'ignore' | 'pipe' | 2;
@@ -60,9 +62,10 @@ export async function runAndFollow(
   return { code: ended.exitCode ?? null, stdout: '', stderr: ended.stderr };
 }
 
-async function run({ command, args, env }: Program, stdio: Streams): Promise<Ended> {
+async function run({ command, args, env, cwd }: Program, stdio: Streams): Promise<Ended> {
   const { execa } = await import('execa');
   const options = {
+    ...(cwd === undefined ? {} : { cwd }),
     env,
     extendEnv: false,
     stdio,

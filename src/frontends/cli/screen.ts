@@ -5,6 +5,7 @@ import type { Start } from '../tui/app.tsx';
 import { editorOf } from './editor.ts';
 import { exitCodes } from './exit.ts';
 import { defaultsOf } from './talk/defaults.ts';
+import { visitorOf } from './visit.ts';
 import { type CommandContext, terminalOf } from './world.ts';
 
 /**
@@ -34,6 +35,7 @@ export async function openScreen(
     defaults,
     start,
     edit: editorOf(env),
+    visit: visitorOf(world, global),
   });
   if (signal.aborted) world.exit(Number(signal.reason));
   else if (interrupted) world.exit(exitCodes.interrupted);

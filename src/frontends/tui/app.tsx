@@ -18,6 +18,7 @@ import { Observable } from './observable.ts';
 import { Tail } from './tail.ts';
 import { TailPage } from './tail-page.tsx';
 import type { Terminal } from './terminal.ts';
+import type { Visit } from './visit.ts';
 
 /** The page that is shown first. */
 export type Start =
@@ -38,6 +39,8 @@ export interface AppProps {
   onInterrupt: () => void;
   /** Has a person edit a text in a program that takes the terminal; without it nothing can be edited so. */
   edit?: Edit | undefined;
+  /** Opens a shell or an editor in a directory; without it neither can be opened. */
+  visit?: Visit | undefined;
 }
 
 /** The screen, with its two pages: the place to work, and the events of a scope. */
@@ -48,7 +51,7 @@ export function App(props: AppProps): ReactNode {
   const [tail, setTail] = useState(() =>
     start.page === 'tail' ? new Tail({ client, clock, ...start }) : null,
   );
-  const [place] = useState(() => placeFor(props, lentTo(props, suspendTerminal)));
+  const [place] = useState(() => placeFor(props, lender(terminal, suspendTerminal)));
   const { overviewStore, listState } = place;
   useEffect(() => {
     listState.start();
@@ -91,22 +94,22 @@ export function App(props: AppProps): ReactNode {
   );
 }
 
-/** An editor that the terminal is lent to. */
-function lentTo(
-  { edit, terminal }: AppProps,
+/** Runs a work to which the terminal is lent, and passes on how it ended. */
+type Lend = <T>(work: () => Promise<T>) => Promise<T>;
+
+function lender(
+  terminal: Terminal,
   suspend: (work: () => Promise<void>) => Promise<unknown>,
-): Edit | null {
-  if (!edit) return null;
-  return async (name, text, read) => {
-    type Read = ReturnType<typeof read>;
-    let result = (): Read => {
-      throw new Error('cannot start the editor, because the screen has not released the terminal');
+): Lend {
+  return async <T,>(work: () => Promise<T>) => {
+    let result = (): T => {
+      throw new Error('cannot start the program, because the screen has not released the terminal');
     };
     await suspend(() =>
       terminal.lend(async () => {
         try {
-          const edited = await edit(name, text, read);
-          result = () => edited;
+          const done = await work();
+          result = () => done;
         } catch (error) {
           result = () => {
             throw error;
@@ -120,8 +123,8 @@ function lentTo(
 }
 
 function placeFor(
-  { client, clock, defaults, start, terminal }: AppProps,
-  edit: Edit | null,
+  { client, clock, defaults, start, terminal, edit, visit }: AppProps,
+  lend: Lend,
 ): ScreenContext {
   const watches = start.page === 'tail' ? 'approvals' : 'everything';
   const servers = serversOf(client);
@@ -129,7 +132,10 @@ function placeFor(
     ? new JoinedOverview(servers, clock)
     : new ServerOverview({ client, clock, watches });
   const wanted = start.page === 'top' ? start.select : undefined;
-  const acts = new Acts(client, defaults, edit);
+  const lentEdit: Edit | null = edit
+    ? (name, text, read) => lend(() => edit(name, text, read))
+    : null;
+  const acts = new Acts(client, defaults, lentEdit);
   const place: ScreenContext = {
     client,
     clock,
@@ -137,6 +143,7 @@ function placeFor(
     terminal,
     listState: new ListState(overviewStore.overview, clock, wanted),
     acts,
+    visit: visit ? async (program, where) => lend(await visit(program, where)) : null,
     actsOn: (name) => (servers ? acts.on(clientOf(place, { name })) : acts),
     drafts: new Map(),
     choices: new Observable(firstChoices(terminal.directory)),

@@ -8,6 +8,7 @@ import { App, type Start } from './app.tsx';
 import { BATCH_MS } from './follow.ts';
 import { Colors } from './palette.ts';
 import { takeTerminal } from './terminal.ts';
+import type { Visit } from './visit.ts';
 
 export interface OpenOptions {
   client: Client;
@@ -22,17 +23,19 @@ export interface OpenOptions {
   start: Start;
   /** Has a person edit a text in a program that takes the terminal. */
   edit: Edit;
+  /** Opens the shell or the editor of a person in a directory. */
+  visit: Visit;
 }
 
 /** Draws on the terminal's alternate screen until the user leaves it. Resolves with whether the user pressed Ctrl-C. */
 export async function openScreen(options: OpenOptions): Promise<{ interrupted: boolean }> {
-  const { client, clock, stdin, stdout, env, signal, defaults, start, edit } = options;
+  const { client, clock, stdin, stdout, env, signal, defaults, start, edit, visit } = options;
   let interrupted = false;
   using terminal = takeTerminal(options);
   const onInterrupt = () => (interrupted = true);
   const app = render(
     <Colors value={paletteFor(stdout, env)}>
-      <App {...{ client, clock, defaults, start, terminal, onInterrupt, edit }} />
+      <App {...{ client, clock, defaults, start, terminal, onInterrupt, edit, visit }} />
     </Colors>,
     {
       stdin,

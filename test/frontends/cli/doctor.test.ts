@@ -261,7 +261,9 @@ describe('cadre doctor', () => {
           'ok',
           'ready',
         ]);
-        expect((await cadre(['providers', 'list'])).stdout).toMatch(/^claude\t.*\tyes\tyes\tready$/m);
+        expect((await cadre(['providers', 'list'])).stdout).toMatch(
+          /^claude\t.*\tyes\tyes\tready$/m,
+        );
       },
       { asksLogins: true, config: { providers: { claude: { command } } } },
     );

@@ -107,13 +107,16 @@ test('A comment of another client is there at once; the draft survives closing; 
 
 test('What cannot be commented on or sent says why; a directory that is no repository, too.', () =>
   onChanges(({ client, id }) =>
-    withScreen(client, start, async ({ expectShows, press }) => {
+    withScreen(client, start, async ({ expectShows, expectHides, press }) => {
       await expectShows('the job');
       await press('D');
       await expectShows('1/2 a.txt');
+      // From the name of the file, a comment goes to the first line below.
       await press('c');
-      await expectShows('select a line or a comment');
-      await press('x');
+      await expectShows('Comment on line 1');
+      await press(keys.escape);
+      await expectHides('Comment on line');
+      await press('g', 'x');
       await expectShows('select a comment: press tab for the next one');
       await press('s');
       await expectShows('no comments: press c to add one');

@@ -1,10 +1,21 @@
 import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
+import { symbols } from '../../../src/frontends/tui/list/row-text.ts';
 import { keysFor } from '../../../src/frontends/tui/screen/help.ts';
 
 const SOURCE = path.join(import.meta.dirname, '../../../src/frontends');
 const DRAWING = ['tui/**/*.{ts,tsx}', 'terminal/conversation-lines.ts', 'terminal/review-lines.ts'];
+
+test('The help and the page of the screen explain every symbol of a row.', () => {
+  const page = readFileSync(path.join(SOURCE, '../../docs/screen.md'), 'utf8');
+  const legend = page.slice(page.indexOf('## Symbols'));
+  const inRows = [...Object.values(symbols).map(([symbol]) => symbol), '★', 'm', '*', '▌'];
+  for (const symbol of inRows) {
+    expect(legend).toContain(`\`${symbol}\``);
+    expect(keysFor(null).some(([shown]) => shown.split(' ').includes(symbol))).toBe(true);
+  }
+});
 
 test('The help explains every symbol that the screen draws.', () => {
   const help = keysFor(null).flat().join(' ');

@@ -1,10 +1,11 @@
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { selfCommand } from '../../../src/core/lib/self.ts';
 import { atLength } from '../../support/at-length.ts';
 import { completed } from '../../support/scripted-provider.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
+import { tempDirectory } from '../../support/temp.ts';
 import { sharedRuntime } from '../../support/runtime.ts';
 import { playedProvider } from '../../support/sessions/played-provider.ts';
 import { openSession } from '../../support/turns.ts';
@@ -112,6 +113,55 @@ describe.skipIf(!hasPty)('the screen in a terminal', () => {
       expect(glass).toMatchObject({ isAlternate: true, hasCursor: false, wraps: false });
       type('jjj');
       await expectShows(/▌.*\+one|▌.*qq said/);
+      type('\u0003');
+      expect(await ended).toEqual({ code: 130, terminal: 'as it was' });
+    }));
+
+  test('A shell and an editor open in the directory of a session, and the screen comes back whole.', () =>
+    withRuntime(async ({ client, directory }) => {
+      const place = path.join(directory, 'place');
+      mkdirSync(place);
+      const { id } = await openSession(client, place, { title: 'the job' });
+      const env = { SHELL: '/bin/sh', EDITOR: 'sh -c \'echo "edits $1 in $PWD"; read -r said\'' };
+      await using terminal = inTerminal(directory, ['--select', id], env);
+      const { expectShows, glass, type, ended } = terminal;
+      await expectShows('▌○  the job');
+      type('!');
+      await expectShows('exit returns to the screen');
+      expect(glass).toMatchObject({ isAlternate: false, hasCursor: true, wraps: true });
+      type('echo q > typed; pwd; exit 3\n');
+      await expectShows('▌○  the job');
+      expect(glass).toMatchObject({ isAlternate: true, hasCursor: false, wraps: false });
+      expect(readFileSync(path.join(place, 'typed'), 'utf8')).toBe('q\n');
+      type('O');
+      await expectShows(/edits [^]*place/);
+      type('\n');
+      await expectShows('▌○  the job');
+      rmSync(place, { recursive: true });
+      type('!');
+      await expectShows(/the directory [^]*place does not exist/);
+      type('?');
+      await expectShows('Previous row, next row');
+      type('\u0003');
+      expect(await ended).toEqual({ code: 130, terminal: 'as it was' });
+    }));
+
+  test('No shell opens for a session of a server that is not the one of this machine.', () =>
+    withRuntime(async ({ client, directory, url, token }) => {
+      await openSession(client, directory, { title: 'the job' });
+      await using other = tempDirectory();
+      const env = { SHELL: '/bin/sh', CADRE_TOKEN: token };
+      await using terminal = inTerminal(other.path, ['--url', url, 'top'], env);
+      const { expectShows, type, ended } = terminal;
+      await expectShows('▌○  the job');
+      type('!');
+      await expectShows(/is\s+not\s+the\s+server\s+of/);
+      type('?');
+      await expectShows('Previous row, next row');
+      type('q');
+      await expectShows('▌○  the job');
+      type('O');
+      await expectShows(/is\s+not\s+the\s+server\s+of/);
       type('\u0003');
       expect(await ended).toEqual({ code: 130, terminal: 'as it was' });
     }));

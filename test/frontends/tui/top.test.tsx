@@ -31,6 +31,8 @@ describe('the place to work', () => {
         await expectShows(/[●○] +the job/);
         await press('x', 'x');
         await expectShows('▸ ENDED 1');
+        await press('i');
+        await expectShows('the section "ended" is collapsed: press → to expand it');
         await press('v');
         await expectShows(/status +ok/);
         await expectShows(/memory +\d+ MiB/);
@@ -146,8 +148,10 @@ describe('the place to work', () => {
           expect(await client.call(endpoints.listApprovals, {})).toHaveLength(1);
           await press(keys.end);
           await expectShows('part59');
+          await expectHides('cannot approve yet');
           await press(keys.enter);
-          await expectShows('Approved "part0');
+          // A long title is cut in the middle.
+          await expectShows(/Approved "part0[^]*…[^]*part59"/);
           await expectHides('NEEDS');
         },
         { rows: 14, columns: 60 },

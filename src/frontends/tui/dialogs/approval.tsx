@@ -89,6 +89,8 @@ function PermissionDialog(props: PermissionProps): ReactNode {
       q: onDone,
     },
     asks === 'nothing',
+    // A notice about what is left to read is out of date after the next key.
+    () => notices.tell(''),
   );
   return (
     <Box flexDirection="column" height={rows}>

@@ -121,6 +121,14 @@ export function diffKeys(
     kind === 'comment' && comment !== rows[index]?.comment;
   const scroll = (columns: number) => () =>
     setView({ ...view, left: Math.max(0, view.left + columns) });
+  // Only lines have comments: from any other row, the comment goes to the next line.
+  const commentNear = () => {
+    const line = rows.findIndex((row, i) => i > index && row.kind === 'line');
+    const isNear =
+      view.from === null && !/^(line|comment)$/.test(rows[index]?.kind ?? '') && line >= 0;
+    if (isNear) to(line);
+    comment({ ...context, sheet, index: isNear ? line : index });
+  };
   return {
     ...moveKeys({ height, by, toStart: () => to(0), toEnd: () => to(rows.length - 1) }),
     ' ': by(height - 1),
@@ -134,8 +142,8 @@ export function diffKeys(
     tab: next(isComment),
     'shift tab': previous(isComment),
     v: () => setView({ ...view, from: view.from === null ? (rows[index]?.key ?? null) : null }),
-    c: () => comment({ ...context, sheet }),
-    return: () => comment({ ...context, sheet }),
+    c: commentNear,
+    return: commentNear,
     x: () => drop({ ...context, sheet }),
     s() {
       if (comments.length > 0) setAsking({ what: 'send', count: comments.length });

@@ -1,5 +1,6 @@
 import { Box, type Key, Text } from 'ink';
 import { type ReactNode, useEffect, useMemo, useState } from 'react';
+import type { Model } from '../../../api/providers.ts';
 import type { AgentChoice } from '../../../client/agent-choices.ts';
 import { oneLine } from '../../../core/lib/plain.ts';
 import { widthOf } from '../../terminal/width.ts';
@@ -249,7 +250,8 @@ function useOffers(
     acts.agents().then(setAgents, () => undefined);
   }, [acts]);
   useEffect(() => {
-    const keep = (of: AgentChoice) => (models: string[]) => setFound({ of, models });
+    const keep = (of: AgentChoice) => (models: Model[]) =>
+      setFound({ of, models: models.map(({ id }) => id) });
     if (chosen && wantsModels) acts.models(chosen).then(keep(chosen), () => undefined);
   }, [acts, chosen, wantsModels]);
   // Without a model the session gets the agent's own.

@@ -14,10 +14,13 @@ const ROOMY = 18;
 export function List({
   view,
   isActive,
+  marked,
   columns,
   height,
 }: {
   view: ListView;
+  /** The ids of the rows that are marked. */
+  marked: ReadonlySet<string>;
   isActive: boolean;
   columns: number;
   height: number;
@@ -34,6 +37,7 @@ export function List({
             key={line.thing.id}
             {...line}
             {...{ isActive, columns, rowHeight }}
+            isMarked={marked.has(line.thing.id)}
             search={view.filter}
             now={view.now}
           />

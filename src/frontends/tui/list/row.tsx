@@ -11,6 +11,7 @@ interface RowProps {
   isChosen: boolean;
   /** Whether the keys go to the list, not to the pane. */
   isActive: boolean;
+  isMarked: boolean;
   columns: number;
   rowHeight: number;
   search: string;
@@ -106,14 +107,25 @@ function truncatedStart(text: string, columns: number): string {
 }
 
 /** The mark of the chosen row and the symbol of its state: 4 columns. */
-function Begin({ isChosen, isActive, symbol, tone, isPinned, isMuted }: Shown): ReactNode {
+function Begin({
+  isChosen,
+  isActive,
+  isMarked,
+  symbol,
+  tone,
+  isPinned,
+  isMuted,
+}: Shown): ReactNode {
   return (
     <Box width={4} flexShrink={0}>
       <Tint tone={isActive ? 'name' : 'faint'} bold={isActive}>
         {isChosen ? '▌' : ' '}
       </Tint>
       <Tint tone={tone}>{symbol}</Tint>
-      <Tint tone="faint">{isPinned ? '★ ' : isMuted ? 'm ' : '  '}</Tint>
+      <Tint tone="faint">{isPinned ? '★' : isMuted ? 'm' : ' '}</Tint>
+      <Tint tone="asks" bold>
+        {isMarked ? '*' : ' '}
+      </Tint>
     </Box>
   );
 }

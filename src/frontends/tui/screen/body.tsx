@@ -8,6 +8,7 @@ import { Help } from '../help.tsx';
 import { useSource } from '../react-hooks.ts';
 import { List } from '../list/list.tsx';
 import { ApprovalDialog } from '../dialogs/approval.tsx';
+import { CommandPalette } from '../dialogs/command-palette.tsx';
 import { DiffDialog } from '../dialogs/diff.tsx';
 import { MergeDialog } from '../dialogs/merge.tsx';
 import { QueueDialog } from '../dialogs/queue.tsx';
@@ -17,6 +18,8 @@ import { UsageDialog } from '../dialogs/usage.tsx';
 import { Tint } from '../tint.tsx';
 import { sessionName } from '../titles.ts';
 import { keysFor } from './help.ts';
+import { paletteEntries } from './palette-entries.ts';
+import { BatchQuestion, Settings } from './row-dialogs.tsx';
 import { PanePart } from './pane-part.tsx';
 import type { ScreenContext } from './screen-context.ts';
 import type { ScreenState } from './screen-state.ts';
@@ -54,10 +57,16 @@ export function Body({ shown }: { shown: ScreenState }): ReactNode {
       );
     case 'usage':
       return <Usage shown={shown} />;
+    case 'palette':
+      return <CommandPalette {...room} entries={paletteEntries(shown)} onLeave={back} />;
     case 'search':
       return <Search shown={shown} />;
+    case 'batch':
+      return <BatchQuestion shown={shown} batch={mode.batch} />;
     case 'queue':
       return <Queue shown={shown} session={mode.session} />;
+    case 'settings':
+      return <Settings shown={shown} session={mode.session} />;
     case 'diff':
       return <Diff shown={shown} session={mode.session} />;
     case 'finish':
@@ -138,7 +147,7 @@ function ListAndPane({ shown }: { shown: ScreenState }): ReactNode {
   const { view, mode, height, columns, peeks, isWide } = shown;
   const isActive = mode.name === 'list' || mode.name === 'filter';
   const hasThing = view.choices.length > 0;
-  const listed = { view, isActive };
+  const listed = { view, isActive, marked: shown.marks.ids };
   const isInPane = mode.name === 'pane' || mode.name === 'say';
   if (!hasThing && !isInPane) return <Nothing shown={shown} />;
   if (isWide) {

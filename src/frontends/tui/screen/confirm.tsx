@@ -1,7 +1,7 @@
 import { Text } from 'ink';
 import type { ReactNode } from 'react';
 import { useKey } from '../keyboard.ts';
-import type { Question } from './mode.ts';
+import type { Question } from './question.ts';
 import { Tint } from '../tint.tsx';
 
 /** Asks a question that single keys answer. Any other key answers it with no. */

@@ -6,7 +6,8 @@ import { Prompt } from '../prompt.tsx';
 import { Tint } from '../tint.tsx';
 import { Confirm } from './confirm.tsx';
 import { CopyMenu } from './copy.tsx';
-import { hintOf } from './hints.ts';
+import { hintOf, markedHint } from './hints.ts';
+import { SavePrompt } from './save.tsx';
 import type { ScreenState } from './screen-state.ts';
 
 /** The last line: the question of the mode, else a notice or the keys for what is selected. */
@@ -42,6 +43,8 @@ export function Foot({ shown }: { shown: ScreenState }): ReactNode {
           }}
         />
       );
+    case 'save':
+      return <SavePrompt shown={shown} thing={mode.thing} />;
     case 'confirm':
       return <Confirm question={mode.question} attempt={attempt} onDone={back} />;
     case 'copy':
@@ -66,9 +69,16 @@ export function saidIn(
   notices: Parameters<typeof noticeLines>[0],
   columns: number,
 ): string[] {
-  const isAsking = ['filter', 'snooze', 'rename', 'confirm', 'copy', 'sheet', 'diff'].includes(
-    mode,
-  );
+  const isAsking = [
+    'filter',
+    'snooze',
+    'rename',
+    'confirm',
+    'copy',
+    'save',
+    'sheet',
+    'diff',
+  ].includes(mode);
   return isAsking ? [] : noticeLines(notices, { columns, beside: rightOf(mode, columns).length });
 }
 
@@ -78,9 +88,10 @@ function rightOf(mode: string, columns: number): string {
 }
 
 function Hint({ shown }: { shown: ScreenState }): ReactNode {
-  const { mode, said, view } = shown;
+  const { mode, said, view, marks } = shown;
+  const hints = marks.things.length > 0 && mode.name === 'list' ? markedHint : hintOf(view.chosen);
   const filter = view.filter === '' ? '' : `/${view.filter}  `;
-  const hint = mode.name === 'list' || mode.name === 'pane' ? filter + hintOf(view.chosen) : '';
+  const hint = mode.name === 'list' || mode.name === 'pane' ? filter + hints : '';
   return <Notice lines={said} hint={hint} />;
 }
 

@@ -13,11 +13,14 @@ import { Tint } from '../tint.tsx';
 /** The first line: the lenses with how much each shows, and the state of the connection. */
 export function Head({
   view,
+  marked,
   overviewStore,
   clock,
   columns,
 }: {
   view: ListView;
+  /** How many rows are marked. */
+  marked: number;
   overviewStore: OverviewStore;
   clock: Clock;
   columns: number;
@@ -44,7 +47,12 @@ export function Head({
           {view.order === 'attention' && <Tint tone="faint"> by attention</Tint>}
         </Text>
       }
-      right={<Health overviewStore={overviewStore} clock={clock} />}
+      right={
+        <>
+          {marked > 0 && <Tint tone="asks">{`${marked} marked  `}</Tint>}
+          <Health overviewStore={overviewStore} clock={clock} />
+        </>
+      }
     />
   );
 }

@@ -2,23 +2,41 @@ import { nameOf, sessionTitleOf } from '../list/row-text.ts';
 import { sessionIdOf, type ListItem } from '../list/list-items.ts';
 import { moveKeys, type KeyTable } from '../keyboard.ts';
 import { lenses } from '../list/sections.ts';
+import type { ActionKey } from './actions.ts';
+import { type Batch, declining, pinning, stoppingAll } from './batch.ts';
+import { canSave } from './save.tsx';
 import type { ScreenState } from './screen-state.ts';
 import { stopping } from './stop.ts';
+import { visit } from './visit.ts';
 
 /** The keys of the list. */
 export function listKeys(shown: ScreenState): KeyTable {
-  const { place, view, height, setMode, setPeeks, onLeave } = shown;
+  const { place, view, height, setPeeks } = shown;
   const { listState } = place;
   const step = (by: number) => () => listState.step(by);
-  const lens = (index: number) => () => listState.changeView({ lens: lenses[index] ?? 'all' });
   return {
-    ...listItemKeys(shown),
+    ...actionKeys(shown),
     ...moveKeys({
       height,
       by: step,
       toStart: step(-view.choices.length),
       toEnd: step(view.choices.length),
     }),
+    escape: () => {
+      if (shown.marks.things.length > 0) return shown.marks.set([]);
+      setPeeks(() => false);
+      listState.changeView({ filter: '' });
+    },
+  };
+}
+
+/** Every action of the screen, by its key. */
+export function actionKeys(shown: ScreenState): Record<ActionKey, () => void> {
+  const { place, view, setMode, setPeeks, onLeave } = shown;
+  const { listState } = place;
+  const lens = (index: number) => () => listState.changeView({ lens: lenses[index] ?? 'all' });
+  return {
+    ...listItemKeys(shown),
     1: lens(0),
     2: lens(1),
     3: lens(2),
@@ -29,21 +47,19 @@ export function listKeys(shown: ScreenState): KeyTable {
     leftArrow: () => fold(shown, true),
     rightArrow: () => fold(shown, false),
     return: () => enter(shown),
-    ' ': () => setPeeks((peeks) => !peeks),
+    ' ': () => mark(shown),
+    '+': () => setPeeks((peeks) => !peeks),
     q: onLeave,
-    escape: () => {
-      setPeeks(() => false);
-      listState.changeView({ filter: '' });
-    },
+    ...(shown.marks.things.length > 0 ? markedKeys(shown) : {}),
   };
 }
 
 /** The keys that the list and the pane have in common: what is done with the thing that is selected. */
-export function listItemKeys(shown: ScreenState): KeyTable {
+export function listItemKeys(shown: ScreenState) {
   const { setMode, onEvents } = shown;
   const withListItem = (act: (thing: ListItem) => void) => () => {
     if (shown.thing) act(shown.thing);
-    else shown.tell('select a row first');
+    else shown.tell(noRow(shown));
   };
   return {
     tab: () => {
@@ -59,17 +75,50 @@ export function listItemKeys(shown: ScreenState): KeyTable {
     z: withListItem((thing) => snooze(shown, thing)),
     m: withListItem((thing) => mute(shown, thing)),
     R: withListItem((thing) => rename(shown, thing)),
+    c: withListItem((thing) => changeSettings(shown, thing)),
     w: withListItem((thing) => queue(shown, thing)),
+    '!': withListItem((thing) => visit(shown, thing, 'shell')),
+    O: withListItem((thing) => visit(shown, thing, 'editor')),
     D: withListItem((thing) => diff(shown, thing)),
     M: withListItem((thing) => finish(shown, thing)),
     y: withListItem(() => setMode({ name: 'copy' })),
+    S: withListItem((thing) => save(shown, thing)),
     e: withListItem((thing) => onEvents(scopeOf(thing), thing.id)),
     E: () => onEvents({}, shown.thing?.id),
     f: () => setMode({ name: 'search' }),
     v: () => setMode({ name: 'server' }),
     u: () => setMode({ name: 'usage' }),
     '?': () => setMode({ name: 'help' }),
+    ':': () => setMode({ name: 'palette' }),
+  } satisfies Partial<Record<ActionKey, () => void>>;
+}
+
+/** The keys that act on all marked rows in place of the selected one. */
+function markedKeys({ marks, place, setMode }: ScreenState) {
+  const { overviewStore, acts } = place;
+  const overview = overviewStore.overview.get();
+  const ask = (of: () => Batch) => () => setMode({ name: 'batch', batch: of() });
+  return {
+    d: ask(() => declining(marks.things, overview, acts)),
+    x: ask(() => stoppingAll(marks.things, overview, acts)),
+    p: ask(() => pinning(marks.things, acts)),
   };
+}
+
+/** Why there is no row to act on. */
+function noRow({ view }: ScreenState): string {
+  const { chosen } = view;
+  return chosen && 'section' in chosen
+    ? `the section "${chosen.section}" is collapsed: press → to expand it`
+    : 'no row is selected: press n to open a session';
+}
+
+/** Marks the selected row, or unmarks it, and goes to the next one. */
+function mark(shown: ScreenState): void {
+  const { thing, marks, place, tell } = shown;
+  if (!thing) return tell(noRow(shown));
+  marks.toggle(thing.id);
+  place.listState.step(1);
 }
 
 function enter({ view, place, setMode }: ScreenState): void {
@@ -160,6 +209,14 @@ function rename(shown: ScreenState, thing: ListItem): void {
   shown.setMode({ name: 'rename', session });
 }
 
+function changeSettings(shown: ScreenState, thing: ListItem): void {
+  const session = sessionOf(shown, thing);
+  if (!session) return shown.tell('only sessions have a model and a mode');
+  if (session.status === 'closed')
+    return shown.tell(`session "${sessionTitleOf(session)}" is closed`);
+  shown.setMode({ name: 'settings', session });
+}
+
 function queue(shown: ScreenState, thing: ListItem): void {
   const session = sessionOf(shown, thing);
   if (!session) return shown.tell('only sessions have a queue');
@@ -170,6 +227,11 @@ function diff(shown: ScreenState, thing: ListItem): void {
   const session = sessionOf(shown, thing);
   if (!session) return shown.tell('only sessions have a diff');
   shown.setMode({ name: 'diff', session });
+}
+
+function save({ setMode, tell }: ScreenState, thing: ListItem): void {
+  if (canSave(thing)) setMode({ name: 'save', thing });
+  else tell('only conversations and logs can be saved');
 }
 
 function finish(shown: ScreenState, thing: ListItem): void {

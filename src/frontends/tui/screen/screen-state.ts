@@ -4,6 +4,7 @@ import type { ListView } from '../list/list-state.ts';
 import type { ListItem } from '../list/list-items.ts';
 import type { Copyable } from '../panes/pane-model.ts';
 import type { Hold } from '../panes/pane-props.ts';
+import type { Marks } from './marks.ts';
 import type { Mode } from './mode.ts';
 import type { ScreenContext } from './screen-context.ts';
 import type { Pane } from './use-pane.ts';
@@ -14,6 +15,8 @@ export interface ScreenState extends Notices {
   view: ListView;
   /** The thing that is selected. */
   thing: ListItem | undefined;
+  /** The rows that are marked. */
+  marks: Marks;
   mode: Mode;
   setMode: (mode: Mode) => void;
   /** Back to the list or the pane, whichever had the keys before. */

@@ -10,6 +10,7 @@ import { Body } from './body.tsx';
 import { Foot, saidIn } from './foot.tsx';
 import { Head } from './head.tsx';
 import { listKeys, listItemKeys } from './keys.ts';
+import { useMarks } from './marks.ts';
 import { type Base, list, type Mode } from './mode.ts';
 import type { ScreenContext } from './screen-context.ts';
 import type { ScreenState } from './screen-state.ts';
@@ -54,6 +55,8 @@ export function Screen({
   const isWide = columns >= WIDE;
   const thing = view.chosen && 'thing' in view.chosen ? view.chosen.thing : undefined;
 
+  const marks = useMarks(view.things);
+
   useResolved(overviewStore, (resolved) => {
     notices.tell(describeResolved(resolved, acts.isMine(resolved.id)));
     if (mode.name === 'sheet' && mode.asked.approval.id === resolved.id) setMode({ name: base });
@@ -73,6 +76,7 @@ export function Screen({
     place,
     view,
     thing,
+    marks,
     mode,
     setMode,
     back: () => setMode({ name: base }),
@@ -98,7 +102,13 @@ export function Screen({
   if (rows < 12 || columns < 40) return <TooSmall rows={rows} columns={columns} />;
   return (
     <Box flexDirection="column" width={columns} height={rows}>
-      <Head view={view} overviewStore={overviewStore} clock={place.clock} columns={columns} />
+      <Head
+        view={view}
+        marked={marks.things.length}
+        overviewStore={overviewStore}
+        clock={place.clock}
+        columns={columns}
+      />
       <Body shown={shown} />
       <Foot shown={shown} />
     </Box>

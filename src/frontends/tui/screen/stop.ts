@@ -4,7 +4,7 @@ import type { Acts } from '../acts.ts';
 import { nameOf, sessionTitleOf } from '../list/row-text.ts';
 import type { ListItem } from '../list/list-items.ts';
 import type { Overview } from '../overview.ts';
-import type { Question } from './mode.ts';
+import type { Question } from './question.ts';
 
 /** The question before a thing is stopped; a text where there is nothing to stop. A second x is the firmer answer. */
 export function stopping(thing: ListItem, { sessions }: Overview, acts: Acts): Question | string {

@@ -1,0 +1,77 @@
+import { Box, Text } from 'ink';
+import type { ReactNode } from 'react';
+import { type KeyTable, useKeys } from '../keyboard.ts';
+import { rowTextOf } from '../list/row-text.ts';
+import { type Batch, carriedOut, countFor } from '../screen/batch.ts';
+import type { Notices } from '../react-hooks.ts';
+import { Tint } from '../tint.tsx';
+import { useScroll } from './scroll.ts';
+
+interface BatchDialogProps {
+  batch: Batch;
+  notices: Notices;
+  now: number;
+  rows: number;
+  columns: number;
+  /** Called with the ids of the rows that failed, once all was carried out. */
+  onDone: (failed: readonly string[]) => void;
+  onLeave: () => void;
+}
+
+/** Lists the rows that one answer changes. Nothing is changed before the last row was shown. */
+export function BatchDialog(props: BatchDialogProps): ReactNode {
+  const { batch, notices, now, rows, columns, onDone, onLeave } = props;
+  const height = Math.max(1, rows - 3);
+  const { top, unread, keys } = useScroll(batch.rows.length, height);
+  const offers = Object.entries(batch.verbs).flatMap(([key, { label }]) => {
+    const count = countFor(batch, key);
+    return count === 0 ? [] : [{ key, label: `${key} ${label} ${count}` }];
+  });
+  const carryOut = async (key: string) => {
+    const { text, failed } = await carriedOut(batch, key);
+    onDone(failed);
+    notices.tell(text);
+  };
+  const answers: KeyTable = Object.fromEntries(
+    offers.map(({ key }) => [
+      key,
+      () => {
+        if (unread > 0) return notices.tell(`not yet: ${unread} more below`);
+        onLeave();
+        notices.attempt(carryOut(key));
+      },
+    ]),
+  );
+  useKeys({ ...keys, ...answers, n: onLeave, escape: onLeave, q: onLeave });
+  const effectColumns = Math.max(10, Math.floor(columns * 0.3));
+  return (
+    <Box flexDirection="column" height={rows} overflow="hidden">
+      <Text bold>{batch.title}</Text>
+      {batch.rows.slice(top, top + height).map(({ thing, effect, answers: own }) => {
+        const { symbol, tone, title, place } = rowTextOf(thing, now);
+        return (
+          <Box key={thing.id} height={1} flexShrink={0}>
+            <Box flexGrow={1} flexShrink={1} minWidth={0}>
+              <Text wrap="truncate-end">
+                <Tint tone={tone}>{` ${symbol} `}</Tint>
+                {title}
+                <Tint tone="faint">{`  ${place}`}</Tint>
+              </Text>
+            </Box>
+            <Box width={effectColumns} flexShrink={0} paddingLeft={1}>
+              <Tint tone={own.length === 0 ? 'faint' : 'asks'} wrap="truncate-end">
+                {effect}
+              </Tint>
+            </Box>
+          </Box>
+        );
+      })}
+      <Box flexGrow={1} />
+      <Tint tone={unread > 0 ? 'faint' : 'asks'} wrap="truncate-end">
+        {unread > 0
+          ? `↓ ${unread} more  space next page`
+          : [...offers.map(({ label }) => label), 'n cancel'].join('  ')}
+      </Tint>
+    </Box>
+  );
+}

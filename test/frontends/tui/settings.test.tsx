@@ -1,0 +1,82 @@
+import { expect, test } from 'vitest';
+import { endpoints } from '../../../src/api/index.ts';
+import { withRuntime } from '../../support/runtime.ts';
+import { completed } from '../../support/scripted-provider.ts';
+import { playedProvider } from '../../support/sessions/played-provider.ts';
+import { keys, withScreen } from '../../support/tui/stage.tsx';
+import { openSession } from '../../support/turns.ts';
+
+const start = { page: 'top' } as const;
+
+function providerWithModels() {
+  const provider = playedProvider({ capabilities: { approvals: true, models: true } });
+  const model = (id: string, display_name: string) => ({ id, display_name, reasoning_levels: [] });
+  const models = () => Promise.resolve([model('small', 'Fast'), model('large', 'Thorough')]);
+  return Object.assign(provider, { models });
+}
+
+test('The model and mode that a person selects apply from the next prompt of that session on.', async () => {
+  const provider = providerWithModels();
+  await withRuntime(
+    async ({ client, directory }) => {
+      await openSession(client, directory, { title: 'other' });
+      const { id } = await openSession(client, directory, { title: 'the job' });
+      await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
+        await expectShows('▌○  the job');
+        await press('i', 'first', keys.enter);
+        const first = await provider.nextTurn();
+        // A running turn keeps its settings.
+        await expectShows(/◐ +the job/);
+        await expectHides('⏎ send');
+        await press('c');
+        await expectShows(/● model: as the session +Default model of the agent/);
+        await expectShows(/○ model: large +Thorough/);
+        await expectShows(/○ mode: read_only +The agent reads, and changes nothing/);
+        await press('j', 'j', keys.enter);
+        await expectShows('● model: large');
+        await expectShows('From the next prompt on: model large');
+        await press('j', 'j', 'j', 'j', keys.enter);
+        await expectShows('● mode: read_only');
+        await press(keys.escape);
+        await expectHides('● mode: read_only');
+        await expectShows('next prompt: model large, mode read_only');
+        expect(first.settings).toMatchObject({ model: null, permissionMode: null });
+        first.end(completed);
+        await expectHides('◐');
+        await press('i', 'second', keys.enter);
+        const second = await provider.nextTurn();
+        expect(second.settings).toMatchObject({ model: 'large', permissionMode: 'read_only' });
+        second.end(completed);
+        await expectHides('⏎ send');
+        await expectHides('◐');
+        await press('j');
+        await expectShows('▌○  other');
+        await expectHides('next prompt:');
+        await press('k', 'c');
+        await expectShows('● mode: read_only');
+        await press(...Array<string>(3).fill('j'), keys.enter);
+        await expectShows('● mode: as the session');
+        await press('i');
+      });
+      const session = await client.call(endpoints.getSession, { params: { session_id: id } });
+      expect(session).toMatchObject({ model: null, permission_mode: null });
+    },
+    { providers: [provider] },
+  );
+});
+
+test('An agent without models still offers its modes, with the reason why there are no models.', async () => {
+  const provider = playedProvider({ capabilities: { approvals: true } });
+  await withRuntime(
+    async ({ client, directory }) => {
+      await openSession(client, directory, { title: 'the job' });
+      await withScreen(client, start, async ({ expectShows, press }) => {
+        await expectShows('▌○  the job');
+        await press('c');
+        await expectShows(/mode: full_access/);
+        await expectShows(/cannot list the models: |↑ ↓ select {2}⏎ apply/);
+      });
+    },
+    { providers: [provider] },
+  );
+});
