@@ -10,6 +10,8 @@ const RELOADED = new Set([
   'server.max_streams',
   'server.max_streams_per_token',
   'client.autostart',
+  'screen.theme',
+  'screen.colors',
   'log.level',
   'defaults.provider',
   'defaults.agent',

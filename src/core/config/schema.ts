@@ -5,6 +5,7 @@ import { toolNames } from '../../api/tool-names.ts';
 import { nearest } from '../lib/nearest.ts';
 import { fleetContradictions } from './fleet-section.ts';
 import { hookSection, linkBase } from './hooks-section.ts';
+import { screenSection } from './screen-section.ts';
 
 const milliseconds = z.int().min(0).max(2_147_483_647);
 
@@ -157,6 +158,7 @@ export const configSchema = z.strictObject({
       autostart: z.enum(['always', 'ask', 'never']).nullable().default(null),
     })
     .prefault({}),
+  screen: screenSection,
   log: z
     .strictObject({
       /** What the server writes to its log, on stderr: this and everything graver. */

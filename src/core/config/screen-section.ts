@@ -1,0 +1,30 @@
+import { z } from 'zod';
+import { nearest } from '../lib/nearest.ts';
+import { colorNames, colorRoles, themes } from '../lib/screen-settings.ts';
+
+const color = z.string().superRefine((said, issue) => {
+  if (colorNames.includes(said) || /^#[\da-f]{6}$/i.test(said)) return;
+  const meant = nearestOr(colorNames, said, `one of ${colorNames.join(', ')}`);
+  issue.addIssue(`"${said}" is no colour: use ${meant}, or #rrggbb`);
+});
+
+const role = z.string().superRefine((said, issue) => {
+  if (colorRoles.some((name) => name === said)) return;
+  const meant = nearestOr(colorRoles, said, `one of ${colorRoles.join(', ')}`);
+  issue.addIssue(`"${said}" is no role of a colour: use ${meant}`);
+});
+
+/** What a person sees on a terminal, which the server does not read. */
+export const screenSection = z
+  .strictObject({
+    /** The colours of the screen and of commands; `auto`: those of the terminal, or `light` where it says that it is light. */
+    theme: z.enum(themes).default('auto'),
+    /** Colours of your own, by what they mean. */
+    colors: z.record(role, color).default({}),
+  })
+  .prefault({});
+
+function nearestOr(names: readonly string[], said: string, otherwise: string): string {
+  const [near] = nearest(names, said, (name) => name);
+  return near === undefined ? otherwise : `"${near}"`;
+}

@@ -1,0 +1,40 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { findConfig } from '../../../src/core/config/load.ts';
+import { tempDirectory } from '../../support/temp.ts';
+
+/** The section and the problems of a file. */
+function read(toml: string) {
+  using home = tempDirectory('config');
+  const file = path.join(home.path, 'config.toml');
+  fs.writeFileSync(file, toml);
+  const { config, problems } = findConfig({ config: file }, {});
+  return { screen: config?.screen, problems: problems.map((one) => one.replace(file, 'FILE')) };
+}
+
+test('The configuration takes a theme, and colours by their names and as #rrggbb.', () => {
+  const { screen, problems } = read(
+    '[screen]\ntheme = "light"\n[screen.colors]\ngood = "#0A5c36"\nbad = "redBright"\n',
+  );
+  expect(problems).toEqual([]);
+  expect(screen).toMatchObject({
+    theme: 'light',
+    colors: { good: '#0A5c36', bad: 'redBright' },
+  });
+});
+
+test.for([
+  ['[screen]\ntheme = "lite"', /^screen\.theme: .*auto.*dark.*light.*none.* \(line 2 of FILE\)$/],
+  [
+    '[screen.colors]\ngood = "gren"',
+    /^screen\.colors\.good: "gren" is no colour: use "green", or #rrggbb \(line 2 of FILE\)$/,
+  ],
+  ['[screen.colors]\ngood = "#12345"', /^screen\.colors\.good: "#12345" is no colour: use one of/],
+  [
+    '[screen.colors]\nwarning = "red"',
+    /^screen\.colors\.warning: "warning" is no role of a colour: use "warn" \(line 2 of FILE\)$/,
+  ],
+] as const)('A wrong theme or colour is refused with its place: %j', ([toml, message]) => {
+  expect(read(toml).problems).toEqual([expect.stringMatching(message)]);
+});
