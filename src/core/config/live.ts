@@ -12,6 +12,8 @@ const RELOADED = new Set([
   'client.autostart',
   'screen.theme',
   'screen.colors',
+  'screen.keys',
+  'screen.mouse',
   'log.level',
   'defaults.provider',
   'defaults.agent',

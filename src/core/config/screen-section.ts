@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { nearest } from '../lib/nearest.ts';
+import { keyProblem, screenActions } from '../lib/screen-keys.ts';
 import { colorNames, colorRoles, themes } from '../lib/screen-settings.ts';
 
 const color = z.string().superRefine((said, issue) => {
@@ -14,6 +15,20 @@ const role = z.string().superRefine((said, issue) => {
   issue.addIssue(`"${said}" is no role of a colour: use ${meant}`);
 });
 
+const action = z.string().superRefine((said, issue) => {
+  if (Object.hasOwn(screenActions, said)) return;
+  const names = Object.keys(screenActions);
+  const meant = nearestOr(names, said, `one of ${names.join(', ')}`);
+  issue.addIssue(`"${said}" is no action of the screen: use ${meant}`);
+});
+
+function noConflict(keys: Record<string, string>, issue: z.RefinementCtx): void {
+  for (const [name, said] of Object.entries(keys)) {
+    const message = keyProblem(name, said, keys);
+    if (message !== null) issue.addIssue({ code: 'custom', message, path: [name] });
+  }
+}
+
 /** What a person sees on a terminal, which the server does not read. */
 export const screenSection = z
   .strictObject({
@@ -21,6 +36,10 @@ export const screenSection = z
     theme: z.enum(themes).default('auto'),
     /** Colours of your own, by what they mean. */
     colors: z.record(role, color).default({}),
+    /** Keys of your own, by the names of actions. */
+    keys: z.record(action, z.string()).superRefine(noConflict).default({}),
+    /** Whether the screen uses clicks and the wheel of a mouse; the terminal then selects text with Shift. */
+    mouse: z.boolean().default(false),
   })
   .prefault({});
 

@@ -3,6 +3,9 @@ export interface ScreenSettings {
   theme: Theme;
   /** Colours by roles. */
   colors: Readonly<Record<string, string>>;
+  /** Keys by the names of actions. */
+  keys: Readonly<Record<string, string>>;
+  mouse: boolean;
 }
 
 export const themes = ['auto', 'dark', 'light', 'none'] as const;
@@ -41,4 +44,6 @@ export const colorNames: readonly string[] = [
 export const defaultScreen: ScreenSettings = {
   theme: 'auto',
   colors: {},
+  keys: {},
+  mouse: false,
 };

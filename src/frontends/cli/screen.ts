@@ -2,6 +2,7 @@ import { endpoints } from '../../api/index.ts';
 import { serversOf } from '../../client/routed.ts';
 import { noDefaults } from '../../client/defaults.ts';
 import type { Start } from '../tui/app.tsx';
+import { configuration } from './context.ts';
 import { editorOf } from './editor.ts';
 import { exitCodes } from './exit.ts';
 import { defaultsOf } from './talk/defaults.ts';
@@ -33,6 +34,7 @@ export async function openScreen(
     signal,
     defaults,
     start,
+    settings: (await configuration(global, env))?.screen,
     edit: editorOf(env),
   });
   if (signal.aborted) world.exit(Number(signal.reason));

@@ -6,6 +6,7 @@ import type { EventScope } from '../../client/event-scope.ts';
 import type { Edit } from '../../client/review.ts';
 import { serversOf } from '../../client/routed.ts';
 import type { Clock } from '../../core/lib/clock.ts';
+import { defaultScreen, type ScreenSettings } from '../../core/lib/screen-settings.ts';
 import { Acts } from './acts.ts';
 import { ServerOverview } from './overview-store.ts';
 import { JoinedOverview } from './joined-overview.ts';
@@ -13,6 +14,7 @@ import { firstChoices } from './forms/new-session.tsx';
 import { emptyKeyboard, Listeners, useKeyboard } from './keyboard.ts';
 import { ListState } from './list/list-state.ts';
 import { clientOf, type ScreenContext } from './screen/screen-context.ts';
+import { ownKeys } from './screen/own-keys.ts';
 import { Screen } from './screen/screen.tsx';
 import { Observable } from './observable.ts';
 import { Tail } from './tail.ts';
@@ -36,6 +38,8 @@ export interface AppProps {
   start: Start;
   terminal: Terminal;
   onInterrupt: () => void;
+  /** What is configured; without it everything is as usual. */
+  settings?: ScreenSettings | undefined;
   /** Has a person edit a text in a program that takes the terminal; without it nothing can be edited so. */
   edit?: Edit | undefined;
 }
@@ -119,7 +123,7 @@ function lentTo(
 }
 
 function placeFor(
-  { client, clock, defaults, start, terminal }: AppProps,
+  { client, clock, defaults, start, terminal, settings = defaultScreen }: AppProps,
   edit: Edit | null,
 ): ScreenContext {
   const watches = start.page === 'tail' ? 'approvals' : 'everything';
@@ -134,6 +138,7 @@ function placeFor(
     clock,
     overviewStore,
     terminal,
+    keys: ownKeys(settings.keys),
     listState: new ListState(overviewStore.overview, clock, wanted),
     acts,
     actsOn: (name) => (servers ? acts.on(clientOf(place, { name })) : acts),

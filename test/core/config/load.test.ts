@@ -49,7 +49,7 @@ describe('the defaults', () => {
         max_streams_per_token: null,
       },
       client: { autostart: null },
-      screen: { theme: 'auto', colors: {} },
+      screen: { theme: 'auto', colors: {}, keys: {}, mouse: false },
       log: { level: 'info' },
       defaults: { provider: null, agent: null, model: null, effort: null, permission_mode: null },
       auth: { token: null, token_file: null },

@@ -38,3 +38,38 @@ test.for([
 ] as const)('A wrong theme or colour is refused with its place: %j', ([toml, message]) => {
   expect(read(toml).problems).toEqual([expect.stringMatching(message)]);
 });
+
+test('The configuration takes keys for actions, and two actions may swap their keys.', () => {
+  const { screen, problems } = read(
+    '[screen.keys]\nprompt = "n"\nnew = "i"\ncopy = "ctrl-y"\nsort = "space"\npeek = "s"\n',
+  );
+  // The pane searches with n, so only what the list alone has may have that key.
+  expect(problems).toEqual([
+    expect.stringMatching(/^screen\.keys\.prompt: "n" is a key of the pane/),
+  ]);
+  expect(screen).toBeUndefined();
+  const swapped = read('[screen.keys]\nstop = "r"\nrestart = "x"\nsort = "space"\npeek = "s"\n');
+  expect(swapped).toMatchObject({ problems: [], screen: { keys: { stop: 'r', restart: 'x' } } });
+});
+
+test.for([
+  [
+    'promt = "K"',
+    /^screen\.keys\.promt: "promt" is no action of the screen: use "prompt" \(line 2 of FILE\)$/,
+  ],
+  [
+    'stop = "p"',
+    /^screen\.keys\.stop: "p" is the key of pin: use another key, or give pin another key, too \(line 2 of FILE\)$/,
+  ],
+  [
+    'stop = "j"',
+    /^screen\.keys\.stop: "j" moves or leaves, and cannot be changed \(line 2 of FILE\)$/,
+  ],
+  [
+    'stop = "ctrl+x"',
+    /^screen\.keys\.stop: "ctrl\+x" is no key: use one character, space, enter, tab, shift-tab, or ctrl-LETTER \(line 2 of FILE\)$/,
+  ],
+  ['stop = ""', /^screen\.keys\.stop: "" is no key/],
+] as const)('A wrong key is refused with its place and what to write: %s', ([line, message]) => {
+  expect(read(`[screen.keys]\n${line}\n`).problems).toEqual([expect.stringMatching(message)]);
+});

@@ -6,6 +6,7 @@ import { render } from 'ink';
 import type { Client } from '../../../src/client/client.ts';
 import { noDefaults } from '../../../src/client/defaults.ts';
 import { systemClock } from '../../../src/core/lib/clock.ts';
+import type { ScreenSettings } from '../../../src/core/lib/screen-settings.ts';
 import { App, type Start } from '../../../src/frontends/tui/app.tsx';
 import { Observable } from '../../../src/frontends/tui/observable.ts';
 import { expectEventually } from '../expect-eventually.ts';
@@ -52,6 +53,7 @@ export async function withScreen(
   start: Start,
   test: (stage: Stage) => Promise<void>,
   first: Size = { rows: 20, columns: 100 },
+  settings?: ScreenSettings,
 ): Promise<void> {
   const terminal = Object.assign(new Terminal(), first);
   const keyboard = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => undefined });
@@ -78,6 +80,7 @@ export async function withScreen(
       start={start}
       terminal={outside}
       onInterrupt={() => (interrupted = true)}
+      settings={settings}
     />,
     {
       stdin: keyboard,

@@ -6,7 +6,6 @@ import { NewSessionForm } from '../forms/new-session.tsx';
 import { recentDirectories } from '../forms/recent.ts';
 import { Help } from '../help.tsx';
 import { useSource } from '../react-hooks.ts';
-import { List } from '../list/list.tsx';
 import { ApprovalDialog } from '../dialogs/approval.tsx';
 import { DiffDialog } from '../dialogs/diff.tsx';
 import { MergeDialog } from '../dialogs/merge.tsx';
@@ -18,6 +17,7 @@ import { Tint } from '../tint.tsx';
 import { sessionName } from '../titles.ts';
 import { keysFor } from './help.ts';
 import { PanePart } from './pane-part.tsx';
+import { PointedList } from './pointed.tsx';
 import type { ScreenContext } from './screen-context.ts';
 import type { ScreenState } from './screen-state.ts';
 
@@ -27,7 +27,7 @@ export function Body({ shown }: { shown: ScreenState }): ReactNode {
   const room = { rows: height, columns };
   switch (mode.name) {
     case 'help':
-      return <Help {...room} keys={keysFor(shown.pane)} onLeave={back} />;
+      return <Help {...room} keys={keysFor(shown.pane, shown.place.keys)} onLeave={back} />;
     case 'server':
       return (
         <ServerDialog
@@ -138,7 +138,7 @@ function ListAndPane({ shown }: { shown: ScreenState }): ReactNode {
   const { view, mode, height, columns, peeks, isWide } = shown;
   const isActive = mode.name === 'list' || mode.name === 'filter';
   const hasThing = view.choices.length > 0;
-  const listed = { view, isActive };
+  const listed = { shown, view, isActive };
   const isInPane = mode.name === 'pane' || mode.name === 'say';
   if (!hasThing && !isInPane) return <Nothing shown={shown} />;
   if (isWide) {
@@ -146,7 +146,7 @@ function ListAndPane({ shown }: { shown: ScreenState }): ReactNode {
     const width = Math.max(40, Math.min(64, Math.floor(columns * 0.36)));
     return (
       <Box height={height}>
-        <List {...listed} columns={width} height={height} />
+        <PointedList {...listed} columns={width} height={height} />
         <Divider height={height} />
         <PanePart shown={shown} rows={height} columns={columns - width - 2} />
       </Box>
@@ -156,7 +156,7 @@ function ListAndPane({ shown }: { shown: ScreenState }): ReactNode {
   const below = peeks ? Math.floor(height / 2) : 0;
   return (
     <Box flexDirection="column" height={height}>
-      <List {...listed} columns={columns} height={height - below} />
+      <PointedList {...listed} columns={columns} height={height - below} />
       {below > 0 && (
         <>
           <Tint tone="faint">{'─'.repeat(columns)}</Tint>
@@ -182,9 +182,9 @@ function Nothing({ shown }: { shown: ScreenState }): ReactNode {
   const text =
     view.things.length > 0
       ? view.filter === ''
-        ? `No rows here: press 5 to show all ${view.things.length}`
+        ? `No rows here: press ${place.keys.label('5')} to show all ${view.things.length}`
         : `No row contains "${view.filter}": press esc to show all`
-      : 'No sessions: press n to open one';
+      : `No sessions: press ${place.keys.label('n')} to open one`;
   return (
     <Box height={height} flexDirection="column" paddingLeft={2} paddingTop={1}>
       {isLive && <Tint tone="faint">{text}</Tint>}

@@ -7,6 +7,7 @@ import { Tint } from '../tint.tsx';
 import { Confirm } from './confirm.tsx';
 import { CopyMenu } from './copy.tsx';
 import { hintOf } from './hints.ts';
+import type { OwnKeys } from './own-keys.ts';
 import type { ScreenState } from './screen-state.ts';
 
 /** The last line: the question of the mode, else a notice or the keys for what is selected. */
@@ -54,7 +55,7 @@ export function Foot({ shown }: { shown: ScreenState }): ReactNode {
         <Bar
           rows={Math.max(1, shown.said.length)}
           left={<Hint shown={shown} />}
-          right={<Tint tone="faint">{rightOf(mode.name, columns)}</Tint>}
+          right={<Tint tone="faint">{rightOf(mode.name, columns, place.keys)}</Tint>}
         />
       );
   }
@@ -65,22 +66,28 @@ export function saidIn(
   mode: string,
   notices: Parameters<typeof noticeLines>[0],
   columns: number,
+  keys: OwnKeys,
 ): string[] {
   const isAsking = ['filter', 'snooze', 'rename', 'confirm', 'copy', 'sheet', 'diff'].includes(
     mode,
   );
-  return isAsking ? [] : noticeLines(notices, { columns, beside: rightOf(mode, columns).length });
+  return isAsking
+    ? []
+    : noticeLines(notices, { columns, beside: rightOf(mode, columns, keys).length });
 }
 
-function rightOf(mode: string, columns: number): string {
-  if (mode === 'list') return columns < 60 ? '?' : '? help  q quit';
+function rightOf(mode: string, columns: number, keys: OwnKeys): string {
+  if (mode === 'list') return keys.hint(columns < 60 ? '?' : '? help  q quit');
   return columns < 60 ? 'esc' : 'esc back';
 }
 
 function Hint({ shown }: { shown: ScreenState }): ReactNode {
-  const { mode, said, view } = shown;
+  const { place, mode, said, view } = shown;
   const filter = view.filter === '' ? '' : `/${view.filter}  `;
-  const hint = mode.name === 'list' || mode.name === 'pane' ? filter + hintOf(view.chosen) : '';
+  const hint =
+    mode.name === 'list' || mode.name === 'pane'
+      ? filter + place.keys.hint(hintOf(view.chosen))
+      : '';
   return <Notice lines={said} hint={hint} />;
 }
 

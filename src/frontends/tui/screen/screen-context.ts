@@ -7,6 +7,7 @@ import type { Choices } from '../forms/new-session.tsx';
 import type { ListState } from '../list/list-state.ts';
 import type { Observable } from '../observable.ts';
 import type { Terminal } from '../terminal.ts';
+import type { OwnKeys } from './own-keys.ts';
 
 /** The client of the server with a name, else of the one that has the thing with an id; of one server, the only one. */
 export function clientOf(
@@ -31,6 +32,7 @@ export interface ScreenContext {
   /** The same on one of several servers, by its name. */
   actsOn: (node: string) => Acts;
   terminal: Terminal;
+  keys: OwnKeys;
   /** What was begun to be said, by session. */
   drafts: Map<string, Editor>;
   /** What was chosen for the last new session of this run. */
