@@ -10,6 +10,7 @@ const RELOADED = new Set([
   'server.max_streams',
   'server.max_streams_per_token',
   'client.autostart',
+  'client.history',
   'screen.theme',
   'screen.colors',
   'screen.keys',

@@ -5,7 +5,7 @@ import { toolNames } from '../../api/tool-names.ts';
 import { nearest } from '../lib/nearest.ts';
 import { fleetContradictions } from './fleet-section.ts';
 import { hookSection, linkBase } from './hooks-section.ts';
-import { screenSection } from './screen-section.ts';
+import { clientSection, screenSection } from './screen-section.ts';
 
 const milliseconds = z.int().min(0).max(2_147_483_647);
 
@@ -148,16 +148,7 @@ export const configSchema = z.strictObject({
       stop_after_idle_ms: milliseconds.min(1).nullable().default(null),
     })
     .prefault({}),
-  /** Settings of commands, which the server does not read. */
-  client: z
-    .strictObject({
-      /**
-       * Whether `run`, `sessions` and `acp` start a server in the background if none runs; null: always on a terminal and
-       * for `acp`, else never.
-       */
-      autostart: z.enum(['always', 'ask', 'never']).nullable().default(null),
-    })
-    .prefault({}),
+  client: clientSection,
   screen: screenSection,
   log: z
     .strictObject({

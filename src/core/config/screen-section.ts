@@ -29,6 +29,19 @@ function noConflict(keys: Record<string, string>, issue: z.RefinementCtx): void 
   }
 }
 
+/** Settings of commands, which the server does not read. */
+export const clientSection = z
+  .strictObject({
+    /**
+     * Whether `run`, `sessions` and `acp` start a server in the background if none runs; null: always on a terminal and
+     * for `acp`, else never.
+     */
+    autostart: z.enum(['always', 'ask', 'never']).nullable().default(null),
+    /** Whether prompts that people send at a terminal are kept in the data directory, to be sent again. */
+    history: z.boolean().default(true),
+  })
+  .prefault({});
+
 /** What a person sees on a terminal, which the server does not read. */
 export const screenSection = z
   .strictObject({

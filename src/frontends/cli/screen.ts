@@ -6,6 +6,7 @@ import { configuration } from './context.ts';
 import { editorOf } from './editor.ts';
 import { exitCodes } from './exit.ts';
 import { defaultsOf } from './talk/defaults.ts';
+import { promptHistory } from './talk/history.ts';
 import { type CommandContext, terminalOf } from './world.ts';
 
 /**
@@ -35,6 +36,7 @@ export async function openScreen(
     defaults,
     start,
     settings: (await configuration(global, env))?.screen,
+    history: await promptHistory({ world, global }),
     edit: editorOf(env),
   });
   if (signal.aborted) world.exit(Number(signal.reason));

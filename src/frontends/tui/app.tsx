@@ -6,6 +6,7 @@ import type { EventScope } from '../../client/event-scope.ts';
 import type { Edit } from '../../client/review.ts';
 import { serversOf } from '../../client/routed.ts';
 import type { Clock } from '../../core/lib/clock.ts';
+import type { PromptHistory } from '../../core/lib/prompt-history.ts';
 import { defaultScreen, type ScreenSettings } from '../../core/lib/screen-settings.ts';
 import { Acts } from './acts.ts';
 import { ServerOverview } from './overview-store.ts';
@@ -40,6 +41,8 @@ export interface AppProps {
   onInterrupt: () => void;
   /** What is configured; without it everything is as usual. */
   settings?: ScreenSettings | undefined;
+  /** What was sent before; without it nothing is kept. */
+  history?: PromptHistory | null | undefined;
   /** Has a person edit a text in a program that takes the terminal; without it nothing can be edited so. */
   edit?: Edit | undefined;
 }
@@ -123,7 +126,7 @@ function lentTo(
 }
 
 function placeFor(
-  { client, clock, defaults, start, terminal, settings = defaultScreen }: AppProps,
+  { client, clock, defaults, start, terminal, settings = defaultScreen, history = null }: AppProps,
   edit: Edit | null,
 ): ScreenContext {
   const watches = start.page === 'tail' ? 'approvals' : 'everything';
@@ -139,6 +142,7 @@ function placeFor(
     overviewStore,
     terminal,
     keys: ownKeys(settings.keys),
+    history,
     listState: new ListState(overviewStore.overview, clock, wanted),
     acts,
     actsOn: (name) => (servers ? acts.on(clientOf(place, { name })) : acts),

@@ -48,7 +48,7 @@ describe('the defaults', () => {
         stop_after_idle_ms: null,
         max_streams_per_token: null,
       },
-      client: { autostart: null },
+      client: { autostart: null, history: true },
       screen: { theme: 'auto', colors: {}, keys: {}, mouse: false },
       log: { level: 'info' },
       defaults: { provider: null, agent: null, model: null, effort: null, permission_mode: null },

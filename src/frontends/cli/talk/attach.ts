@@ -12,7 +12,8 @@ import { sessions as sessionNoun } from '../nouns.ts';
 import { plain, shortId } from '../output.ts';
 import { askerOf } from './ask.ts';
 import { Attached } from './attached.ts';
-import { InputLine } from './input-line.ts';
+import { promptHistory } from './history.ts';
+import { InputLine, type LineActions } from './input-line.ts';
 import { latestHere } from './latest.ts';
 import { readConversation } from './read-conversation.ts';
 import { markSeen } from './seen.ts';
@@ -53,7 +54,8 @@ export async function attach(
       : await find(sessionNoun, client, said);
   const leaving = new AbortController();
   const leave = (code: number) => leaving.abort(code);
-  const line: InputLine = new InputLine(stdin as NodeJS.ReadStream, stdout as NodeJS.WriteStream, {
+  const history = await promptHistory(context);
+  const actions: LineActions = {
     said: (text) => attached.say(text),
     interrupt: () => void attached.interrupt(),
     leave: () => leave(0),
@@ -61,7 +63,13 @@ export async function attach(
       typed.startsWith('/')
         ? slashMatches(typed, await commandsOf(context, found.id)).map(({ name }) => `/${name} `)
         : [],
-  });
+  };
+  const line = new InputLine(
+    stdin as NodeJS.ReadStream,
+    stdout as NodeJS.WriteStream,
+    actions,
+    history,
+  );
   const asker = askerOf(context, line, leaving.signal);
   const text = new TurnText({
     talkOutput: line,

@@ -1,7 +1,9 @@
 import { createInterface, type Interface } from 'node:readline';
+import { type PromptHistory, Recall } from '../../../core/lib/prompt-history.ts';
 import { widthOf, wrapped } from '../../terminal/width.ts';
 import type { TalkOutput } from './talk-output.ts';
-import { Pastes, withBreaks } from './pastes.ts';
+import { Pastes, withBreaks, withoutBreaks } from './pastes.ts';
+import { searchBack } from './search-back.ts';
 
 /** What somebody does at the line. */
 export interface LineActions {
@@ -25,14 +27,22 @@ export class InputLine implements TalkOutput {
   readonly #actions: LineActions;
   #line: Interface | null = null;
   #keys: Pastes | null = null;
-  #history: string[] = [];
+  readonly #prompts: PromptHistory | null;
+  /** What readline goes through, the newest first; null until the first line is shown. */
+  #history: string[] | null = null;
   /** The last row of the text above, which may grow, what it is part of, and whether it is shown above the line. */
   #rest = '';
   #showsRest = false;
   #restOf: 'said' | 'beside' | null = null;
   #kept: (() => void)[] | null = null;
 
-  constructor(input: NodeJS.ReadStream, output: NodeJS.WriteStream, actions: LineActions) {
+  constructor(
+    input: NodeJS.ReadStream,
+    output: NodeJS.WriteStream,
+    actions: LineActions,
+    prompts: PromptHistory | null = null,
+  ) {
+    this.#prompts = prompts;
     this.#input = input;
     this.#output = output;
     this.#actions = actions;
@@ -42,12 +52,14 @@ export class InputLine implements TalkOutput {
   open(text = ''): void {
     const keys = new Pastes(this.#input, this.#output);
     this.#keys = keys;
+    this.#history ??= this.#earlier().toReversed();
     const line = createInterface({
       input: keys,
       output: this.#output,
       terminal: true,
       prompt: '> ',
       history: this.#history,
+      historySize: 1000,
       completer: (typed: string, give: (error: null, result: [string[], string]) => void) => {
         const found = (words: readonly string[]) => give(null, [[...words], typed]);
         void this.#actions.complete(typed).then(found, () => found([]));
@@ -58,7 +70,10 @@ export class InputLine implements TalkOutput {
     line.on('history', (history) => (this.#history = history));
     line.on('line', (said) => {
       const text = withBreaks(said);
-      if (text.trim() !== '') this.#actions.said(text);
+      if (text.trim() !== '') {
+        this.#prompts?.add(text);
+        this.#actions.said(text);
+      }
       this.#line?.prompt();
     });
     line.on('SIGINT', () => {
@@ -66,11 +81,17 @@ export class InputLine implements TalkOutput {
       if (line.line !== '') for (const name of ['e', 'u']) line.write(null, { ctrl: true, name });
       else this.#actions.interrupt();
     });
+    searchBack(line, keys, () => new Recall(this.#earlier()));
     line.on('close', () => {
       if (this.#line === line) this.#actions.leave();
     });
     line.prompt();
     if (text !== '') line.write(text);
+  }
+
+  /** What was sent before, each prompt as a line of input. */
+  #earlier(): string[] {
+    return (this.#prompts?.read() ?? []).map(withoutBreaks);
   }
 
   /** Takes the line away, and answers what was typed on it. */

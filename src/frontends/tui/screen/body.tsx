@@ -48,6 +48,7 @@ export function Body({ shown }: { shown: ScreenState }): ReactNode {
           onLeave={back}
           onCreate={(wanted, acts) => {
             back();
+            place.history?.add(wanted.prompt);
             attempt(acts.open(wanted).then(({ id }) => place.listState.selectOnceThere(id)));
           }}
         />

@@ -36,6 +36,7 @@ const screenKeys: Keys = [
   ['space', 'Show or hide the pane; on a wide screen, hide the list'],
   ['i', 'Send a prompt to the session'],
   ['  ^J', 'New line; ⏎ sends the prompt, esc keeps the draft'],
+  ['  ↑ ↓ ^R', 'Earlier prompts; ^R searches for the text in the line'],
   ['n', 'New session; ^S creates it'],
   ['  ^R', 'In the field cwd: directories of recent sessions'],
   ['a d', 'Show the request, to approve or decline it'],

@@ -42,6 +42,7 @@ export function PanePart({ shown, rows, columns }: PartProps): ReactNode {
             key={saying.session.id}
             session={saying.session}
             drafts={place.drafts}
+            history={place.history}
             acts={place.acts}
             columns={columns}
             rows={below - 1}

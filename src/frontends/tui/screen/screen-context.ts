@@ -1,5 +1,6 @@
 import type { Client } from '../../../client/client.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
+import type { PromptHistory } from '../../../core/lib/prompt-history.ts';
 import type { Acts } from '../acts.ts';
 import type { OverviewStore } from '../overview-store.ts';
 import type { Editor } from '../forms/editor.ts';
@@ -33,6 +34,8 @@ export interface ScreenContext {
   actsOn: (node: string) => Acts;
   terminal: Terminal;
   keys: OwnKeys;
+  /** What was sent before; null where nothing is kept. */
+  history: PromptHistory | null;
   /** What was begun to be said, by session. */
   drafts: Map<string, Editor>;
   /** What was chosen for the last new session of this run. */
