@@ -6,20 +6,20 @@ import { colorNames, colorRoles, themes } from '../lib/screen-settings.ts';
 const color = z.string().superRefine((said, issue) => {
   if (colorNames.includes(said) || /^#[\da-f]{6}$/i.test(said)) return;
   const meant = nearestOr(colorNames, said, `one of ${colorNames.join(', ')}`);
-  issue.addIssue(`"${said}" is no colour: use ${meant}, or #rrggbb`);
+  issue.addIssue(`"${said}" is not a colour: use ${meant}, or #rrggbb`);
 });
 
 const role = z.string().superRefine((said, issue) => {
   if (colorRoles.some((name) => name === said)) return;
   const meant = nearestOr(colorRoles, said, `one of ${colorRoles.join(', ')}`);
-  issue.addIssue(`"${said}" is no role of a colour: use ${meant}`);
+  issue.addIssue(`"${said}" is not a role of a colour: use ${meant}`);
 });
 
 const action = z.string().superRefine((said, issue) => {
   if (Object.hasOwn(screenActions, said)) return;
   const names = Object.keys(screenActions);
   const meant = nearestOr(names, said, `one of ${names.join(', ')}`);
-  issue.addIssue(`"${said}" is no action of the screen: use ${meant}`);
+  issue.addIssue(`"${said}" is not an action of the screen: use ${meant}`);
 });
 
 function noConflict(keys: Record<string, string>, issue: z.RefinementCtx): void {
@@ -42,10 +42,10 @@ export const clientSection = z
   })
   .prefault({});
 
-/** What a person sees on a terminal, which the server does not read. */
+/** Settings of the screen and of colours, which the server does not read. */
 export const screenSection = z
   .strictObject({
-    /** The colours of the screen and of commands; `auto`: those of the terminal, or `light` where it says that it is light. */
+    /** The colours of the screen and of commands; `auto`: the colours of the terminal, or `light` where it says that it is light. */
     theme: z.enum(themes).default('auto'),
     /** Colours of your own, by what they mean. */
     colors: z.record(role, color).default({}),

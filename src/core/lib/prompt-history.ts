@@ -74,7 +74,7 @@ export class Recall {
   /** The prompt that is shown; the number of prompts for the text that was begun. */
   #at: number;
   #begun = '';
-  /** What is searched for, while its last finding is shown. */
+  /** The text of the search, while its last finding is shown. */
   #search: string | null = null;
 
   constructor(prompts: readonly string[]) {

@@ -71,7 +71,7 @@ export function keyProblem(
   configured: Readonly<Record<string, string>>,
 ): string | null {
   const key = readKey(said);
-  if (key === null) return `"${said}" is no key: use ${keyForms}`;
+  if (key === null) return `"${said}" is not a key: use ${keyForms}`;
   if (fixedKeys.includes(key)) return `"${said}" moves or leaves, and cannot be changed`;
   if (paneKeys.includes(key) && !ofList.test(action))
     return `"${said}" is a key of the pane: use another key`;

@@ -11,7 +11,7 @@ export interface ScreenSettings {
 export const themes = ['auto', 'dark', 'light', 'none'] as const;
 export type Theme = (typeof themes)[number];
 
-/** What a colour means: the names of the palette of `frontends/terminal`. */
+/** The meanings of colours: the names of the palette of `frontends/terminal`. */
 export const colorRoles = [
   'good',
   'bad',

@@ -74,7 +74,7 @@ export function styleOf({ color, also }: RoleFormat, env: Env): (line: string) =
   const styled = (line: string) =>
     named.length === 0 ? line : styleText(named as Format[], line, { validateStream: false });
   if (begin === '') return styled;
-  // Where a style within ends its colour, this one goes on.
+  // Where a style within ends its colour, this colour begins again.
   return (line) => `${begin}${styled(line).replaceAll(END, END + begin)}${END}`;
 }
 

@@ -39,9 +39,9 @@ export interface AppProps {
   start: Start;
   terminal: Terminal;
   onInterrupt: () => void;
-  /** What is configured; without it everything is as usual. */
+  /** The configured settings; without them everything is as usual. */
   settings?: ScreenSettings | undefined;
-  /** What was sent before; without it nothing is kept. */
+  /** The prompts that were sent before; without it nothing is kept. */
   history?: PromptHistory | null | undefined;
   /** Has a person edit a text in a program that takes the terminal; without it nothing can be edited so. */
   edit?: Edit | undefined;

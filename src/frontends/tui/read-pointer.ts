@@ -1,6 +1,6 @@
 import { type DOMElement, type Key, measureElement } from 'ink';
 
-/** What a mouse did, and where, in cells from 0. */
+/** An act of a mouse, and its place in cells from 0. */
 export interface Pointed {
   what: 'click' | 'up' | 'down';
   x: number;
@@ -12,8 +12,8 @@ const REPORT = /^\[<(\d+);(\d+);(\d+)([Mm])$/;
 const wheels: Readonly<Record<number, Pointed['what']>> = { 0: 'click', 64: 'up', 65: 'down' };
 
 /**
- * What a mouse did according to a piece of input: `none` for a report of something else, such as the release of a button,
- * and null for what is no report.
+ * The act of a mouse that a piece of input reports: `none` for another report, such as the release of a button, and null
+ * for other input.
  */
 export function pointedIn(input: string): Pointed | 'none' | null {
   const [report, button, column, line, end] = REPORT.exec(input) ?? [];

@@ -28,12 +28,15 @@ test.for([
   ['[screen]\ntheme = "lite"', /^screen\.theme: .*auto.*dark.*light.*none.* \(line 2 of FILE\)$/],
   [
     '[screen.colors]\ngood = "gren"',
-    /^screen\.colors\.good: "gren" is no colour: use "green", or #rrggbb \(line 2 of FILE\)$/,
+    /^screen\.colors\.good: "gren" is not a colour: use "green", or #rrggbb \(line 2 of FILE\)$/,
   ],
-  ['[screen.colors]\ngood = "#12345"', /^screen\.colors\.good: "#12345" is no colour: use one of/],
+  [
+    '[screen.colors]\ngood = "#12345"',
+    /^screen\.colors\.good: "#12345" is not a colour: use one of/,
+  ],
   [
     '[screen.colors]\nwarning = "red"',
-    /^screen\.colors\.warning: "warning" is no role of a colour: use "warn" \(line 2 of FILE\)$/,
+    /^screen\.colors\.warning: "warning" is not a role of a colour: use "warn" \(line 2 of FILE\)$/,
   ],
 ] as const)('A wrong theme or colour is refused with its place: %j', ([toml, message]) => {
   expect(read(toml).problems).toEqual([expect.stringMatching(message)]);
@@ -55,7 +58,7 @@ test('The configuration takes keys for actions, and two actions may swap their k
 test.for([
   [
     'promt = "K"',
-    /^screen\.keys\.promt: "promt" is no action of the screen: use "prompt" \(line 2 of FILE\)$/,
+    /^screen\.keys\.promt: "promt" is not an action of the screen: use "prompt" \(line 2 of FILE\)$/,
   ],
   [
     'stop = "p"',
@@ -67,9 +70,9 @@ test.for([
   ],
   [
     'stop = "ctrl+x"',
-    /^screen\.keys\.stop: "ctrl\+x" is no key: use one character, space, enter, tab, shift-tab, or ctrl-LETTER \(line 2 of FILE\)$/,
+    /^screen\.keys\.stop: "ctrl\+x" is not a key: use one character, space, enter, tab, shift-tab, or ctrl-LETTER \(line 2 of FILE\)$/,
   ],
-  ['stop = ""', /^screen\.keys\.stop: "" is no key/],
+  ['stop = ""', /^screen\.keys\.stop: "" is not a key/],
 ] as const)('A wrong key is refused with its place and what to write: %s', ([line, message]) => {
   expect(read(`[screen.keys]\n${line}\n`).problems).toEqual([expect.stringMatching(message)]);
 });

@@ -62,7 +62,7 @@ test('A colour of the user takes the place of dim, and stands beside bold.', () 
   expect(bad('x')).toBe('\u001b[31mx\u001b[39m');
 });
 
-test('A colour goes on after a style within it, and each line has its own.', () => {
+test('A colour continues after a style within it, and each line has its own.', () => {
   const env = { COLORTERM: 'truecolor' };
   configureColors(env, light);
   const { good, bad } = paletteFor(terminal, env);

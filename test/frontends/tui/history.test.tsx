@@ -48,7 +48,7 @@ test('The composer of the screen goes through what was sent, searches it, and ad
 });
 
 // Without Python there is no terminal to test in; on Debian: apt-get install python3.
-describe.skipIf(!hasPty)('What was sent', () => {
+describe.skipIf(!hasPty)('A prompt', () => {
   test('from run and attach is there in the next attach, by Up and by Ctrl-R.', async () => {
     const { client, directory } = server();
     const { id } = await openSession(client, directory, { title: 'attached' });

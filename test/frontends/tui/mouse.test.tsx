@@ -11,7 +11,7 @@ const provider = playedProvider({});
 const withRuntime = sharedRuntime({ providers: [provider] });
 const start = { page: 'top' } as const;
 
-/** What a terminal reports, at a column and a line from 1. */
+/** The report of a terminal, at a column and a line from 1. */
 const report = (button: number, column: number, line: number, end = 'M') =>
   `\u001b[<${button};${column};${line}${end}`;
 const click = (column: number, line: number) =>

@@ -28,7 +28,7 @@ export class InputLine implements TalkOutput {
   #line: Interface | null = null;
   #keys: Pastes | null = null;
   readonly #prompts: PromptHistory | null;
-  /** What readline goes through, the newest first; null until the first line is shown. */
+  /** The lines that readline goes through, the newest first; null until the first line is shown. */
   #history: string[] | null = null;
   /** The last row of the text above, which may grow, what it is part of, and whether it is shown above the line. */
   #rest = '';
@@ -89,7 +89,7 @@ export class InputLine implements TalkOutput {
     if (text !== '') line.write(text);
   }
 
-  /** What was sent before, each prompt as a line of input. */
+  /** The prompts that were sent before, each as a line of input. */
   #earlier(): string[] {
     return (this.#prompts?.read() ?? []).map(withoutBreaks);
   }

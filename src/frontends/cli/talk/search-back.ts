@@ -13,6 +13,6 @@ export function searchBack(line: Interface, keys: NodeJS.EventEmitter, begin: ()
     line.write(found);
   };
   keys.on('keypress', onKey);
-  // What was sent is found as well.
+  // A prompt that was just sent is found as well.
   line.on('line', () => (recall = undefined));
 }

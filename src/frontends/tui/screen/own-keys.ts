@@ -14,7 +14,7 @@ export interface OwnKeys {
   help: (usual: Keys) => Keys;
 }
 
-/** The keys of the screen with those of `[screen.keys]`, which has no conflicts. */
+/** The keys of the screen with the keys of `[screen.keys]`, which has no conflicts. */
 export function ownKeys(configured: Readonly<Record<string, string>> = {}): OwnKeys {
   const own = Object.entries(screenActions)
     .map(([action, usual]) => [usual, keyOf(action, configured)] as const)
@@ -32,7 +32,7 @@ export function ownKeys(configured: Readonly<Record<string, string>> = {}): OwnK
     hint: (usual) => usual.replaceAll(/(^| {2})(\S+)/g, (_all, gap, key) => gap + label(key)),
     help: (usual) =>
       usual.map(([keys, meaning]) => {
-        // What is indented are keys of a dialog.
+        // Indented lines have keys of a dialog.
         const isOfDialog = keys.startsWith(' ');
         return [isOfDialog ? keys : keys.split(' ').map(label).join(' '), meaning] as const;
       }),

@@ -39,7 +39,7 @@ function inList(
   else listState.select(line.thing.id);
 }
 
-/** What the list shows in a line. */
+/** The heading or the row in a line of the list. */
 function lineAt(view: ListView, columns: number, height: number, y: number): Line | undefined {
   const rowHeight = rowHeightOf(columns, height);
   let end = 0;

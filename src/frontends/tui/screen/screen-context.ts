@@ -34,7 +34,7 @@ export interface ScreenContext {
   actsOn: (node: string) => Acts;
   terminal: Terminal;
   keys: OwnKeys;
-  /** What was sent before; null where nothing is kept. */
+  /** The prompts that were sent before; null where nothing is kept. */
   history: PromptHistory | null;
   /** What was begun to be said, by session. */
   drafts: Map<string, Editor>;
