@@ -38,8 +38,8 @@ const ofList = /^(?:new|open|peek|filter|sort|show_)/;
 
 /** Keys that no action can have, because they move, leave, or belong to the terminal. */
 export const fixedKeys: readonly string[] = [
-  ...['upArrow', 'downArrow', 'leftArrow', 'rightArrow', 'pageUp', 'pageDown', 'home', 'end'],
-  ...['k', 'j', 'g', 'G', 'escape'],
+  ...'upArrow downArrow leftArrow rightArrow pageUp pageDown home end'.split(' '),
+  ...'k j g G escape'.split(' '),
   ...['c', 'h', 'i', 'j', 'm', 'z'].map((letter) => `ctrl ${letter}`),
 ];
 

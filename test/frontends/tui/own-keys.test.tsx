@@ -23,7 +23,7 @@ test('Two actions that swap their keys each have the key of the other one.', () 
     r: () => done.push('restart'),
     y: () => done.push('copy'),
   };
-  const table = keys.table(usual as never);
+  const table = keys.table(usual);
   for (const key of ['r', 'x', 'ctrl y', 'y']) table[key]?.();
   expect(done).toEqual(['stop', 'restart', 'copy']);
   expect(keys.hint('i prompt  x stop  y copy')).toBe('i prompt  r stop  ^Y copy');
