@@ -3,7 +3,7 @@ import path from 'node:path';
 import { makeDirectory } from './make-directory.ts';
 import { replaceFile } from './replace-file.ts';
 
-/** The file in a data directory. Each of its lines is a prompt as a JSON string, the newest last. */
+/** The file in a data directory. A line contains one prompt as a JSON string; the newest prompt is last. */
 export const HISTORY_FILE = 'prompts.jsonl';
 const MOST = 1000;
 /** A longer prompt is not kept: it was pasted, and would be read again with each history. In UTF-16 code units. */
