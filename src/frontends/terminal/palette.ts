@@ -4,7 +4,7 @@ import {
   defaultScreen,
   type ScreenSettings,
 } from '../../core/lib/screen-settings.ts';
-import { formatsOf, styleOf } from './themes.ts';
+import { colorForInk, formatsOf, styleOf } from './themes.ts';
 
 export type Style = (text: string) => string;
 
@@ -91,7 +91,10 @@ function coloredFor(env: Env): Palette {
     return [role, style];
   });
   const colors = Object.fromEntries(
-    colorRoles.flatMap((role) => (formats[role].color ? [[role, formats[role].color]] : [])),
+    colorRoles.flatMap((role) => {
+      const { color } = formats[role];
+      return color === undefined ? [] : [[role, colorForInk(color, env)]];
+    }),
   );
   const palette = {
     on: true,

@@ -78,6 +78,12 @@ export function styleOf({ color, also }: RoleFormat, env: Env): (line: string) =
   return (line) => `${begin}${styled(line).replaceAll(END, END + begin)}${END}`;
 }
 
+/** A colour as ink takes it. With 256 colours ink would choose brighter ones than `nearest256`. */
+export function colorForInk(color: string, env: Env): string {
+  const isOf256 = color.startsWith('#') && depthOf(env) === 8;
+  return isOf256 ? `ansi256(${nearest256(color)})` : color;
+}
+
 const END = '\u001B[39m';
 
 /** How many bits of colour the terminal shows: 4, 8 or 24. */

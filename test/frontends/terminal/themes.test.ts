@@ -70,6 +70,14 @@ test('A colour continues after a style within it, and each line has its own.', (
   expect(good(`a${bad('b')}c\nd`)).toBe(`${green}a${red}b${end}${green}c${end}\n${green}d${end}`);
 });
 
+test('The colours of the screen are the same as those of text where there are 256.', () => {
+  const env = { TERM: 'xterm-256color' };
+  configureColors(env, light);
+  const { colors, accent } = paletteFor(terminal, env);
+  expect(colors.accent).toBe('ansi256(24)');
+  expect(accent('x')).toBe('\u001b[38;5;24mx\u001b[39m');
+});
+
 test('NO_COLOR wins over every theme, and the theme none turns colours off.', () => {
   const env = { NO_COLOR: '1' };
   configureColors(env, light);
