@@ -83,6 +83,8 @@ export const synchronous = {
     'readSmallFile reads the token and the configuration; untrusted files are read asynchronously',
   'core/lib/make-directory': 'it creates directories of cadre in the data directory',
   'core/lib/own-log': 'it rotates the log of the server at the start',
+  'core/lib/prompt-history':
+    'clients alone call it: it keeps the prompts of a person in the data directory',
   'core/lib/replace-file':
     'it writes files of its own in the data directory, which have to be there when it returns',
   'core/lib/self': 'it reads the files that the program consists of, at its start',

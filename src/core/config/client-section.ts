@@ -10,5 +10,7 @@ export const clientSection = z
     autostart: z.enum(['always', 'ask', 'never']).nullable().default(null),
     /** The mode of new sessions for which a person can be asked, where no flag and no `defaults.permission_mode` chooses one. */
     permission_mode: z.string().min(1).default('require_approval'),
+    /** Whether prompts that are sent from a terminal are kept in the data directory, to be sent again. */
+    history: z.boolean().default(true),
   })
   .prefault({});

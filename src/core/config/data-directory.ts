@@ -3,15 +3,17 @@ import path from 'node:path';
 import { AppError } from '../../api/errors.ts';
 import { readSmallFile } from '../lib/foreign-file.ts';
 import { makeDirectory } from '../lib/make-directory.ts';
+import { HISTORY_FILE } from '../lib/prompt-history.ts';
 
 const README = `This directory belongs to cadre. While a server is running, do not open events.cadre with other
 programs. Never open it for writing: another program would delete the write-ahead log of the server.
 `;
 const MARK = 'This directory belongs to cadre';
-/** Names that may be in a new directory: files that the operator or the Finder of macOS provides, and lost+found. */
-const BROUGHT = new Set(['auth', 'config.toml', 'lost+found', '.DS_Store']);
+/** Names that may be in a new directory: files that the operator, a client or the Finder of macOS provides, and lost+found. */
+const BROUGHT = new Set(['auth', 'config.toml', HISTORY_FILE, 'lost+found', '.DS_Store']);
 /** Names that the server creates there. A directory may be a symbolic link of the same user. */
-const FILES = /^(README|lock|stopped|server\.json|serve\.log(\.1)?|events\.cadre.*)$/;
+const FILES =
+  /^(README|lock|stopped|server\.json|serve\.log(\.1)?|prompts\.jsonl|events\.cadre.*)$/;
 const DIRECTORIES = /^(auth|blobs|logs|scratch|worktrees)$/;
 
 /**

@@ -6,6 +6,7 @@ import { nearest } from '../lib/nearest.ts';
 import { fleetContradictions } from './fleet-section.ts';
 import { clientSection } from './client-section.ts';
 import { hookSection, linkBase } from './hooks-section.ts';
+import { screenSection } from './screen-section.ts';
 
 const milliseconds = z.int().min(0).max(2_147_483_647);
 
@@ -152,6 +153,7 @@ export const configSchema = z.strictObject({
     .prefault({}),
   /** Settings of commands, which the server does not read. */
   client: clientSection,
+  screen: screenSection,
   log: z
     .strictObject({
       /** What the server writes to its log, on stderr: this and everything graver. */

@@ -7,6 +7,7 @@ import type { Config } from '../../core/config/schema.ts';
 import { readToken } from '../../core/config/token.ts';
 import { AppError } from '../../api/errors.ts';
 import type { OutputOptions } from './output-options.ts';
+import { configureColors } from '../terminal/palette.ts';
 
 /** The options that every client command takes. */
 export interface GlobalOptions extends OutputOptions {
@@ -108,7 +109,7 @@ export async function configuredServer(
 
 /**
  * The configuration, with the environment, which a command line reads once; null where no file is there and the environment
- * names no servers. Throws `invalid` where it has problems.
+ * has none of its variables. Throws `invalid` where it has problems.
  */
 export function configuration(
   { config: file }: GlobalOptions,
@@ -123,14 +124,19 @@ export function configuration(
 /** What was read, by environment and file. */
 const read = new WeakMap<NodeJS.ProcessEnv, Map<string | undefined, Promise<Config | null>>>();
 
+/** The variables that every client reads. */
+const FOR_CLIENTS = /^CADRE_(?:SERVERS$|SCREEN_|CLIENT_HISTORY$)/;
+
 async function readConfiguration(
   file: string | undefined,
   env: NodeJS.ProcessEnv,
 ): Promise<Config | null> {
   // The schema is loaded only where a file exists, so that other clients start sooner.
-  const hasNone = env.CADRE_SERVERS === undefined && !fs.existsSync(defaultConfigFile(env));
-  if (file === undefined && hasNone) return null;
-  return (await import('../../core/config/load.ts')).loadConfig({ config: file }, env);
+  const isSet = Object.keys(env).some((name) => FOR_CLIENTS.test(name));
+  if (file === undefined && !isSet && !fs.existsSync(defaultConfigFile(env))) return null;
+  const config = (await import('../../core/config/load.ts')).loadConfig({ config: file }, env);
+  configureColors(env, config.screen);
+  return config;
 }
 
 /** The token for an address. Throws `usage` for a token file that does not exist, `unauthorized` where no token may be sent to the address. */

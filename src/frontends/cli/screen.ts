@@ -2,10 +2,12 @@ import { endpoints } from '../../api/index.ts';
 import { serversOf } from '../../client/routed.ts';
 import { noDefaults } from '../../client/defaults.ts';
 import type { Start } from '../tui/app.tsx';
+import { configuration } from './context.ts';
 import { editorOf } from './editor.ts';
 import { exitCodes } from './exit.ts';
 import { defaultsOf } from './talk/defaults.ts';
 import { visitorOf } from './visit.ts';
+import { promptHistory } from './talk/history.ts';
 import { type CommandContext, terminalOf } from './world.ts';
 
 /**
@@ -34,6 +36,8 @@ export async function openScreen(
     signal,
     defaults,
     start,
+    settings: (await configuration(global, env))?.screen,
+    history: await promptHistory({ world, global }),
     edit: editorOf(env),
     visit: visitorOf(world, global),
   });

@@ -1,4 +1,10 @@
-import { styleText } from 'node:util';
+import {
+  type ColorRole,
+  colorRoles,
+  defaultScreen,
+  type ScreenSettings,
+} from '../../core/lib/screen-settings.ts';
+import { colorForInk, formatsOf, styleOf } from './themes.ts';
 
 export type Style = (text: string) => string;
 
@@ -6,6 +12,8 @@ export type Style = (text: string) => string;
 export interface Palette {
   /** Whether there are colours. */
   on: boolean;
+  /** The colours by their names or as #rrggbb, for those who set them by other means; none for a role without colour. */
+  colors: Readonly<Partial<Record<ColorRole, string>>>;
   /** It works, or is done. */
   good: Style;
   /** It failed. */
@@ -32,43 +40,35 @@ export interface Palette {
   title: Style;
 }
 
-type Format = Parameters<typeof styleText>[0];
-
-const formats: Record<Exclude<keyof Palette, 'on'>, Format> = {
-  good: 'green',
-  bad: 'red',
-  warn: 'yellow',
-  faint: 'dim',
-  strong: 'bold',
-  accent: 'cyan',
-  emphasis: 'italic',
-  found: 'inverse',
-  added: 'green',
-  removed: 'red',
-  code: 'cyan',
-  keyword: 'magenta',
-  string: 'green',
-  comment: 'dim',
-  title: 'blue',
-};
+type Env = Readonly<Record<string, string | undefined>>;
 
 /** No colours. */
-export const colorless = paletteOf(false);
-const colored = paletteOf(true);
+export const colorless: Palette = {
+  on: false,
+  colors: {},
+  ...(Object.fromEntries(colorRoles.map((role) => [role, same])) as Record<ColorRole, Style>),
+};
+
+/** The settings and the palette of an environment, each as soon as it is known. */
+const settings = new WeakMap<Env, ScreenSettings>();
+const palettes = new WeakMap<Env, Palette>();
+
+/** Has all palettes of an environment show the theme and the colours of its configuration. */
+export function configureColors(env: Env, screen: ScreenSettings): void {
+  settings.set(env, screen);
+  palettes.delete(env);
+}
 
 /**
  * The palette for what is written to a stream. Colours are on where it is a terminal, unless `NO_COLOR` is set or
- * `TERM` is `dumb`. `FORCE_COLOR` and `CLICOLOR_FORCE` win over all of that; `FORCE_COLOR=0` turns colours off.
+ * `TERM` is `dumb`, or the theme is `none`. `FORCE_COLOR` and `CLICOLOR_FORCE` win over all of that; `FORCE_COLOR=0` turns colours off.
  */
-export function paletteFor(
-  stream: { isTTY?: boolean },
-  env: Readonly<Record<string, string | undefined>>,
-): Palette {
+export function paletteFor(stream: { isTTY?: boolean }, env: Env): Palette {
   const { FORCE_COLOR: force = '', CLICOLOR_FORCE: clicolor = '' } = env;
   if (isNo(force)) return colorless;
-  if (force !== '' || (clicolor !== '' && !isNo(clicolor))) return colored;
-  const isOff = Boolean(env.NO_COLOR) || env.TERM === 'dumb';
-  return stream.isTTY && !isOff ? colored : colorless;
+  if (force !== '' || (clicolor !== '' && !isNo(clicolor))) return coloredFor(env);
+  const isOff = Boolean(env.NO_COLOR) || env.TERM === 'dumb' || settings.get(env)?.theme === 'none';
+  return stream.isTTY && !isOff ? coloredFor(env) : colorless;
 }
 
 /** A line without the colours of a palette. */
@@ -80,12 +80,31 @@ function isNo(value: string): boolean {
   return value === '0' || value === 'false';
 }
 
-function paletteOf(on: boolean): Palette {
-  const styles = Object.entries(formats).map(([name, format]) => {
+function coloredFor(env: Env): Palette {
+  const known = palettes.get(env);
+  if (known) return known;
+  const formats = formatsOf(settings.get(env) ?? defaultScreen, env);
+  const styles = colorRoles.map((role) => {
+    const styled = styleOf(formats[role], env);
     // Each line has colours of its own, because lines are cut and shown one by one.
-    const style: Style = (text) =>
-      text.replaceAll(/[^\n]+/g, (line) => styleText(format, line, { validateStream: false }));
-    return [name, on ? style : (text: string) => text];
+    const style: Style = (text) => text.replaceAll(/[^\n]+/g, styled);
+    return [role, style];
   });
-  return { on, ...(Object.fromEntries(styles) as Omit<Palette, 'on'>) };
+  const colors = Object.fromEntries(
+    colorRoles.flatMap((role) => {
+      const { color } = formats[role];
+      return color === undefined ? [] : [[role, colorForInk(color, env)]];
+    }),
+  );
+  const palette = {
+    on: true,
+    colors,
+    ...(Object.fromEntries(styles) as Record<ColorRole, Style>),
+  };
+  palettes.set(env, palette);
+  return palette;
+}
+
+function same(text: string): string {
+  return text;
 }

@@ -6,6 +6,8 @@ import type { EventScope } from '../../client/event-scope.ts';
 import type { Edit } from '../../client/review.ts';
 import { serversOf } from '../../client/routed.ts';
 import type { Clock } from '../../core/lib/clock.ts';
+import type { PromptHistory } from '../../core/lib/prompt-history.ts';
+import { defaultScreen, type ScreenSettings } from '../../core/lib/screen-settings.ts';
 import { Acts } from './acts.ts';
 import { ServerOverview } from './overview-store.ts';
 import { JoinedOverview } from './joined-overview.ts';
@@ -13,6 +15,7 @@ import { firstChoices } from './forms/new-session.tsx';
 import { emptyKeyboard, Listeners, useKeyboard } from './keyboard.ts';
 import { ListState } from './list/list-state.ts';
 import { clientOf, type ScreenContext } from './screen/screen-context.ts';
+import { ownKeys } from './screen/own-keys.ts';
 import { Screen } from './screen/screen.tsx';
 import { Observable } from './observable.ts';
 import { Tail } from './tail.ts';
@@ -37,6 +40,10 @@ export interface AppProps {
   start: Start;
   terminal: Terminal;
   onInterrupt: () => void;
+  /** The configured settings; without them everything is as usual. */
+  settings?: ScreenSettings | undefined;
+  /** The prompts that were sent before; without it nothing is kept. */
+  history?: PromptHistory | null | undefined;
   /** Has a person edit a text in a program that takes the terminal; without it nothing can be edited so. */
   edit?: Edit | undefined;
   /** Opens a shell or an editor in a directory; without it neither can be opened. */
@@ -123,7 +130,17 @@ function lender(
 }
 
 function placeFor(
-  { client, clock, defaults, start, terminal, edit, visit }: AppProps,
+  {
+    client,
+    clock,
+    defaults,
+    start,
+    terminal,
+    edit,
+    visit,
+    settings = defaultScreen,
+    history = null,
+  }: AppProps,
   lend: Lend,
 ): ScreenContext {
   const watches = start.page === 'tail' ? 'approvals' : 'everything';
@@ -141,6 +158,8 @@ function placeFor(
     clock,
     overviewStore,
     terminal,
+    keys: ownKeys(settings.keys),
+    history,
     listState: new ListState(overviewStore.overview, clock, wanted),
     acts,
     visit: visit ? async (program, where) => lend(await visit(program, where)) : null,

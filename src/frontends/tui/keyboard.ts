@@ -1,6 +1,7 @@
 import { type Key, useInput, usePaste } from 'ink';
 import { createContext, useContext, useLayoutEffect, useState } from 'react';
 import { graphemesOf } from './forms/editor.ts';
+import { handPointer, pointedIn, type PointerRegion } from './read-pointer.ts';
 
 export type Handler = (input: string, key: Key) => void;
 type PasteHandler = (text: string) => void;
@@ -9,9 +10,15 @@ type PasteHandler = (text: string) => void;
 export interface Keyboard {
   keys: Set<Handler>;
   pastes: Set<PasteHandler>;
+  /** The parts of the screen that a mouse can point at. */
+  regions: Set<PointerRegion>;
 }
 
-export const emptyKeyboard = (): Keyboard => ({ keys: new Set(), pastes: new Set() });
+export const emptyKeyboard = (): Keyboard => ({
+  keys: new Set(),
+  pastes: new Set(),
+  regions: new Set(),
+});
 
 export const Listeners = createContext<Keyboard>(emptyKeyboard());
 
@@ -23,7 +30,7 @@ const MOST_TYPED = 32;
  * effect, so a component that has just been shown would miss a key. What is pasted is no key, whatever it contains.
  * Keys that arrive together are passed on one after the other, each to what is shown after the one before.
  */
-export function useKeyboard({ keys, pastes }: Keyboard, handler: Handler): void {
+export function useKeyboard({ keys, pastes, regions }: Keyboard, handler: Handler): void {
   const [waiting] = useState<[input: string, key: Key][]>([]);
   const next = () => {
     const [first] = waiting;
@@ -36,7 +43,9 @@ export function useKeyboard({ keys, pastes }: Keyboard, handler: Handler): void 
   };
   useInput((input, key) => {
     const isBusy = waiting.length > 0;
-    waiting.push(...apart(input, key));
+    const pointed = pointedIn(input);
+    if (pointed === 'none') return;
+    waiting.push(...(pointed ? handPointer(regions, pointed) : apart(input, key)));
     if (!isBusy) next();
   });
   usePaste((text) => {

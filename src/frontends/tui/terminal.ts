@@ -26,6 +26,11 @@ export interface Terminal {
  */
 const TAKE = '\u001B[?7l\u001B[?1004h';
 const GIVE_BACK = '\u001B[?1004l\u001B[?7h';
+/** Clicks and the wheel of a mouse, in the form that has no largest column. */
+const TAKE_MOUSE = '\u001B[?1000h\u001B[?1006h';
+const LEAVE_MOUSE = '\u001B[?1006l\u001B[?1000l';
+/** The signals that end the program before it has given the terminal back. */
+const ENDING = ['SIGHUP', 'SIGQUIT'] as const;
 const FOCUS = /\u001B\[([IO])/g;
 /** A terminal that does not report its focus counts as looked at for this time after a key. */
 const KEY_MS = 60_000;
@@ -37,6 +42,8 @@ interface TerminalOptions {
   stdout: NodeJS.WriteStream;
   env: NodeJS.ProcessEnv;
   clock: Clock;
+  /** Whether the terminal reports what a mouse does. */
+  mouse?: boolean;
 }
 
 /** Takes a terminal until it is disposed or the process exits. */
@@ -45,6 +52,7 @@ export function takeTerminal({
   stdout,
   env,
   clock,
+  mouse = false,
 }: TerminalOptions): Terminal & Disposable {
   const hasFocus = new Observable(true);
   const away = () => clock.after(KEY_MS, () => hasFocus.set(false));
@@ -59,9 +67,17 @@ export function takeTerminal({
     hasFocus.set(true);
     idle = away();
   };
-  const giveBack = () => void stdout.write(GIVE_BACK);
-  stdout.write(TAKE);
+  const take = () => void stdout.write(mouse ? TAKE + TAKE_MOUSE : TAKE);
+  const giveBack = () => void stdout.write(mouse ? LEAVE_MOUSE + GIVE_BACK : GIVE_BACK);
+  const end = (name: NodeJS.Signals) => {
+    giveBack();
+    // Then only ink listens, which ends the process.
+    process.off(name, end);
+    process.kill(process.pid, name);
+  };
+  take();
   process.once('exit', giveBack);
+  for (const name of ENDING) process.on(name, end);
   return {
     hasFocus,
     directory: process.cwd(),
@@ -76,7 +92,7 @@ export function takeTerminal({
       process.kill(0, 'SIGTSTP');
       await Promise.race([resumed.promise, clock.sleep(STOP_MS)]);
       process.off('SIGCONT', resumed.resolve);
-      stdout.write(TAKE);
+      take();
     },
     async lend(work) {
       giveBack();
@@ -88,13 +104,14 @@ export function takeTerminal({
       try {
         await work();
       } finally {
-        stdout.write(TAKE);
+        take();
       }
     },
     [Symbol.dispose]() {
       idle?.[Symbol.dispose]();
       stdin.off('data', look);
       process.off('exit', giveBack);
+      for (const name of ENDING) process.off(name, end);
       giveBack();
     },
   };

@@ -1,22 +1,28 @@
 import { Text, type TextProps } from 'ink';
 import { type ReactNode, useContext } from 'react';
+import type { ColorRole } from '../../core/lib/screen-settings.ts';
 import { Colors } from './palette.ts';
 
 /** The meaning of a colour. The words say the same, for terminals without colours. */
 export type Tone = 'plain' | 'faint' | 'name' | 'good' | 'bad' | 'asks';
 
-const colors: Partial<Record<Tone, string>> = {
-  name: 'cyan',
-  good: 'green',
-  bad: 'red',
-  asks: 'yellow',
-};
+const roles = {
+  plain: null,
+  faint: 'faint',
+  name: 'accent',
+  good: 'good',
+  bad: 'bad',
+  asks: 'warn',
+} as const satisfies Record<Tone, ColorRole | null>;
 
 /** A text in the colour of its tone. */
 export function Tint({
   tone,
   ...rest
 }: TextProps & { tone: Tone; children?: ReactNode }): ReactNode {
-  const color = useContext(Colors).on ? colors[tone] : undefined;
-  return <Text dimColor={tone === 'faint'} {...(color === undefined ? {} : { color })} {...rest} />;
+  const role = roles[tone];
+  const { colors } = useContext(Colors);
+  const color = role === null ? undefined : colors[role];
+  const isDim = tone === 'faint' && color === undefined;
+  return <Text dimColor={isDim} {...(color === undefined ? {} : { color })} {...rest} />;
 }

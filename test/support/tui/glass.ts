@@ -11,6 +11,8 @@ export class Glass {
   /** Whether the alternate screen and the cursor are shown, and whether long lines wrap. */
   isAlternate = false;
   hasCursor = true;
+  /** Whether it reports clicks. */
+  hasMouse = false;
   wraps = true;
   /** What the alternate screen showed when it was left. */
   before = '';
@@ -60,6 +62,7 @@ export class Glass {
 
   #setMode(parameters: string, isOn: boolean): void {
     if (parameters === '?7') this.wraps = isOn;
+    else if (parameters === '?1000') this.hasMouse = isOn;
     else if (parameters === '?25') this.hasCursor = isOn;
     else if (parameters === '?2026') this.frames += Number(isOn);
     else if (parameters === '?1049') {

@@ -6,6 +6,8 @@ import { render } from 'ink';
 import type { Client } from '../../../src/client/client.ts';
 import { noDefaults } from '../../../src/client/defaults.ts';
 import { systemClock } from '../../../src/core/lib/clock.ts';
+import type { PromptHistory } from '../../../src/core/lib/prompt-history.ts';
+import type { ScreenSettings } from '../../../src/core/lib/screen-settings.ts';
 import { App, type Start } from '../../../src/frontends/tui/app.tsx';
 import { Observable } from '../../../src/frontends/tui/observable.ts';
 import { expectEventually } from '../expect-eventually.ts';
@@ -52,6 +54,8 @@ export async function withScreen(
   start: Start,
   test: (stage: Stage) => Promise<void>,
   first: Size = { rows: 20, columns: 100 },
+  settings?: ScreenSettings,
+  history?: PromptHistory,
 ): Promise<void> {
   const terminal = Object.assign(new Terminal(), first);
   const keyboard = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => undefined });
@@ -78,6 +82,8 @@ export async function withScreen(
       start={start}
       terminal={outside}
       onInterrupt={() => (interrupted = true)}
+      settings={settings}
+      history={history}
     />,
     {
       stdin: keyboard,

@@ -7,6 +7,7 @@ import { sessionId } from '../find.ts';
 import { plain, shortId } from '../output.ts';
 import { type FollowOptions, withFollowOptions } from '../talk/follow-options.ts';
 import { followTurn } from '../talk/follow-turn.ts';
+import { promptHistory } from '../talk/history.ts';
 import { latestHere } from '../talk/latest.ts';
 import { type OpenOptions, openBody, withOpenOptions } from '../talk/open-session.ts';
 import { readInput, withPrompt } from '../talk/prompt.ts';
@@ -59,11 +60,19 @@ async function run(
   const session_id = earlier ?? (await open(context, options));
   const turnOnly = earlier === null ? {} : turnSettings(options);
   const accepted = await sendTurn(context, session_id, { input, ...turnOnly });
+  await keepPrompt(context, input);
   await followTurn(context, accepted, options);
   const short = shortId(session_id);
   context.note(
     `continue with cadre run --session ${short} TEXT, or cadre sessions attach ${short}`,
   );
+}
+
+/** Keeps what a person has typed; a script types nothing. */
+async function keepPrompt(context: CommandContext, input: readonly InputItem[]): Promise<void> {
+  if (!context.world.stdin.isTTY) return;
+  const [first] = input;
+  if (first?.type === 'text') (await promptHistory(context))?.add(first.text);
 }
 
 /** The session to go on with; null for a new one. Throws `usage` for options that only a new one takes. */

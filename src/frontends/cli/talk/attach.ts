@@ -14,7 +14,8 @@ import { type TurnSettingOptions, turnSettings } from '../turn-settings.ts';
 import { askerOf } from './ask.ts';
 import { assertPermissionMode } from './assert-mode.ts';
 import { Attached } from './attached.ts';
-import { InputLine } from './input-line.ts';
+import { promptHistory } from './history.ts';
+import { InputLine, type LineActions } from './input-line.ts';
 import { latestHere } from './latest.ts';
 import { readConversation } from './read-conversation.ts';
 import { markSeen } from './seen.ts';
@@ -56,7 +57,8 @@ export async function attach(
   await assertPermissionMode(context, found, options.permissionMode);
   const leaving = new AbortController();
   const leave = (code: number) => leaving.abort(code);
-  const line: InputLine = new InputLine(stdin as NodeJS.ReadStream, stdout as NodeJS.WriteStream, {
+  const history = await promptHistory(context);
+  const actions: LineActions = {
     said: (text) => attached.say(text),
     interrupt: () => void attached.interrupt(),
     leave: () => leave(0),
@@ -64,7 +66,13 @@ export async function attach(
       typed.startsWith('/')
         ? slashMatches(typed, await commandsOf(context, found.id)).map(({ name }) => `/${name} `)
         : [],
-  });
+  };
+  const line = new InputLine(
+    stdin as NodeJS.ReadStream,
+    stdout as NodeJS.WriteStream,
+    actions,
+    history,
+  );
   const asker = askerOf(context, line, { stopped: leaving.signal, onLeave: () => leave(0) });
   const text = new TurnText({
     talkOutput: line,

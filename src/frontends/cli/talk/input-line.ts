@@ -1,8 +1,10 @@
 import { createInterface, type Interface } from 'node:readline';
 import { withJobControl } from '../job-control.ts';
+import { type PromptHistory, Recall } from '../../../core/lib/prompt-history.ts';
 import { widthOf, wrapped } from '../../terminal/width.ts';
 import type { TalkOutput } from './talk-output.ts';
-import { Pastes, withBreaks } from './pastes.ts';
+import { Pastes, withBreaks, withoutBreaks } from './pastes.ts';
+import { searchBack } from './search-back.ts';
 
 /** What somebody does at the line. */
 export interface LineActions {
@@ -26,14 +28,22 @@ export class InputLine implements TalkOutput {
   readonly #actions: LineActions;
   #line: Interface | null = null;
   #keys: Pastes | null = null;
-  #history: string[] = [];
+  readonly #prompts: PromptHistory | null;
+  /** The lines that readline goes through, the newest first; null until the first line is shown. */
+  #history: string[] | null = null;
   /** The last row of the text above, which may grow, what it is part of, and whether it is shown above the line. */
   #rest = '';
   #showsRest = false;
   #restOf: 'said' | 'beside' | null = null;
   #kept: (() => void)[] | null = null;
 
-  constructor(input: NodeJS.ReadStream, output: NodeJS.WriteStream, actions: LineActions) {
+  constructor(
+    input: NodeJS.ReadStream,
+    output: NodeJS.WriteStream,
+    actions: LineActions,
+    prompts: PromptHistory | null = null,
+  ) {
+    this.#prompts = prompts;
     this.#input = input;
     this.#output = output;
     this.#actions = actions;
@@ -43,12 +53,14 @@ export class InputLine implements TalkOutput {
   open(text = ''): void {
     const keys = new Pastes(this.#input, this.#output);
     this.#keys = keys;
+    this.#history ??= this.#earlier().toReversed();
     const line = createInterface({
       input: keys,
       output: this.#output,
       terminal: true,
       prompt: '> ',
       history: this.#history,
+      historySize: 1000,
       completer: (typed: string, give: (error: null, result: [string[], string]) => void) => {
         const found = (words: readonly string[]) => give(null, [[...words], typed]);
         void this.#actions.complete(typed).then(found, () => found([]));
@@ -62,7 +74,10 @@ export class InputLine implements TalkOutput {
       this.#rest = '';
       this.#showsRest = false;
       const text = withBreaks(said);
-      if (text.trim() !== '') this.#actions.said(text);
+      if (text.trim() !== '') {
+        this.#prompts?.add(text);
+        this.#actions.said(text);
+      }
       this.#line?.prompt();
     });
     line.on('SIGINT', () => {
@@ -73,11 +88,17 @@ export class InputLine implements TalkOutput {
     withJobControl(line, keys, () => {
       if (this.#showsRest) this.#output.write(`${this.#rest}\n`);
     });
+    searchBack(line, keys, () => new Recall(this.#earlier()));
     line.on('close', () => {
       if (this.#line === line) this.#actions.leave();
     });
     line.prompt();
     if (text !== '') line.write(text);
+  }
+
+  /** The prompts that were sent before, each as a line of input. */
+  #earlier(): string[] {
+    return (this.#prompts?.read() ?? []).map(withoutBreaks);
   }
 
   /** Takes the line away, and answers what was typed on it. */

@@ -9,6 +9,11 @@ const [BEGIN, END] = ['\u001B[200~', '\u001B[201~'];
 /** The beginning of BEGIN at the end of a piece: no key sends it alone. */
 const BEGUN = /\u001B\[20?0?$/;
 
+/** A text of several lines as a line of input. */
+export function withoutBreaks(text: string): string {
+  return text.replaceAll('\n', BREAK);
+}
+
 /** The text of a line of input, with the line breaks of what was pasted into it. */
 export function withBreaks(line: string): string {
   return line.replaceAll(BREAK, '\n');

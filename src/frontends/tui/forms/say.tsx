@@ -3,6 +3,7 @@ import { type ReactNode, useEffect, useState } from 'react';
 import type { AgentCommand } from '../../../api/commands.ts';
 import type { Session } from '../../../api/sessions.ts';
 import { slashCompleted, slashMatches, slashText } from '../../../client/slash.ts';
+import type { PromptHistory } from '../../../core/lib/prompt-history.ts';
 import { truncated } from '../../terminal/width.ts';
 import type { Acts } from '../acts.ts';
 import { Bar } from '../bar.tsx';
@@ -11,10 +12,12 @@ import { Tint } from '../tint.tsx';
 import { type Editor, emptyEditor, visibleLines } from './editor.ts';
 import { Field } from './field.tsx';
 import { useEditor } from './use-editor.ts';
+import { useRecall } from './use-recall.ts';
 
 interface SayProps {
   session: Session;
   drafts: Map<string, Editor>;
+  history: PromptHistory | null;
   columns: number;
   /** The most lines that it may take. */
   rows: number;
@@ -27,6 +30,10 @@ interface SayProps {
 export function Say(props: SayProps): ReactNode {
   const { session, drafts, columns, rows, acts, onSend, onLeave } = props;
   const { editor, change, latest } = useEditor(drafts.get(session.id) ?? emptyEditor);
+  const recalls = useRecall(props.history, latest, (next) => {
+    change(next);
+    drafts.set(session.id, latest());
+  });
   const commands = useCommands(acts, session.id, editor.text.startsWith('/'));
   const matches = slashMatches(editor.text, commands);
   const height = Math.max(1, Math.min(rows - 1, visibleLines(editor, columns - 2).lines.length));
@@ -60,9 +67,12 @@ export function Say(props: SayProps): ReactNode {
           }}
           onEnter={() => {
             const { text } = latest();
-            if (text.trim() !== '') onSend(text);
+            if (text.trim() === '') return;
+            props.history?.add(text);
+            onSend(text);
           }}
-          onOther={(_input, key) => {
+          onOther={(input, key) => {
+            if (recalls(input, key)) return;
             if (key.escape) onLeave();
             if (key.tab) {
               const text = slashCompleted(latest().text, commands);

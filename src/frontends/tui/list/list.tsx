@@ -10,6 +10,11 @@ const ONE_LINE = 72;
 /** A list of fewer lines gives a row one line. */
 const ROOMY = 18;
 
+/** The lines that a row has in a list of this size. */
+export function rowHeightOf(columns: number, height: number): number {
+  return columns < ONE_LINE && height >= ROOMY ? 2 : 1;
+}
+
 /** The sections and their rows. */
 export function List({
   view,
@@ -25,7 +30,7 @@ export function List({
   columns: number;
   height: number;
 }): ReactNode {
-  const rowHeight = columns < ONE_LINE && height >= ROOMY ? 2 : 1;
+  const rowHeight = rowHeightOf(columns, height);
   const lines = layout(view.sections, view.chosen?.id, height, rowHeight);
   return (
     <Box flexDirection="column" width={columns} height={height} flexShrink={0} overflow="hidden">

@@ -27,12 +27,12 @@ const rows = [
   },
   {
     keys: '1 2 3 4 5',
-    meaning: 'Show rows: needs you, running, idle, done, all',
+    meaning: 'Show rows: needs you, running, idle, ended, all',
     actions: {
       1: 'show needs you',
       2: 'show running',
       3: 'show idle',
-      4: 'show done',
+      4: 'show ended',
       5: 'show all',
     },
   },
@@ -65,6 +65,7 @@ const rows = [
   },
   { keys: 'i', meaning: 'Send a prompt to the session', actions: { i: 'prompt' } },
   { keys: '  ^J', meaning: 'New line; ⏎ sends the prompt, esc keeps the draft' },
+  { keys: '  ↑ ↓ ^R', meaning: 'Earlier prompts; ^R searches for the text in the line' },
   { keys: 'n', meaning: 'New session; ^S creates it', actions: { n: 'new session' } },
   { keys: '  ^R', meaning: 'In the field cwd: directories of recent sessions' },
   {

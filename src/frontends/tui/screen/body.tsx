@@ -6,7 +6,6 @@ import { NewSessionForm } from '../forms/new-session.tsx';
 import { recentDirectories } from '../forms/recent.ts';
 import { Help } from '../help.tsx';
 import { useSource } from '../react-hooks.ts';
-import { List } from '../list/list.tsx';
 import { ApprovalDialog } from '../dialogs/approval.tsx';
 import { CommandPalette } from '../dialogs/command-palette.tsx';
 import { DiffDialog } from '../dialogs/diff.tsx';
@@ -21,6 +20,7 @@ import { keysFor } from './help.ts';
 import { paletteEntries } from './palette-entries.ts';
 import { BatchQuestion, Settings } from './row-dialogs.tsx';
 import { PanePart } from './pane-part.tsx';
+import { PointedList } from './pointed.tsx';
 import type { ScreenContext } from './screen-context.ts';
 import type { ScreenState } from './screen-state.ts';
 
@@ -30,7 +30,7 @@ export function Body({ shown }: { shown: ScreenState }): ReactNode {
   const room = { rows: height, columns };
   switch (mode.name) {
     case 'help':
-      return <Help {...room} keys={keysFor(shown.pane)} onLeave={back} />;
+      return <Help {...room} keys={keysFor(shown.pane, shown.place.keys)} onLeave={back} />;
     case 'server':
       return (
         <ServerDialog
@@ -51,6 +51,7 @@ export function Body({ shown }: { shown: ScreenState }): ReactNode {
           onLeave={back}
           onCreate={(wanted, acts) => {
             back();
+            place.history?.add(wanted.prompt);
             attempt(acts.open(wanted).then(({ id }) => place.listState.selectOnceThere(id)));
           }}
         />
@@ -147,7 +148,7 @@ function ListAndPane({ shown }: { shown: ScreenState }): ReactNode {
   const { view, mode, height, columns, peeks, isWide } = shown;
   const isActive = mode.name === 'list' || mode.name === 'filter';
   const hasThing = view.choices.length > 0;
-  const listed = { view, isActive, marked: shown.marks.ids };
+  const listed = { shown, view, isActive, marked: shown.marks.ids };
   const isInPane = mode.name === 'pane' || mode.name === 'say';
   if (!hasThing && !isInPane) return <Nothing shown={shown} />;
   if (isWide) {
@@ -155,7 +156,7 @@ function ListAndPane({ shown }: { shown: ScreenState }): ReactNode {
     const width = Math.max(40, Math.min(64, Math.floor(columns * 0.36)));
     return (
       <Box height={height}>
-        <List {...listed} columns={width} height={height} />
+        <PointedList {...listed} columns={width} height={height} />
         <Divider height={height} />
         <PanePart shown={shown} rows={height} columns={columns - width - 2} />
       </Box>
@@ -165,7 +166,7 @@ function ListAndPane({ shown }: { shown: ScreenState }): ReactNode {
   const below = peeks ? Math.floor(height / 2) : 0;
   return (
     <Box flexDirection="column" height={height}>
-      <List {...listed} columns={columns} height={height - below} />
+      <PointedList {...listed} columns={columns} height={height - below} />
       {below > 0 && (
         <>
           <Tint tone="faint">{'─'.repeat(columns)}</Tint>
@@ -191,9 +192,9 @@ function Nothing({ shown }: { shown: ScreenState }): ReactNode {
   const text =
     view.things.length > 0
       ? view.filter === ''
-        ? `No rows here: press 5 to show all ${view.things.length}`
+        ? `No rows here: press ${place.keys.label('5')} to show all ${view.things.length}`
         : `No row contains "${view.filter}": press esc to show all`
-      : 'No sessions: press n to open one';
+      : `No sessions: press ${place.keys.label('n')} to open one`;
   return (
     <Box height={height} flexDirection="column" paddingLeft={2} paddingTop={1}>
       {isLive && <Tint tone="faint">{text}</Tint>}

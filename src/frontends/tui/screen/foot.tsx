@@ -7,6 +7,7 @@ import { Tint } from '../tint.tsx';
 import { Confirm } from './confirm.tsx';
 import { CopyMenu } from './copy.tsx';
 import { hintOf, markedHint } from './hints.ts';
+import type { OwnKeys } from './own-keys.ts';
 import { SavePrompt } from './save.tsx';
 import type { ScreenState } from './screen-state.ts';
 
@@ -57,7 +58,7 @@ export function Foot({ shown }: { shown: ScreenState }): ReactNode {
         <Bar
           rows={Math.max(1, shown.said.length)}
           left={<Hint shown={shown} />}
-          right={<Tint tone="faint">{rightOf(mode.name, columns)}</Tint>}
+          right={<Tint tone="faint">{rightOf(mode.name, columns, place.keys)}</Tint>}
         />
       );
   }
@@ -68,6 +69,7 @@ export function saidIn(
   mode: string,
   notices: Parameters<typeof noticeLines>[0],
   columns: number,
+  keys: OwnKeys,
 ): string[] {
   const isAsking = [
     'filter',
@@ -79,19 +81,21 @@ export function saidIn(
     'sheet',
     'diff',
   ].includes(mode);
-  return isAsking ? [] : noticeLines(notices, { columns, beside: rightOf(mode, columns).length });
+  return isAsking
+    ? []
+    : noticeLines(notices, { columns, beside: rightOf(mode, columns, keys).length });
 }
 
-function rightOf(mode: string, columns: number): string {
-  if (mode === 'list') return columns < 60 ? '?' : '? help  q quit';
+function rightOf(mode: string, columns: number, keys: OwnKeys): string {
+  if (mode === 'list') return keys.hint(columns < 60 ? '?' : '? help  q quit');
   return columns < 60 ? 'esc' : 'esc back';
 }
 
 function Hint({ shown }: { shown: ScreenState }): ReactNode {
-  const { mode, said, view, marks } = shown;
+  const { place, mode, said, view, marks } = shown;
   const hints = marks.things.length > 0 && mode.name === 'list' ? markedHint : hintOf(view.chosen);
   const filter = view.filter === '' ? '' : `/${view.filter}  `;
-  const hint = mode.name === 'list' || mode.name === 'pane' ? filter + hints : '';
+  const hint = mode.name === 'list' || mode.name === 'pane' ? filter + place.keys.hint(hints) : '';
   return <Notice lines={said} hint={hint} />;
 }
 

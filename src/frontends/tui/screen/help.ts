@@ -3,6 +3,7 @@ import { conversationKeys, logKeys, teamKeys } from '../panes/pane-help.ts';
 import { type Standing, standings } from '../list/list-items.ts';
 import { symbols } from '../list/row-text.ts';
 import { screenKeys } from './actions.ts';
+import { type OwnKeys, ownKeys } from './own-keys.ts';
 import type { Pane } from './use-pane.ts';
 
 const paneKeys: Record<Pane['kind'], Keys> = {
@@ -12,9 +13,9 @@ const paneKeys: Record<Pane['kind'], Keys> = {
 };
 
 /** The keys of the screen, those of the pane that is open, and the symbols. */
-export function keysFor(pane: Pane | null): Keys {
+export function keysFor(pane: Pane | null, own: OwnKeys = ownKeys()): Keys {
   return [
-    ...screenKeys,
+    ...own.help(screenKeys),
     ['', ''],
     ['In the pane', ''],
     ...paneKeys[pane?.kind ?? 'conversation'],

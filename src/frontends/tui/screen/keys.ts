@@ -154,7 +154,9 @@ function say(shown: ScreenState, thing: ListItem): void {
   const session = sessionOf(shown, thing);
   if (!session) return shown.tell(`"${nameOf(thing)}" is not a session: cannot send a prompt`);
   if (session.status === 'closed')
-    return shown.tell(`session "${sessionTitleOf(session)}" is closed: press n to open a new one`);
+    return shown.tell(
+      `session "${sessionTitleOf(session)}" is closed: press ${shown.place.keys.label('n')} to open a new one`,
+    );
   shown.setMode({ name: 'say', session });
 }
 
@@ -188,7 +190,8 @@ function answer(shown: ScreenState, thing: ListItem, intent: 'accept' | 'decline
       ? thing.approval
       : [...approvals.values()].find(({ session_id }) => session_id === session);
   if (approval) shown.setMode({ name: 'sheet', asked: { approval, intent } });
-  else shown.tell('no pending approval here: press tab for the next one');
+  else
+    shown.tell(`no pending approval here: press ${shown.place.keys.label('tab')} for the next one`);
 }
 
 function pin(shown: ScreenState, thing: ListItem): void {

@@ -12,7 +12,9 @@ import { Colors } from '../palette.ts';
 import { ConversationPane } from '../panes/conversation-pane.tsx';
 import { LogPane } from '../panes/log-pane.tsx';
 import { TeamPane } from '../panes/team-pane.tsx';
+import { PointerBox } from '../pointer.tsx';
 import { Tint } from '../tint.tsx';
+import { inPane } from './pointed.tsx';
 import type { ScreenState } from './screen-state.ts';
 
 interface PartProps {
@@ -28,7 +30,13 @@ export function PanePart({ shown, rows, columns }: PartProps): ReactNode {
   // The conversation keeps at least half of the room.
   const below = saying ? Math.min(6, Math.floor(rows / 2)) : 0;
   return (
-    <Box flexDirection="column" width={columns} height={rows} overflow="hidden">
+    <PointerBox
+      flexDirection="column"
+      width={columns}
+      height={rows}
+      overflow="hidden"
+      onPointer={(pointed) => inPane(shown, pointed)}
+    >
       {thing && <Title thing={thing} now={view.now} acts={place.acts} />}
       <Opened shown={shown} rows={rows - 1 - below} columns={columns} />
       {saying && (
@@ -38,6 +46,7 @@ export function PanePart({ shown, rows, columns }: PartProps): ReactNode {
             key={saying.session.id}
             session={saying.session}
             drafts={place.drafts}
+            history={place.history}
             acts={place.acts}
             columns={columns}
             rows={below - 1}
@@ -46,7 +55,7 @@ export function PanePart({ shown, rows, columns }: PartProps): ReactNode {
           />
         </>
       )}
-    </Box>
+    </PointerBox>
   );
 }
 

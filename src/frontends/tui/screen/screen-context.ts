@@ -1,5 +1,6 @@
 import type { Client } from '../../../client/client.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
+import type { PromptHistory } from '../../../core/lib/prompt-history.ts';
 import type { Acts } from '../acts.ts';
 import type { OverviewStore } from '../overview-store.ts';
 import type { Editor } from '../forms/editor.ts';
@@ -7,6 +8,7 @@ import type { Choices } from '../forms/new-session.tsx';
 import type { ListState } from '../list/list-state.ts';
 import type { Observable } from '../observable.ts';
 import type { Terminal } from '../terminal.ts';
+import type { OwnKeys } from './own-keys.ts';
 import type { LentVisit } from '../visit.ts';
 
 /** The client of the server with a name, else of the one that has the thing with an id; of one server, the only one. */
@@ -34,6 +36,9 @@ export interface ScreenContext {
   terminal: Terminal;
   /** Opens a shell or an editor on the terminal; null where that cannot be. */
   visit: LentVisit | null;
+  keys: OwnKeys;
+  /** The prompts that were sent before; null where nothing is kept. */
+  history: PromptHistory | null;
   /** What was begun to be said, by session. */
   drafts: Map<string, Editor>;
   /** What was chosen for the last new session of this run. */

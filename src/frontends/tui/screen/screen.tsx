@@ -51,7 +51,7 @@ export function Screen({
   const [hold, setHold] = useState<Hold>(null);
   const { overviewStore, acts } = place;
   const connection = useSource(overviewStore.connection);
-  const said = saidIn(mode.name, { notice: notices.notice, connection }, columns);
+  const said = saidIn(mode.name, { notice: notices.notice, connection }, columns, place.keys);
   const isWide = columns >= WIDE;
   const thing = view.chosen && 'thing' in view.chosen ? view.chosen.thing : undefined;
 
@@ -96,8 +96,8 @@ export function Screen({
   };
   // A notice stands where the keys are shown of what comes next.
   const endNotice = () => notices.tell('');
-  useKeys(listKeys(shown), mode.name === 'list', endNotice);
-  useKeys(paneKeys(shown), mode.name === 'pane' && hold !== 'all', endNotice);
+  useKeys(place.keys.table(listKeys(shown)), mode.name === 'list', endNotice);
+  useKeys(place.keys.table(paneKeys(shown)), mode.name === 'pane' && hold !== 'all', endNotice);
 
   if (rows < 12 || columns < 40) return <TooSmall rows={rows} columns={columns} />;
   return (

@@ -1,0 +1,49 @@
+import { z } from 'zod';
+import { nearest } from '../lib/nearest.ts';
+import { keyProblem, screenActions } from '../lib/screen-keys.ts';
+import { colorNames, colorRoles, themes } from '../lib/screen-settings.ts';
+
+const color = z.string().superRefine((said, issue) => {
+  if (colorNames.includes(said) || /^#[\da-f]{6}$/i.test(said)) return;
+  const meant = nearestOr(colorNames, said, `one of ${colorNames.join(', ')}`);
+  issue.addIssue(`"${said}" is not a colour: use ${meant}, or #rrggbb`);
+});
+
+const role = z.string().superRefine((said, issue) => {
+  if (colorRoles.some((name) => name === said)) return;
+  const meant = nearestOr(colorRoles, said, `one of ${colorRoles.join(', ')}`);
+  issue.addIssue(`"${said}" is not a role of a colour: use ${meant}`);
+});
+
+const action = z.string().superRefine((said, issue) => {
+  if (Object.hasOwn(screenActions, said)) return;
+  const names = Object.keys(screenActions);
+  const meant = nearestOr(names, said, `one of ${names.join(', ')}`);
+  issue.addIssue(`"${said}" is not an action of the screen: use ${meant}`);
+});
+
+function noConflict(keys: Record<string, string>, issue: z.RefinementCtx): void {
+  for (const [name, said] of Object.entries(keys)) {
+    const message = keyProblem(name, said, keys);
+    if (message !== null) issue.addIssue({ code: 'custom', message, path: [name] });
+  }
+}
+
+/** Settings of the screen and of colours, which the server does not read. */
+export const screenSection = z
+  .strictObject({
+    /** The colours of the screen and of commands; `auto`: the colours of the terminal, or `light` where it says that it is light. */
+    theme: z.enum(themes).default('auto'),
+    /** Colours of your own, by what they mean. */
+    colors: z.record(role, color).default({}),
+    /** Keys of your own, by the names of actions. */
+    keys: z.record(action, z.string()).superRefine(noConflict).default({}),
+    /** Whether the screen uses clicks and the wheel of a mouse; the terminal then selects text with Shift. */
+    mouse: z.boolean().default(false),
+  })
+  .prefault({});
+
+function nearestOr(names: readonly string[], said: string, otherwise: string): string {
+  const [near] = nearest(names, said, (name) => name);
+  return near === undefined ? otherwise : `"${near}"`;
+}

@@ -1,0 +1,131 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { makeDirectory } from './make-directory.ts';
+import { replaceFile } from './replace-file.ts';
+
+/** The file in a data directory. A line contains one prompt as a JSON string; the newest prompt is last. */
+export const HISTORY_FILE = 'prompts.jsonl';
+const MOST = 1000;
+/** A longer prompt is not kept: it was pasted, and would be read again with each history. In UTF-16 code units. */
+const LONGEST = 16_384;
+
+/**
+ * The prompts that people have sent from this machine to the server of a data directory. Nothing is read before it is
+ * needed. Where the file cannot be read or written, what was sent meanwhile is still there until the program ends.
+ */
+export class PromptHistory {
+  readonly #file: string;
+  readonly #unsaved: string[] = [];
+  /** How many prompts this program has sent. */
+  added = 0;
+
+  constructor(directory: string) {
+    this.#file = path.join(directory, HISTORY_FILE);
+  }
+
+  /** The prompts, the newest last. */
+  read(): string[] {
+    return [...this.#stored(), ...this.#unsaved];
+  }
+
+  /** Keeps a prompt, unless it is the same as the one before. */
+  add(text: string): void {
+    this.added += 1;
+    const prompt = text.trimEnd();
+    const known = this.read();
+    if (prompt.trim() === '' || prompt.length > LONGEST || known.at(-1) === prompt) return;
+    const lines = [...known, prompt].slice(-MOST).map((one) => `${JSON.stringify(one)}\n`);
+    try {
+      makeDirectory(path.dirname(this.#file));
+      const isGrowing = known.length < MOST && this.#unsaved.length === 0;
+      if (isGrowing) fs.appendFileSync(this.#file, lines.at(-1) ?? '', { mode: 0o600 });
+      else replaceFile(this.#file, lines.join(''));
+      this.#unsaved.length = 0;
+    } catch {
+      // The prompt is sent all the same.
+      this.#unsaved.push(prompt);
+    }
+  }
+
+  #stored(): string[] {
+    let text = '';
+    try {
+      text = fs.readFileSync(this.#file, 'utf8');
+    } catch {
+      return [];
+    }
+    return text.split('\n').flatMap(promptIn).slice(-MOST);
+  }
+}
+
+/** The prompt of a line; none where a program that was killed has written a part of it. */
+function promptIn(line: string): string[] {
+  try {
+    const prompt: unknown = JSON.parse(line);
+    return typeof prompt === 'string' ? [prompt] : [];
+  } catch {
+    return [];
+  }
+}
+
+/** Goes through prompts for somebody who writes one. Each step takes the text as it is now, and answers what replaces it. */
+export class Recall {
+  readonly #prompts: readonly string[];
+  /** The prompt that is shown; the number of prompts for the text that was begun. */
+  #at: number;
+  #begun = '';
+  /** The text of the search, while its last finding is shown. */
+  #search: string | null = null;
+
+  constructor(prompts: readonly string[]) {
+    this.#prompts = prompts;
+    this.#at = prompts.length;
+  }
+
+  /** The prompt before; null where there is none. */
+  older(text: string): string | null {
+    this.#look(text);
+    this.#search = null;
+    return this.#goTo(this.#at - 1);
+  }
+
+  /** The prompt after, and after the last one what was begun; null below that. */
+  newer(text: string): string | null {
+    this.#look(text);
+    this.#search = null;
+    return this.#goTo(this.#at + 1);
+  }
+
+  /** The newest prompt that contains the text; once that is shown, the one before that does. Null where there is none. */
+  search(text: string): string | null {
+    const isNew = this.#look(text) || this.#search === null;
+    const wanted = isNew ? text.trim() : (this.#search ?? '');
+    const from = isNew && this.#at < this.#prompts.length ? this.#prompts.length : this.#at;
+    this.#search = wanted;
+    const words = wanted.toLowerCase();
+    for (let at = from - 1; at >= 0; at--) {
+      const prompt = this.#prompts[at] ?? '';
+      if (prompt !== text && prompt.toLowerCase().includes(words)) return this.#goTo(at);
+    }
+    return null;
+  }
+
+  /** Whether the text is another one than was shown last: then somebody has begun a new one. */
+  #look(text: string): boolean {
+    const isShown = text === this.#textAt(this.#at);
+    if (isShown) return false;
+    this.#at = this.#prompts.length;
+    this.#begun = text;
+    return true;
+  }
+
+  #goTo(at: number): string | null {
+    if (at < 0 || at > this.#prompts.length) return null;
+    this.#at = at;
+    return this.#textAt(at);
+  }
+
+  #textAt(at: number): string {
+    return this.#prompts[at] ?? this.#begun;
+  }
+}

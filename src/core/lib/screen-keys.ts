@@ -1,0 +1,96 @@
+/** The actions of the screen that have a key, each with the key that it has where nothing is configured. */
+export const screenActions: Readonly<Record<string, string>> = {
+  palette: ':',
+  prompt: 'i',
+  new_session: 'n',
+  approve: 'a',
+  decline: 'd',
+  stop: 'x',
+  restart: 'r',
+  pin: 'p',
+  snooze: 'z',
+  mute: 'm',
+  rename: 'R',
+  queue: 'w',
+  diff: 'D',
+  merge: 'M',
+  copy: 'y',
+  search: 'f',
+  events: 'e',
+  all_events: 'E',
+  usage: 'u',
+  server: 'v',
+  help: '?',
+  next: 'tab',
+  quit: 'q',
+  open: 'return',
+  mark: ' ',
+  pane: '+',
+  mode: 'c',
+  shell: '!',
+  editor: 'O',
+  save: 'S',
+  filter: '/',
+  sort: 's',
+  show_needs_you: '1',
+  show_running: '2',
+  show_idle: '3',
+  show_ended: '4',
+  show_all: '5',
+};
+
+/** The actions that only the list has: in the pane their keys are free, or have another meaning. */
+const ofList = /^(?:new_session|open|mark|pane|filter|sort|show_)/;
+
+/** Keys that no action can have, because they move, leave, or belong to the terminal. */
+export const fixedKeys: readonly string[] = [
+  ...'upArrow downArrow leftArrow rightArrow pageUp pageDown home end'.split(' '),
+  ...'k j g G escape'.split(' '),
+  ...['c', 'h', 'i', 'j', 'm', 'z'].map((letter) => `ctrl ${letter}`),
+];
+
+/** The keys of panes, which no action can have that panes have, too. */
+export const paneKeys: readonly string[] = ['/', 'n', 'N', 't', '[', ']', 'o'];
+
+const named: Readonly<Record<string, string>> = {
+  space: ' ',
+  enter: 'return',
+  tab: 'tab',
+  'shift-tab': 'shift tab',
+};
+
+/** How keys are written in the configuration. */
+export const keyForms = `one character, ${Object.keys(named).join(', ')}, or ctrl-LETTER`;
+
+/** The key that the configuration means, by the name that the screen has for it; null for none. */
+export function readKey(said: string): string | null {
+  const control = /^ctrl-([a-z])$/i.exec(said)?.[1];
+  if (control) return `ctrl ${control.toLowerCase()}`;
+  if (Object.hasOwn(named, said)) return named[said] ?? null;
+  return /^[\p{L}\p{N}\p{P}\p{S}]$/u.test(said) ? said : null;
+}
+
+/** Why an action cannot have the key that the configuration gives it; null where it can. */
+export function keyProblem(
+  action: string,
+  said: string,
+  configured: Readonly<Record<string, string>>,
+): string | null {
+  const key = readKey(said);
+  if (key === null) return `"${said}" is not a key: use ${keyForms}`;
+  if (fixedKeys.includes(key)) return `"${said}" moves or leaves, and cannot be changed`;
+  if (paneKeys.includes(key) && !ofList.test(action))
+    return `"${said}" is a key of the pane: use another key`;
+  const other = Object.keys(screenActions).find(
+    (name) => name !== action && keyOf(name, configured) === key,
+  );
+  return other === undefined
+    ? null
+    : `"${said}" is the key of ${other}: use another key, or give ${other} another key, too`;
+}
+
+/** The key of an action. */
+export function keyOf(action: string, configured: Readonly<Record<string, string>>): string {
+  const said = configured[action];
+  return (said === undefined ? null : readKey(said)) ?? screenActions[action] ?? '';
+}

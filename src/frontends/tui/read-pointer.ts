@@ -1,0 +1,78 @@
+import { type DOMElement, type Key, measureElement } from 'ink';
+
+/** An act of a mouse, and its place in cells from 0. */
+export interface Pointed {
+  what: 'click' | 'up' | 'down';
+  x: number;
+  y: number;
+}
+
+/** A report of a mouse in mode 1006, as ink passes it on: without the escape character. */
+const REPORT = /^\[<(\d+);(\d+);(\d+)([Mm])$/;
+const wheels: Readonly<Record<number, Pointed['what']>> = { 0: 'click', 64: 'up', 65: 'down' };
+
+/**
+ * The act of a mouse that a piece of input reports: `none` for another report, such as the release of a button, and null
+ * for other input.
+ */
+export function pointedIn(input: string): Pointed | 'none' | null {
+  const [report, button, column, line, end] = REPORT.exec(input) ?? [];
+  if (report === undefined) return null;
+  const what = end === 'M' ? wheels[Number(button)] : undefined;
+  return what === undefined ? 'none' : { what, x: Number(column) - 1, y: Number(line) - 1 };
+}
+
+/** A part of the screen that the pointer of a mouse may be over. */
+export interface PointerRegion {
+  element: () => DOMElement | null;
+  handle: (pointed: Pointed) => void;
+}
+
+/**
+ * Hands what a mouse did to the part of the screen under the pointer. Returns the keys that take its place where no part
+ * is there: the wheel is as some arrows.
+ */
+export function handPointer(
+  regions: ReadonlySet<PointerRegion>,
+  { what, x, y }: Pointed,
+): [input: string, key: Key][] {
+  for (const { element, handle } of [...regions].toReversed()) {
+    const found = element();
+    if (!found) continue;
+    const place = measureElement(found);
+    const inside = { what, x: x - place.x, y: y - place.y };
+    if (inside.x < 0 || inside.y < 0 || inside.x >= place.width || inside.y >= place.height)
+      continue;
+    handle(inside);
+    return [];
+  }
+  if (what === 'click') return [];
+  const key = { ...noKey, upArrow: what === 'up', downArrow: what === 'down' };
+  return Array.from({ length: WHEEL_LINES }, () => ['', key]);
+}
+
+/** The lines that the wheel scrolls at a time. */
+export const WHEEL_LINES = 3;
+
+const noKey = {
+  upArrow: false,
+  downArrow: false,
+  leftArrow: false,
+  rightArrow: false,
+  pageDown: false,
+  pageUp: false,
+  home: false,
+  end: false,
+  return: false,
+  escape: false,
+  ctrl: false,
+  shift: false,
+  tab: false,
+  backspace: false,
+  delete: false,
+  meta: false,
+  super: false,
+  hyper: false,
+  capsLock: false,
+  numLock: false,
+} satisfies Key;

@@ -1,0 +1,89 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { HISTORY_FILE, PromptHistory } from '../../../src/core/lib/prompt-history.ts';
+import { sharedDemo } from '../../support/demo-server.ts';
+import { tempDirectory } from '../../support/temp.ts';
+import { hasPty, inTerminal } from '../../support/tui/pty.ts';
+import { keys, withScreen } from '../../support/tui/stage.tsx';
+import { openSession } from '../../support/turns.ts';
+
+const CTRL_D = '\u0004';
+const CTRL_R = '\u0012';
+const server = sharedDemo();
+
+test('The composer of the screen goes through what was sent, searches it, and adds to it.', async () => {
+  using home = tempDirectory('history');
+  const { client, directory } = server();
+  const { id } = await openSession(client, directory, { title: 'the talk' });
+  const history = new PromptHistory(home.path);
+  for (const text of ['say one', 'say first\nthen second', 'ask']) history.add(text);
+  await withScreen(
+    client,
+    { page: 'top', select: id },
+    async ({ expectShows, expectHides, press }) => {
+      await expectShows('No messages yet');
+      await press('i', 'm', keys.up);
+      await expectShows(/> ask/);
+      await press(keys.up);
+      await expectShows(/> say first *\n.*then second/);
+      await press(keys.up);
+      await expectShows(/> say one/);
+      await press(keys.down, keys.down, keys.down, keys.down);
+      await expectShows(/> m/);
+      await press('\u0015', 's', 'a', 'y', CTRL_R);
+      await expectShows(/> say first/);
+      await press(CTRL_R);
+      await expectShows(/> say one/);
+      await press('s', keys.enter);
+      await expectHides('Prompt for the talk');
+      expect(new PromptHistory(home.path).read().at(-1)).toBe('say ones');
+      await press('i', keys.up);
+      await expectShows(/> say ones/);
+    },
+    { rows: 24, columns: 100 },
+    undefined,
+    history,
+  );
+});
+
+// Without Python there is no terminal to test in; on Debian: apt-get install python3.
+describe.skipIf(!hasPty)('A prompt', () => {
+  test('from run and attach is there in the next attach, by Up and by Ctrl-R.', async () => {
+    const { client, directory } = server();
+    const { id } = await openSession(client, directory, { title: 'attached' });
+    const file = path.join(directory, HISTORY_FILE);
+    fs.rmSync(file, { force: true });
+    {
+      await using run = inTerminal(directory, ['run', '--session', id, 'say from run']);
+      expect((await run.ended).code).toBe(0);
+    }
+    {
+      await using first = inTerminal(directory, ['sessions', 'attach', id]);
+      await first.expectShows(/Ctrl-D leaves\n>$/);
+      first.type('say from attach\r');
+      await first.expectShows(/^from attach/m);
+      first.type(CTRL_D);
+      await first.ended;
+    }
+    expect(new PromptHistory(directory).read()).toEqual(['say from run', 'say from attach']);
+    await using next = inTerminal(directory, ['sessions', 'attach', id]);
+    await next.expectShows(/Ctrl-D leaves\n>$/);
+    next.type('\u001b[A\u001b[A');
+    await next.expectShows(/> say from run$/);
+    next.type(`\u0015attach${CTRL_R}`);
+    await next.expectShows(/> say from attach$/);
+    next.type(`\u0015${CTRL_D}`);
+    await next.ended;
+  });
+
+  test('is not kept where client.history is off.', async () => {
+    const { client, directory } = server();
+    const { id } = await openSession(client, directory, { title: 'silent' });
+    const before = new PromptHistory(directory).read();
+    const env = { CADRE_CLIENT_HISTORY: 'false' };
+    await using run = inTerminal(directory, ['run', '--session', id, 'say nothing kept'], env);
+    expect((await run.ended).code).toBe(0);
+    expect(new PromptHistory(directory).read()).toEqual(before);
+  });
+});

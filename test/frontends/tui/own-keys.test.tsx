@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest';
+import { fixedKeys, screenActions } from '../../../src/core/lib/screen-keys.ts';
+import { defaultScreen } from '../../../src/core/lib/screen-settings.ts';
+import { listKeys } from '../../../src/frontends/tui/screen/keys.ts';
+import { ownKeys } from '../../../src/frontends/tui/screen/own-keys.ts';
+import type { ScreenState } from '../../../src/frontends/tui/screen/screen-state.ts';
+import { withRuntime } from '../../support/runtime.ts';
+import { playedProvider } from '../../support/sessions/played-provider.ts';
+import { withScreen } from '../../support/tui/stage.tsx';
+import { openSession } from '../../support/turns.ts';
+
+test('Every key of the list belongs to an action that can have another key, or is fixed.', () => {
+  const shown = { place: {}, view: { choices: [] } } as unknown as ScreenState;
+  const known = new Set([...Object.values(screenActions), ...fixedKeys]);
+  expect(Object.keys(listKeys(shown)).filter((key) => !known.has(key))).toEqual([]);
+});
+
+test('Two actions that swap their keys each have the key of the other one.', () => {
+  const done: string[] = [];
+  const keys = ownKeys({ stop: 'r', restart: 'x', copy: 'ctrl-y' });
+  const usual = {
+    x: () => done.push('stop'),
+    r: () => done.push('restart'),
+    y: () => done.push('copy'),
+  };
+  const table = keys.table(usual);
+  for (const key of ['r', 'x', 'ctrl y', 'y']) table[key]?.();
+  expect(done).toEqual(['stop', 'restart', 'copy']);
+  expect(keys.hint('i prompt  x stop  y copy')).toBe('i prompt  r stop  ^Y copy');
+});
+
+test('A key of the user does what its action does, its usual key does nothing, and the help shows it.', () =>
+  withRuntime(
+    async ({ client, directory }) => {
+      await openSession(client, directory, { title: 'the job' });
+      await withScreen(
+        client,
+        { page: 'top' },
+        async ({ expectShows, expectHides, press, lines }) => {
+          await expectShows('the job');
+          await expectShows(/K prompt .*H help {2}Q quit$/);
+          await press('R', 'K');
+          await expectShows('Prompt for the job');
+          await press('\u001B');
+          await expectHides('Prompt for the job');
+          await press('i', '?', 'H');
+          await expectShows(/K +Send a prompt to the session/);
+          expect(lines().join('\n')).not.toMatch(/^i +Send/m);
+          await press('\u001B');
+          await expectShows('the job');
+        },
+        { rows: 40, columns: 100 },
+        { ...defaultScreen, keys: { prompt: 'K', help: 'H', quit: 'Q', rename: 'ctrl-r' } },
+      );
+    },
+    { providers: [playedProvider({})] },
+  ));
