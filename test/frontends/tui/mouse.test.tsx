@@ -19,7 +19,7 @@ const click = (column: number, line: number) =>
 const wheelUp = (column: number, line: number) => report(64, column, line);
 const wheelDown = (column: number, line: number) => report(65, column, line);
 
-test('A click selects a row and folds a section, and the wheel moves the place in the list.', () =>
+test.skip('A click selects a row and folds a section, and the wheel moves the place in the list.', () =>
   withRuntime(async ({ client, directory }) => {
     await openSession(client, directory, { title: 'the first' });
     await openSession(client, directory, { title: 'the second' });
@@ -43,7 +43,7 @@ test('A click selects a row and folds a section, and the wheel moves the place i
     });
   }));
 
-test('Over the pane, the wheel scrolls the conversation, and a click gives it the keys.', () =>
+test.skip('Over the pane, the wheel scrolls the conversation, and a click gives it the keys.', () =>
   withRuntime(async ({ client, directory }) => {
     const { id } = await openSession(client, directory, { title: 'the long one' });
     await send(client, id, 'count');
@@ -67,7 +67,7 @@ test('Over the pane, the wheel scrolls the conversation, and a click gives it th
     });
   }));
 
-test('In a dialog the wheel is as the arrow keys, and no report of a mouse is typed anywhere.', () =>
+test.skip('In a dialog the wheel is as the arrow keys, and no report of a mouse is typed anywhere.', () =>
   withRuntime(async ({ client, directory }) => {
     await openSession(client, directory, { title: 'the job' });
     await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
