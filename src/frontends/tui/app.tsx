@@ -73,12 +73,16 @@ export function App(props: AppProps): ReactNode {
     return () => tail?.stop();
   }, [tail]);
   const [keyboard] = useState(emptyKeyboard);
-  useKeyboard(keyboard, (input, key) => {
-    if (key.ctrl && input === 'z') void suspendTerminal(() => terminal.suspend());
-    if (!key.ctrl || input !== 'c') return;
-    onInterrupt();
-    exit();
-  });
+  useKeyboard(
+    keyboard,
+    (input, key) => {
+      if (key.ctrl && input === 'z') void suspendTerminal(() => terminal.suspend());
+      if (!key.ctrl || input !== 'c') return;
+      onInterrupt();
+      exit();
+    },
+    terminal.pointers,
+  );
   const size = { rows, columns };
   const leaveTail = () => (start.page === 'tail' ? exit() : setTail(null));
   return (

@@ -1,7 +1,7 @@
 import { type Key, useInput, usePaste } from 'ink';
 import { createContext, useContext, useLayoutEffect, useState } from 'react';
 import { graphemesOf } from './forms/editor.ts';
-import { handPointer, pointedIn, type PointerRegion } from './read-pointer.ts';
+import { handPointer, type Pointed, type PointerRegion } from './read-pointer.ts';
 
 export type Handler = (input: string, key: Key) => void;
 type PasteHandler = (text: string) => void;
@@ -30,7 +30,11 @@ const MOST_TYPED = 32;
  * effect, so a component that has just been shown would miss a key. What is pasted is no key, whatever it contains.
  * Keys that arrive together are passed on one after the other, each to what is shown after the one before.
  */
-export function useKeyboard({ keys, pastes, regions }: Keyboard, handler: Handler): void {
+export function useKeyboard(
+  { keys, pastes, regions }: Keyboard,
+  handler: Handler,
+  pointers?: Set<(pointed: Pointed) => void>,
+): void {
   const [waiting] = useState<[input: string, key: Key][]>([]);
   const next = () => {
     const [first] = waiting;
@@ -41,12 +45,16 @@ export function useKeyboard({ keys, pastes, regions }: Keyboard, handler: Handle
     // React draws in between: it is told in the first turn, and has drawn before the second.
     if (waiting.length > 0) setImmediate(() => setImmediate(next));
   };
-  useInput((input, key) => {
+  const pass = (typed: [input: string, key: Key][]) => {
     const isBusy = waiting.length > 0;
-    const pointed = pointedIn(input);
-    if (pointed === 'none') return;
-    waiting.push(...(pointed ? handPointer(regions, pointed) : apart(input, key)));
+    waiting.push(...typed);
     if (!isBusy) next();
+  };
+  useInput((input, key) => pass(apart(input, key)));
+  useLayoutEffect(() => {
+    const pointer = (pointed: Pointed) => pass(handPointer(regions, pointed));
+    pointers?.add(pointer);
+    return () => void pointers?.delete(pointer);
   });
   usePaste((text) => {
     for (const listener of pastes) listener(text);

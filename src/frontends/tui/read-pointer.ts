@@ -7,19 +7,16 @@ export interface Pointed {
   y: number;
 }
 
-/** A report of a mouse in mode 1006, as ink passes it on: without the escape character. */
-const REPORT = /^\[<(\d+);(\d+);(\d+)([Mm])$/;
+/** A report of a mouse in mode 1006. Ink drops it, so it is read beside ink. */
+const REPORTS = /\u001B\[<(\d+);(\d+);(\d+)M/g;
 const wheels: Readonly<Record<number, Pointed['what']>> = { 0: 'click', 64: 'up', 65: 'down' };
 
-/**
- * The act of a mouse that a piece of input reports: `none` for another report, such as the release of a button, and null
- * for other input.
- */
-export function pointedIn(input: string): Pointed | 'none' | null {
-  const [report, button, column, line, end] = REPORT.exec(input) ?? [];
-  if (report === undefined) return null;
-  const what = end === 'M' ? wheels[Number(button)] : undefined;
-  return what === undefined ? 'none' : { what, x: Number(column) - 1, y: Number(line) - 1 };
+/** The acts of a mouse that a piece of input reports; none for other reports, such as the release of a button. */
+export function pointedIn(input: string): Pointed[] {
+  return [...input.matchAll(REPORTS)].flatMap(([, button, column, line]) => {
+    const what = wheels[Number(button)];
+    return what === undefined ? [] : [{ what, x: Number(column) - 1, y: Number(line) - 1 }];
+  });
 }
 
 /** A part of the screen that the pointer of a mouse may be over. */

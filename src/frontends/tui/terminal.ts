@@ -1,11 +1,14 @@
 import type { Clock } from '../../core/lib/clock.ts';
 import { toClipboard } from '../terminal/clipboard.ts';
 import { Observable } from './observable.ts';
+import { type Pointed, pointedIn } from './read-pointer.ts';
 
 /** The terminal that the screen is on, beyond what ink draws. */
 export interface Terminal {
   /** Whether it has the focus. Until it reports that, a key in the last minute counts as the focus. */
   hasFocus: Observable<boolean>;
+  /** Get what a mouse does, in order. */
+  pointers: Set<(pointed: Pointed) => void>;
   /** The directory in which the program was started. */
   directory: string;
   /** Writes what is no part of a frame and moves no cursor. */
@@ -58,7 +61,10 @@ export function takeTerminal({
   const away = () => clock.after(KEY_MS, () => hasFocus.set(false));
   // The command that opened the screen was typed. Null: the terminal reports its focus.
   let idle: Disposable | null = away();
+  const pointers: Terminal['pointers'] = new Set();
   const look = (data: unknown) => {
+    for (const pointed of mouse ? pointedIn(String(data)) : [])
+      for (const pointer of pointers) pointer(pointed);
     const reports = [...String(data).matchAll(FOCUS)];
     idle?.[Symbol.dispose]();
     if (reports.length > 0) idle = null;
@@ -80,6 +86,7 @@ export function takeTerminal({
   for (const name of ENDING) process.on(name, end);
   return {
     hasFocus,
+    pointers,
     directory: process.cwd(),
     write: (sequence) => void stdout.write(sequence),
     copy: (text) => toClipboard(stdout, text, env),

@@ -44,14 +44,14 @@ test.for([
 
 test('The configuration takes keys for actions, and two actions may swap their keys.', () => {
   const { screen, problems } = read(
-    '[screen.keys]\nprompt = "n"\nnew = "i"\ncopy = "ctrl-y"\nsort = "space"\npeek = "s"\n',
+    '[screen.keys]\nprompt = "n"\nnew_session = "i"\ncopy = "ctrl-y"\nsort = "space"\nmark = "s"\n',
   );
   // The pane searches with n, so only what the list alone has may have that key.
   expect(problems).toEqual([
     expect.stringMatching(/^screen\.keys\.prompt: "n" is a key of the pane/),
   ]);
   expect(screen).toBeUndefined();
-  const swapped = read('[screen.keys]\nstop = "r"\nrestart = "x"\nsort = "space"\npeek = "s"\n');
+  const swapped = read('[screen.keys]\nstop = "r"\nrestart = "x"\nsort = "space"\nmark = "s"\n');
   expect(swapped).toMatchObject({ problems: [], screen: { keys: { stop: 'r', restart: 'x' } } });
 });
 

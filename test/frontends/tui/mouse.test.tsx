@@ -19,7 +19,7 @@ const click = (column: number, line: number) =>
 const wheelUp = (column: number, line: number) => report(64, column, line);
 const wheelDown = (column: number, line: number) => report(65, column, line);
 
-test.skip('A click selects a row and folds a section, and the wheel moves the place in the list.', () =>
+test('A click selects a row and folds a section, and the wheel moves the place in the list.', () =>
   withRuntime(async ({ client, directory }) => {
     await openSession(client, directory, { title: 'the first' });
     await openSession(client, directory, { title: 'the second' });
@@ -43,7 +43,7 @@ test.skip('A click selects a row and folds a section, and the wheel moves the pl
     });
   }));
 
-test.skip('Over the pane, the wheel scrolls the conversation, and a click gives it the keys.', () =>
+test('Over the pane, the wheel scrolls the conversation, and a click gives it the keys.', () =>
   withRuntime(async ({ client, directory }) => {
     const { id } = await openSession(client, directory, { title: 'the long one' });
     await send(client, id, 'count');
@@ -67,7 +67,7 @@ test.skip('Over the pane, the wheel scrolls the conversation, and a click gives 
     });
   }));
 
-test.skip('In a dialog the wheel is as the arrow keys, and no report of a mouse is typed anywhere.', () =>
+test('In a dialog the wheel is as the arrow keys, and no report of a mouse is typed anywhere.', () =>
   withRuntime(async ({ client, directory }) => {
     await openSession(client, directory, { title: 'the job' });
     await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
@@ -77,7 +77,7 @@ test.skip('In a dialog the wheel is as the arrow keys, and no report of a mouse 
       await press(wheelDown(10, 10));
       await expectHides('Previous row, next row');
       await press('q', '/', report(2, 3, 3), report(35, 3, 3), click(3, 19), 'x');
-      await expectShows(/^\/x/m);
+      await expectShows(/^\/ x$/m);
     });
   }));
 
@@ -127,7 +127,7 @@ describe.skipIf(!hasPty)('The reports of the mouse', () => {
       await expectShows(/Stopped[^]*[#$]$/);
       expect(glass.hasMouse).toBe(false);
       type('fg\n');
-      await expectShows('▌○  the job');
+      await expectShows('the job');
       expect(glass.hasMouse).toBe(true);
       type('q');
       await expectShows(/[#$]$/);

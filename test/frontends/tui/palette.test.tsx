@@ -41,7 +41,7 @@ test('The command palette completes an action with Tab and runs it with Enter.',
       await press(':', 'show');
       await expectShows(/▌1 +show needs you/);
       await press(keys.down, keys.down, keys.down);
-      await expectShows(/▌4 +show done/);
+      await expectShows(/▌4 +show ended/);
       await press(keys.enter);
       await expectShows('No rows here: press 5');
       await press(':', keys.escape);

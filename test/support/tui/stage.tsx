@@ -9,6 +9,7 @@ import { systemClock } from '../../../src/core/lib/clock.ts';
 import type { PromptHistory } from '../../../src/core/lib/prompt-history.ts';
 import type { ScreenSettings } from '../../../src/core/lib/screen-settings.ts';
 import { App, type Start } from '../../../src/frontends/tui/app.tsx';
+import { type Pointed, pointedIn } from '../../../src/frontends/tui/read-pointer.ts';
 import { Observable } from '../../../src/frontends/tui/observable.ts';
 import { expectEventually } from '../expect-eventually.ts';
 
@@ -73,6 +74,7 @@ export async function withScreen(
     suspend: () => Promise.resolve(),
     lend: (work: () => Promise<void>) => work(),
     listen: () => undefined,
+    pointers: new Set<(pointed: Pointed) => void>(),
   };
   const app = render(
     <App
@@ -94,6 +96,11 @@ export async function withScreen(
       exitOnCtrlC: false,
     },
   );
+  // As the terminal of the program: it looks on while ink reads.
+  keyboard.on('data', (data) => {
+    for (const pointed of pointedIn(String(data)))
+      for (const pointer of outside.pointers) pointer(pointed);
+  });
   const text = () => stripVTControlCharacters(terminal.frame);
   try {
     await test({

@@ -22,7 +22,7 @@ export function paletteEntries(shown: ScreenState): PaletteEntry[] {
       .filter(({ key }) => key !== ':')
       .map(({ key, label, name, meaning }) => ({
         id: key,
-        label,
+        label: place.keys.label(label),
         name,
         detail: meaning,
         run: run(table[key]),

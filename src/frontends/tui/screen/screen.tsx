@@ -61,10 +61,7 @@ export function Screen({
     notices.tell(describeResolved(resolved, acts.isMine(resolved.id)));
     if (mode.name === 'sheet' && mode.asked.approval.id === resolved.id) setMode({ name: base });
   });
-  const tellFirst = useEffectEvent(() => {
-    if (first !== undefined) notices.tell(first);
-  });
-  useEffect(() => tellFirst(), []);
+  useFirstNotice(notices.tell, first);
   useAlerts(place);
   const showsPane = isWide || peeks || mode.name === 'pane' || mode.name === 'say';
   const pane = usePane(place, thing);
@@ -113,6 +110,14 @@ export function Screen({
       <Foot shown={shown} />
     </Box>
   );
+}
+
+/** Shows the notice with which the screen opens. */
+function useFirstNotice(tell: (text: string) => void, first: string | undefined): void {
+  const tellFirst = useEffectEvent(() => {
+    if (first !== undefined) tell(first);
+  });
+  useEffect(() => tellFirst(), []);
 }
 
 function paneKeys(shown: ScreenState) {
