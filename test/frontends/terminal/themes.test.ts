@@ -70,7 +70,7 @@ test('A colour continues after a style within it, and each line has its own.', (
   expect(good(`a${bad('b')}c\nd`)).toBe(`${green}a${red}b${end}${green}c${end}\n${green}d${end}`);
 });
 
-test('The colours of the screen are the same as those of text where there are 256.', () => {
+test('The screen and text have the same colours where there are 256.', () => {
   const env = { TERM: 'xterm-256color' };
   configureColors(env, light);
   const { colors, accent } = paletteFor(terminal, env);

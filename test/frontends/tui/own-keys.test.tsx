@@ -10,7 +10,11 @@ import { withScreen } from '../../support/tui/stage.tsx';
 import { openSession } from '../../support/turns.ts';
 
 test('Every key of the list belongs to an action that can have another key, or is fixed.', () => {
-  const shown = { place: {}, view: { choices: [] }, marks: { things: [] } } as unknown as ScreenState;
+  const shown = {
+    place: {},
+    view: { choices: [] },
+    marks: { things: [] },
+  } as unknown as ScreenState;
   const known = new Set([...Object.values(screenActions), ...fixedKeys]);
   expect(Object.keys(listKeys(shown)).filter((key) => !known.has(key))).toEqual([]);
 });
