@@ -89,7 +89,7 @@ function help(node: Node, add: Add): void {
     const flags = stringsOf(entry)[0]?.text ?? '';
     if (/^(?:--?\w|<|\[)/.test(flags)) add('help', entries[at + 1], true);
   }
-  if (node.type === 'VariableDeclarator' && nameOf(node.id) === 'examples')
+  if (node.type === 'VariableDeclarator' && /^(?:e|moreE)xamples$/.test(nameOf(node.id) ?? ''))
     visit(node, (below) => {
       if (below.type === 'ArrayExpression') add('help', listOf(below.elements)[1]);
     });

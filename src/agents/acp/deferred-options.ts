@@ -184,6 +184,6 @@ function deferredNotice(which: ChoiceName, value: string): Notice {
   const what = { model: 'model', thinkingEffort: 'thinking_effort', agentMode: 'mode' }[which];
   return {
     code: 'choice_late',
-    message: `the ${what} "${value}" takes effect in the middle of this turn, because the agent listed its options only after the prompt`,
+    message: `the ${what} "${value}" does not apply to the first part of this turn, because the agent offered the choice only after it got the prompt`,
   };
 }

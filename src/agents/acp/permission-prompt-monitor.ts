@@ -94,8 +94,8 @@ function lacking(mode: string): Notice {
   return {
     code: 'asking_mode_missing',
     message:
-      `the agent can act without approval, because it does not offer the mode "${mode}": ` +
-      'set agent_mode, or the setting modes of the agent, to a mode in which the agent requests approval',
+      `the agent does not offer its mode "${mode}", so it can act without approval: ` +
+      'set agent_mode to a mode in which the agent requests approval',
   };
 }
 

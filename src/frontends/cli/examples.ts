@@ -180,7 +180,7 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ['search --status', 'Show the state of the search index'],
   ],
   'queue add': [
-    ['queue add fe7289aa "then the docs"', 'Send once the session is idle'],
+    ['queue add fe7289aa "then the docs"', 'Send the prompt when the session is idle'],
     ['queue add fe7289aa --at 18:00 "continue"', 'Send the prompt at 18:00'],
   ],
   'queue list': [

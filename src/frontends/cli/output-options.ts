@@ -12,7 +12,7 @@ export interface OutputOptions {
 export function asList(command: Command): Command {
   const forms = new Option(
     '-o, --output <form>',
-    'Output form: only ids, whole ids and cells, or JSON',
+    'Form of the output: ids only (name), whole ids and cells (wide), or JSON',
   );
   return quietable(command.addOption(forms.choices(['name', 'wide', 'json']))).option(
     '--padded',
@@ -22,7 +22,10 @@ export function asList(command: Command): Command {
 
 /** Declares the options of a command that prints one record. */
 export function asRecord(command: Command): Command {
-  const forms = new Option('-o, --output <form>', 'Output form: only the id, or JSON');
+  const forms = new Option(
+    '-o, --output <form>',
+    'Form of the output: the id only (name), or JSON',
+  );
   return quietable(command.addOption(forms.choices(['name', 'json'])));
 }
 

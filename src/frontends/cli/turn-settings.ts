@@ -11,13 +11,13 @@ export interface TurnSettingOptions {
 /** Adds these options to a command. */
 export function withTurnSettings(command: Command): Command {
   return command
-    .option('--permission-mode <mode>', 'Permissions of the agent for this turn')
+    .option('--permission-mode <mode>', 'Permission mode of the agent for this turn')
     .option(
       '--agent-mode <mode>',
-      'Mode of the agent for this turn, by the name that the agent uses',
+      'Mode of the agent for this turn: name of a mode that the agent defines, such as plan',
     )
-    .option('--model <model>', 'Model for this turn')
-    .option('--effort <effort>', 'Reasoning effort for this turn');
+    .option('--model <model>', 'Model of the agent for this turn')
+    .option('--effort <effort>', 'Reasoning effort of the model for this turn');
 }
 
 /** The fields of a request for these options. */

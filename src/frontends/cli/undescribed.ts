@@ -25,7 +25,7 @@ export async function confirmUndescribed(
   if (!terminal)
     throw new AppError(
       'usage',
-      `not accepted: the request does not describe everything that it would do: pass --undescribed to accept it anyway (${show})`,
+      `the request was not accepted, because it does not describe everything that it would do: pass --undescribed to accept the request (${show})`,
     );
   const { readLine } = await import('./talk/read-line.ts');
   terminal.output.write(`${plain(approval.title)}\n`);

@@ -118,7 +118,9 @@ describe.skipIf(!hasPty)('at a terminal', () => {
     withWork(501, async ({ directory, repo, mine }) => {
       await using terminal = inTerminal(directory, ['worktrees', 'merge', 'tree']);
       expect(await terminal.ended).toEqual({ code: 2, terminal: 'as it was' });
-      expect(terminal.glass.text()).toContain('the preview is incomplete (files: 500 of 501)');
+      expect(terminal.glass.text()).toContain(
+        'the list of changes is incomplete (files: 500 of 501)',
+      );
       expect(git(repo, 'rev-parse', 'main')).not.toBe(mine);
       await using agreed = inTerminal(directory, ['worktrees', 'merge', 'tree', '--yes']);
       expect((await agreed.ended).code).toBe(0);

@@ -37,9 +37,9 @@ export function eventCommands(program: Command, world: World): void {
     .description('Show the event log, and follow new events')
     .command('tail')
     .description('Show the stored events, then show each new event when the event occurs')
-    .option('--session <session>', 'Show only events of this session')
-    .option('--process <process>', 'Show only events of this process')
-    .option('--team <team>', 'Show only events of this team')
+    .option('--session <session>', 'Session whose events are shown')
+    .option('--process <process>', 'Process whose events are shown')
+    .option('--team <team>', 'Team whose events are shown')
     .option(
       '--node <name>',
       'Show only events of the server with this name, even while the server is offline (requires several servers)',

@@ -26,8 +26,8 @@ export function teamExport(teams: Command, world: World): void {
 
 function withExportOptions(command: Command): Command {
   return command
-    .option('--html', 'Write one HTML file without scripts (default)')
-    .option('--markdown', 'Write Markdown')
+    .option('--html', 'Write the conversation as one HTML file without scripts (default)')
+    .option('--markdown', 'Write the conversation as Markdown')
     .option('--redact', 'Replace secrets that have a known form or name, and the home directory')
     .option('--file <file>', 'File to write (default: stdout)')
     .option('--force', 'Replace the file if it exists');

@@ -6,7 +6,7 @@ import { imagesOption, sessionAs, team } from '../parameters.ts';
 import { readPrompt } from '../prompt.ts';
 
 const source =
-  'Existing member that requests the new session (settings without an option are copied from this member)';
+  'Member that requests the new session, and whose settings the new session gets by default';
 
 /** `cadre teams spawn`. */
 export const teamSpawn = endpointCommand({

@@ -196,7 +196,7 @@ async function mayDo(
     throw new AppError(
       'usage',
       canAsk
-        ? `the preview is incomplete (${cut}): look at the rest with git log and git diff, then pass --yes`
+        ? `the list of changes is incomplete (${cut}): look at the rest with git log and git diff, then pass --yes`
         : 'not a terminal: pass --yes to confirm, or --dry-run to show the preview only',
     );
   }
@@ -218,7 +218,10 @@ async function showWhole(world: World, lines: readonly string[]): Promise<boolea
   ]);
   const terminal = terminalOf(world);
   if (!terminal)
-    throw new AppError('usage', 'not in the foreground of a terminal: pass --yes to confirm');
+    throw new AppError(
+      'usage',
+      'cannot ask for confirmation, because the command does not run in the foreground of a terminal: pass --yes',
+    );
   return showToEnd(terminal, shown, world.interrupted());
 }
 

@@ -91,7 +91,7 @@ async function chosen(
   if (brings.length === 0)
     throw new AppError(
       'not_found',
-      `the repository ${repo_root} has no init script, no .worktreeinclude and no git filters`,
+      `nothing to trust: the repository ${repo_root} has no init script, no .worktreeinclude and no git filters`,
     );
   const canAsk = world.stdin.isTTY && world.stderr.isTTY;
   const wanted: string[] = [];

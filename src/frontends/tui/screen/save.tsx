@@ -73,7 +73,8 @@ function write(file: string, text: string, replaces: boolean): void {
     else fs.writeFileSync(file, text, { mode: 0o600, flag: 'wx' });
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    if (code === 'EEXIST') throw new AppError('conflict', `${file} exists now: press S again`);
+    if (code === 'EEXIST')
+      throw new AppError('conflict', `${file} already exists: press S again to replace the file`);
     throw new AppError('usage', `cannot write ${file}: ${message}`, { cause: error });
   }
 }

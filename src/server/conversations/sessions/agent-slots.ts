@@ -57,7 +57,7 @@ export function shortageFor(
   if (isLasting && lasting.length >= mostLasting)
     return {
       by: 'lasting',
-      message: `${lasting.length} live agents belong to sessions that cannot be resumed, and such sessions can use only ${mostLasting} of the ${max} agents that providers.max_live allows${holders(lasting)}`,
+      message: `sessions that cannot be resumed already use ${lasting.length} agents, and providers.max_live = ${max} leaves them at most ${mostLasting}${holders(lasting)}`,
     };
   const mayExceed = unknown.length > 0 && lasting.length + unknown.length >= mostLasting;
   if (mayExceed || unknown.some((one) => one.kind === kind))

@@ -119,7 +119,10 @@ export function titleFrom(prompt: string | null | undefined): string | null {
 export function titleOfPerson(said: string): string {
   const title = oneLine(said);
   if (title === '')
-    throw new AppError('invalid', 'body.title: is blank: give a title, or null to remove it');
+    throw new AppError(
+      'invalid',
+      'body.title: the title is blank: send a title, or null to remove the title',
+    );
   return title;
 }
 

@@ -64,7 +64,7 @@ it('Agents that cannot be ended when idle take at most half of the places, so th
   expect(pool.waiting).toMatchObject([{ session_id: 'c/lasting/1', waited_ms: 0 }]);
   clock.advance(5000);
   expect(told).toEqual([
-    'c/lasting/1 waits: 2 live agents belong to sessions that cannot be resumed, and such sessions can use only 2 of the 4 agents that providers.max_live allows: 0 busy; 2 idle that cannot be resumed: a/lasting/1, b/lasting/1',
+    'c/lasting/1 waits: sessions that cannot be resumed already use 2 agents, and providers.max_live = 4 leaves them at most 2: 0 busy; 2 idle that cannot be resumed: a/lasting/1, b/lasting/1',
   ]);
   expect(pool.waiting[0]?.reason).toContain('a/lasting/1');
   // The place of one that has been idle for so long is lent to the turn that waits.
