@@ -229,6 +229,7 @@ test('what is tried again is no end; what ends the turn says why, and what to do
           code: 'waiting',
           message: 'codex: stream error, retry 2/5: stream disconnected before completion',
         },
+        { code: 'turn_without_items', message: expect.any(String) as string },
       ]);
       const errors = [];
       for (const text of ['unauthorized', 'full', 'strange'])
