@@ -128,7 +128,7 @@ describe.skipIf(!canNotify)('a service manager', () => {
     const env = { NOTIFY_SOCKET: manager.path };
     const { code } = await runCadre(place.path, ['serve', '--bind', '0.0.0.0:0'], { env });
     expect(code).toBe(2);
-    await manager.expect('STATUS=other machines can reach 0.0.0.0:0');
+    await manager.expect('STATUS=other machines can reach the address 0.0.0.0:0');
     expect(manager.messages().flat()).not.toContain('READY=1');
   });
 });
