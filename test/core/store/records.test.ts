@@ -148,7 +148,9 @@ describe('a record', () => {
       'b',
     ]);
     const missing = store.db.transact((tx) => store.notes.update(tx, note('c')));
-    await expect(missing).rejects.toThrow('cannot update row c of table sessions, because the row does not exist');
+    await expect(missing).rejects.toThrow(
+      'cannot update row c of table sessions, because the row does not exist',
+    );
     expect(store.db.peek((rx) => store.notes.get(rx, 'c'))).toBe(undefined);
   });
 

@@ -25,7 +25,8 @@ describe('a delivery', () => {
     ];
     for (const one of good)
       expect(rules.retry(one, 5)).toMatchObject({ status: 'pending', error: null });
-    for (const one of bad) expect(() => rules.retry(one, 5)).toThrow(/^delivery dlv_1 is /);
+    for (const one of bad)
+      expect(() => rules.retry(one, 5)).toThrow(/^cannot retry delivery dlv_1, which is /);
   });
 
   it('has a turn while it is in one, is consumed by a turn that completed alone, and counts its tries', () => {

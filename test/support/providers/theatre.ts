@@ -69,7 +69,8 @@ function entering<A>(enter: () => A): A | null {
   try {
     return enter();
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ESRCH') return null;
     throw error;
   }
 }

@@ -4,7 +4,7 @@ import type { BodyOf } from '../../../api/endpoint.ts';
 import type { Session, Turn, updateSession, Usage } from '../../../api/sessions.ts';
 import { AppError } from '../../../api/errors.ts';
 import { cutLine, firstLine } from '../../../core/lib/cut-line.ts';
-import { oneLine } from '../../../core/lib/plain.ts';
+import { lineWithoutControls, oneLine } from '../../../core/lib/plain.ts';
 import { saturatingSum } from '../../../core/lib/reported-numbers.ts';
 import type { KnownSession } from '../../../agents/provider.ts';
 import { addUsage, summedFields } from './known-usage.ts';
@@ -114,11 +114,11 @@ export function titleFrom(prompt: string | null | undefined): string | null {
 }
 
 /**
- * Returns the title that a person gives, on one line and without what no terminal shows. Throws `invalid` for a blank one.
+ * Returns the title that a person gives, on one line and without control characters. Throws `invalid` for a blank one.
  */
 export function titleOfPerson(said: string): string {
-  const title = oneLine(said);
-  if (title === '')
+  const title = lineWithoutControls(said);
+  if (oneLine(title) === '')
     throw new AppError(
       'invalid',
       'body.title: the title is blank: send a title, or null to remove the title',
