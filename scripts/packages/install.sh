@@ -187,6 +187,8 @@ make_directory() {
   [ ! -d "$1" ] || return 0
   parent=${1%/*}
   make_directory "${parent:-/}"
+  # A path such as DIR// or DIR/../other exists once the directory above it does.
+  [ ! -d "$1" ] || return 0
   reason=$(mkdir "$1" 2>&1) || fail "cannot create $1: ${reason##*: }"
   printf '%s\n' "$1" >>"$work/made"
 }

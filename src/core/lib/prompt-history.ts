@@ -38,13 +38,23 @@ export class PromptHistory {
     try {
       makeDirectory(path.dirname(this.#file));
       const isGrowing = known.length < MOST && this.#unsaved.length === 0;
-      if (isGrowing) fs.appendFileSync(this.#file, lines.at(-1) ?? '', { mode: 0o600 });
+      if (isGrowing && this.#isWhole()) fs.appendFileSync(this.#file, lines.at(-1) ?? '');
       else replaceFile(this.#file, lines.join(''));
       this.#unsaved.length = 0;
     } catch {
       // The prompt is sent all the same.
       this.#unsaved.push(prompt);
     }
+  }
+
+  /** Whether the file is there, private, and ends with a whole line. */
+  #isWhole(): boolean {
+    const found = fs.statSync(this.#file, { throwIfNoEntry: false });
+    return (
+      found !== undefined &&
+      (found.mode & 0o077) === 0 &&
+      fs.readFileSync(this.#file, 'utf8').endsWith('\n')
+    );
   }
 
   #stored(): string[] {

@@ -1,3 +1,4 @@
+import fs from 'node:fs';
 import { AppError } from '../../api/errors.ts';
 import { findConfig, usable } from '../../core/config/load.ts';
 import { isStartForbidden } from '../../core/config/registration.ts';
@@ -27,17 +28,21 @@ export async function startServer(
   const { env, stderr } = world;
   if (await namesOther(options, env)) throw missing;
   const directory = await serverDirectory(options, env);
-  if (isStartForbidden(directory))
-    throw new AppError(
-      'unreachable',
-      `the server on ${directory} was stopped with cadre stop: start it with cadre serve --detach`,
-    );
   const manager = managerOf(env);
   if (manager !== null && sealIn(manager.file) !== null)
     throw new AppError(
       'unreachable',
       `the server is installed as a service, but the service is not running: start it with ${manager.restartCommand}`,
     );
+  if (isStartForbidden(directory))
+    throw new AppError(
+      'unreachable',
+      `the server on ${directory} was stopped with cadre stop: start it with cadre serve --detach`,
+    );
+  // A wrong file is reported before a server is started for it.
+  const tokenFile = options.tokenFile?.at(-1);
+  if (tokenFile !== undefined && !fs.existsSync(tokenFile))
+    throw new AppError('usage', `token file ${tokenFile} not found: check --token-file`);
   const found = findConfig({ config: options.config, dataDir: options.dataDir }, env);
   const { server, client } = usable(found);
   const isWatched = world.stdin.isTTY === true || stderr.isTTY === true;

@@ -91,7 +91,7 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ],
     [
       'sessions export fe7289aa --markdown --redact',
-      'Print a conversation as Markdown without secrets',
+      'Print a conversation as Markdown, and replace secrets that have a known form',
     ],
   ],
   'sessions show': [

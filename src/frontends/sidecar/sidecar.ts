@@ -8,6 +8,9 @@ import { systemClock } from '../../core/lib/clock.ts';
 import { newUuid } from '../../core/lib/ids.ts';
 import type { ToolBackend } from '../../server/teams/mcp/tool-server.ts';
 
+/** The time between two requests that keep a server from stopping because it is idle, in ms. */
+const PRESENCE_MS = 600_000;
+
 /** Where the tools are called, and as whom. */
 export interface ToolAccess {
   /** Null: no server is running. */
@@ -35,6 +38,11 @@ export async function runSidecar(io: {
   ]);
   const clients = new Clients();
   const transport = new LineTransport(io.stdin, io.stdout);
+  // The server takes a request in this time for the sign that its caller is still there.
+  using _presence = systemClock.every(PRESENCE_MS, () => {
+    const { url } = accessOrNull(io.access) ?? {};
+    if (url) void fetch(`${url}/health`).catch(() => undefined);
+  });
   await serveTools(transport, backendOf(io.access, clients), systemClock);
   clients.close();
 }

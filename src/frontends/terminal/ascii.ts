@@ -1,6 +1,9 @@
-/** The characters that stand for the symbols of the screen and of tables where a terminal shows only ASCII. */
+/**
+ * The characters that stand for the symbols of the screen and of tables where a terminal shows only ASCII. An agent may write
+ * the same symbols, so none of these characters has a meaning in a shell: a command must not look like another one.
+ */
 const ascii: ReadonlyMap<string, string> = new Map(
-  '▌> ▸> ▾v ◆! ●* ◐% ○o ✓+ ✗x ★+ ·. •- …~ │| ┃| ─- ←< ↑^ →> ↓v “" ”" ‘\' ’\''
+  '▌= ▸+ ▾- ◆! ●@ ◐% ○o ✓+ ✗x ★+ ·. •- …_ │: ┃: ─- ←- ↑^ →- ↓v'
     .split(' ')
     .map(([symbol = '', other = '']) => [symbol, other]),
 );

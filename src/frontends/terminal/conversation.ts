@@ -112,20 +112,23 @@ export function promptLine({ text }: Extract<Block, { type: 'prompt' }>): string
   return oneLine(text.trim().split('\n', 1)[0] ?? '');
 }
 
-/** The conversation as a Markdown document: every message whole, every tool call and approval as one line. */
-export function conversationMarkdown(blocks: readonly Block[]): string {
+/**
+ * The conversation as a Markdown document: every message whole, every tool call and approval as one line. `agent` is the
+ * name of the agent in headings.
+ */
+export function conversationMarkdown(blocks: readonly Block[], agent = 'Agent'): string {
   const parts = blocks.map((block, at) => {
     const text = plain(markdownOf(block)).trim();
-    const speaks = speaker(block);
-    const isNew = speaks !== speaker(blocks[at - 1]);
+    const speaks = speaker(block, agent);
+    const isNew = speaks !== speaker(blocks[at - 1], agent);
     return isNew ? `## ${speaks}\n\n${text}` : text;
   });
   return `${parts.filter(Boolean).join('\n\n')}\n`;
 }
 
-function speaker(block: Block | undefined): string {
+function speaker(block: Block | undefined, agent: string): string {
   if (!block) return '';
-  if (block.type !== 'prompt') return 'Agent';
+  if (block.type !== 'prompt') return agent;
   return block.source === 'user' ? 'You' : speakers[block.source];
 }
 

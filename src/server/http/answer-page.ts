@@ -11,7 +11,7 @@ const STYLE = `:root{color-scheme:light dark;--line:#8886;--faint:#666;--good:#1
 @media(prefers-color-scheme:dark){:root{--faint:#a0a0a0;--good:#2ea043;--bad:#da3633;--accent:#d2a8ff}}
 body{font:1rem/1.5 system-ui,sans-serif;max-width:46rem;margin:1.5rem auto;padding:0 1rem;overflow-wrap:anywhere}
 h1{font-size:1.25rem;margin:0}h2{font-size:1rem;margin:1.25rem 0 .25rem}
-.faint{color:var(--faint);margin:.25rem 0}
+.faint{color:var(--faint);margin:.25rem 0}.whole{white-space:pre-wrap}
 pre{font:.9rem/1.45 ui-monospace,monospace;white-space:pre-wrap;margin:.25rem 0;padding:.6rem .75rem;border:1px solid var(--line);border-radius:.5rem}
 form{display:flex;flex-wrap:wrap;gap:.75rem;margin:1.5rem 0 .75rem}
 button{flex:1 1 9rem;min-height:3.25rem;font:inherit;font-weight:600;color:#fff;border:0;border-radius:.6rem}
@@ -147,14 +147,15 @@ function shown(approval: Approval): string[] {
   ];
 }
 
+/** A part of the request, whole: it is accepted as it is shown. */
 function partHtml(part: ApprovalDetail): string {
   switch (part.type) {
     case 'command':
-      return `<h2>Command</h2>\n<pre>${textHtml(part.command)}</pre>${part.cwd === null ? '' : `\n<p class="faint">in ${lineOf(part.cwd)}</p>`}`;
+      return `<h2>Command</h2>\n<pre>${textHtml(part.command)}</pre>${part.cwd === null ? '' : `\n<p class="faint whole">in ${textHtml(part.cwd)}</p>`}`;
     case 'diff':
-      return `<h2>${lineOf(part.path)}</h2>\n<pre>${diffHtml(part.diff)}</pre>`;
+      return `<h2 class="whole">${textHtml(part.path)}</h2>\n<pre>${diffHtml(part.diff)}</pre>`;
     case 'input':
-      return `<h2>${lineOf(part.name)}</h2>\n<pre>${textHtml(textOf(part.value))}</pre>`;
+      return `<h2 class="whole">${textHtml(part.name)}</h2>\n<pre>${textHtml(textOf(part.value))}</pre>`;
     case 'omitted':
       return '';
   }

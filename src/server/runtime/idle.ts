@@ -6,8 +6,8 @@ const CHECK_MS = 60_000;
 
 /**
  * Calls `onIdle` once the server has had neither work nor a client for `server.stop_after_idle_ms`; never if that is null.
- * Work is what a stop would delay or lose: turns, processes, agents, open approvals, queue entries, messages and
- * deliveries to hooks. A member of a fleet is never idle, because other nodes use it.
+ * Work is what a stop would delay or lose: turns, processes, agents, open approvals, queue entries, everything that
+ * waits to become a turn, sessions that wait for a time, messages and deliveries to hooks. A member of a fleet is never idle, because other nodes use it.
  */
 export function watchIdle(
   { base, nouns, edge }: { base: Base; nouns: Nouns; edge: Edge },
@@ -60,6 +60,7 @@ export function watchIdle(
       Object.values(queue.service.diagnostics().entries).some((count) => count > 0) ||
       (await hooks.list()).some(({ waiting }) => waiting > 0) ||
       (await edge.diagnostics.pendingApprovals()) > 0 ||
+      (await edge.diagnostics.isAnyWaiting()) ||
       (await teams.service.waitingCount()) > 0
     );
   }

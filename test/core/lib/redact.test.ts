@@ -29,6 +29,13 @@ describe('A redactor', () => {
     ['Authorization: Bearer abc.def', 'Authorization: Bearer [redacted]'],
     ['{"api_key": "abcdef123"}', '{"api_key": "[redacted]"}'],
     ['export DB_PASSWORD=swordfish', 'export DB_PASSWORD=[redacted]'],
+    ['AWS_SECRET_ACCESS_KEY=abc/def+123', 'AWS_SECRET_ACCESS_KEY=[redacted]'],
+    ['secret_key = "two words here"', 'secret_key = "[redacted]"'],
+    ['x-api-key: abcdef123', 'x-api-key: [redacted]'],
+    ['login --password swordfish now', 'login --password [redacted] now'],
+    ['password=pa$$word1', 'password=[redacted]'],
+    [String.raw`{\"token\": \"plainsecret\"}`, String.raw`{\"token\": \"[redacted]\"}`],
+    ['https://ana:p@ss/word@host/x', 'https://ana:[redacted]@host/x'],
     ['git clone https://ana:swordfish@host/x', 'git clone https://ana:[redacted]@host/x'],
     ['cd /home/ana/shop && ls /home/anabel', 'cd ~/shop && ls /home/anabel'],
   ])('turns "%s" into "%s".', (text, redacted) => {
@@ -40,10 +47,27 @@ describe('A redactor', () => {
     'tokens: 1200 of 2000',
     'const key = keys[0]',
     'password = getPassword()',
+    'TOKEN=$GITHUB_TOKEN',
+    'a password and a token',
     'https://example.org/a:b@c',
     'a risk-free sk-ip',
   ])('leaves the text "%s" as it is.', (text) => {
     expect(redact(text)).toBe(text);
+  });
+
+  test('needs time in proportion to the length of a text of blanks, quotes or names.', () => {
+    for (const piece of [' ', '\n', '"', 'token ', 'a_', '://a:', 'password= '])
+      expect(redact(piece.repeat(200_000)).length).toBeGreaterThan(0);
+  });
+
+  test('replaces the text of a field whose name marks a secret.', () => {
+    const isSecret = (name: string) => name === 'token';
+    const value = { token: 'plain', tokens: 'x', deep: [{ token: 'plain', count: 1 }] };
+    expect(mapTexts(value, (text) => text, isSecret)).toEqual({
+      token: '[redacted]',
+      tokens: 'x',
+      deep: [{ token: '[redacted]', count: 1 }],
+    });
   });
 
   test('changes every text of a JSON value and no name of a field.', () => {

@@ -223,6 +223,20 @@ describe('a server that stops by itself', () => {
   });
 });
 
+describe('a server with a session that waits for a usage limit', () => {
+  test('keeps running while the session waits.', async () => {
+    const idle = ['--stop-after-idle', '300ms'];
+    // The agent itself would keep the server.
+    configure('[providers]\nidle_timeout_ms = 50\n');
+    await cadre(['serve', '--detach', '--port', '0', ...idle]);
+    await cadre(['run', 'limit 600000']);
+    const later = path.join(place.path, 'later');
+    await cadre(['--data-dir', later, 'serve', '--detach', '--port', '0', ...idle]);
+    await expectEventually(() => findRegistration(later)?.runs ?? false).toBe(false);
+    expect(registered()).not.toBeNull();
+  });
+});
+
 describe('cadre stop', () => {
   test('says that no server is running, and leaves no trace of it.', async () => {
     const { code, stdout } = await cadre(['stop']);

@@ -67,7 +67,9 @@ describe('cadre sessions export', () => {
       const second = await runHere(home, args, { env: env() });
       const refusal = `cadre: ${file} already exists: pass --force to replace it\n`;
       expect([second.code, second.stderr]).toEqual([7, refusal]);
+      fs.chmodSync(file, 0o644);
       expect((await runHere(home, [...args, '--force'], { env: env() })).code).toBe(0);
+      expect(fs.statSync(file).mode & 0o777).toBe(0o600);
       expect(fs.readFileSync(file, 'utf8')).toBe(text);
     }));
 

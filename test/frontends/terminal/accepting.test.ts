@@ -37,7 +37,7 @@ test('Without a terminal, a request without arguments is accepted only with --un
     const refused = await cadre(['approvals', 'accept', id]);
     expect([refused.code, refused.stdout]).toEqual([2, '']);
     expect(refused.stderr).toContain('does not say what this request would do');
-    expect(refused.stderr).toContain('pass --undescribed to accept it anyway');
+    expect(refused.stderr).toContain('pass --undescribed to accept the request');
     expect(await statusOf(stage, 'pending')).toBe(1);
     const accepted = await cadre(['approvals', 'accept', id, '--undescribed']);
     expect([accepted.code, accepted.stdout]).toEqual([0, 'accepted: Shell\n']);

@@ -21,8 +21,15 @@ test.for([
 });
 
 test('Each symbol becomes one ASCII character, and what somebody wrote stays as it is.', () => {
-  expect(inAscii('▌● ◆ ○ ▾ ✓ ✗ …')).toBe('>* ! o v + x ~');
+  expect(inAscii('▌● ◆ ○ ▾ ✓ ✗ …')).toBe('=@ ! o - + x _');
   expect(inAscii('Zoë 漢字 💥')).toBe('Zoë 漢字 💥');
+});
+
+test('No symbol of an agent becomes a character that means something to a shell.', () => {
+  const every = Array.from({ length: 0x3000 - 0x80 }, (_, at) => String.fromCodePoint(0x80 + at));
+  expect(
+    every.map(inAscii).filter((one) => /[\s'"`$&|;<>(){}[\]*?~#\\]/.test(one) && one < '\u0080'),
+  ).toEqual([]);
 });
 
 test('The stand-in for a terminal keeps its size and its listeners.', () => {
@@ -38,7 +45,7 @@ test('The stand-in for a terminal keeps its size and its listeners.', () => {
   const output = forLocale(terminal as unknown as NodeJS.WriteStream, { LANG: 'C' });
   output.write('●');
   expect([lines, output.columns, (output as unknown as typeof terminal).size()]).toEqual([
-    ['*'],
+    ['@'],
     40,
     40,
   ]);
@@ -55,7 +62,7 @@ describe('a command', () => {
     const at = cadreOn(server());
     const options = { columns: 60, env: { LC_ALL: 'C' } };
     const { stdout } = await at(['sessions', 'list'], options);
-    expect(stdout).toContain('~');
+    expect(stdout).toContain('_');
     expect(stdout).toMatch(/^[\n\u001b -~]+$/);
     expect((await at(['sessions', 'list', '--json'], options)).stdout).toContain('table …"');
     const utf8 = await at(['sessions', 'list'], { columns: 60, env: { LC_ALL: 'C.UTF-8' } });

@@ -34,6 +34,17 @@ test.each<[string, ApprovalDetail[]]>([
   expect(objection).toContain('does not show the whole request');
 });
 
+test('The page of a link shows paths, directories and names whole, however long they are.', () => {
+  const long = `/repo/${'./'.repeat(400)}`;
+  const { page, isOffered } = asked([
+    { type: 'command', command: 'ls', cwd: `${long}in-cwd` },
+    { type: 'diff', path: `${long}in-path`, diff: '+x' },
+    { type: 'input', name: `${long}  in-name`, value: 'v' },
+  ]);
+  expect(isOffered).toBe(true);
+  for (const end of ['./in-cwd', './in-path', './  in-name']) expect(page).toContain(end);
+});
+
 test('The page of a link that shows all offers an acceptance, with a word where the arguments are missing.', () => {
   expect(asked([command('ls')])).toMatchObject({ isOffered: true, objection: null });
   expect(asked([command('ls')]).page).not.toContain('name="confirm"');

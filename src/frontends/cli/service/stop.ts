@@ -13,6 +13,15 @@ const LOOK_MS = 50;
 /** A stop waits for turns, and may have to end what does not want to. */
 const STOP_MS = 2 * 60_000;
 
+/** Changes the note for commands, if the file system allows it: a server is stopped all the same. */
+function noted(change: () => void): void {
+  try {
+    change();
+  } catch {
+    // Without the note, the next command may start a server.
+  }
+}
+
 /**
  * Stops the server of a directory in order, however it was started, and keeps commands from starting another one. With
  * `isNow` it interrupts turns without waiting for their end. Resolves with the pid once the server has exited, and with
@@ -28,12 +37,12 @@ export async function stopServer(
   if (!found?.runs) return null;
   const { pid } = found.server;
   // Before the signal: a command that finds no server any more must find this.
-  forbidStart(directory);
+  noted(() => forbidStart(directory));
   // A manager restarts a server that exits without the manager.
   const isManaged = manager !== null && (await manager.state())?.pid === pid;
   const stopping = isManaged ? manager.stop() : null;
   if (!isManaged && signal(pid, 'SIGTERM') === 'refused') {
-    allowStart(directory);
+    noted(() => allowStart(directory));
     throw new AppError(
       'usage',
       `the server (pid ${pid}) runs as another user: stop the server as that user`,

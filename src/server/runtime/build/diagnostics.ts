@@ -76,5 +76,6 @@ export function buildDiagnostics(
     storage: () => usage.diagnostics(),
     figures: () => readFigures(sources),
     pendingApprovals: () => sources.counts.pendingApprovals(),
+    isAnyWaiting: () => sources.counts.isAnyWaiting(),
   };
 }

@@ -10,6 +10,7 @@ export class SessionCounts {
   readonly #db: Database;
   readonly #sessions: Statement<[count: number, last: number | null]>;
   readonly #pending: Statement<[number]>;
+  readonly #waiting: Statement<[number]>;
 
   constructor(db: Database) {
     this.#db = db;
@@ -18,6 +19,10 @@ export class SessionCounts {
          SELECT n FROM sessions WHERE status = ? AND n > ? ORDER BY n LIMIT ${STEP})`,
     );
     this.#pending = db.prepare("SELECT count(*) FROM approvals WHERE status = 'pending'");
+    this.#waiting = db.prepare(
+      `SELECT EXISTS (SELECT 1 FROM inbox WHERE turn_id IS NULL)
+         OR EXISTS (SELECT 1 FROM session_holds WHERE until IS NOT NULL)`,
+    );
   }
 
   async byStatus(): Promise<Record<string, number>> {
@@ -28,6 +33,11 @@ export class SessionCounts {
 
   pendingApprovals(): Promise<number> {
     return this.#db.read((rx) => this.#pending.get(rx)?.[0] ?? 0);
+  }
+
+  /** Whether anything waits to become a turn, or a session waits for a time. */
+  isAnyWaiting(): Promise<boolean> {
+    return this.#db.read((rx) => this.#waiting.get(rx)?.[0] === 1);
   }
 
   /** Counts sessions of a status. There may be many closed ones, so it yields to the event loop in between. */
