@@ -25,7 +25,7 @@ const NAME =
   `(?:[A-Za-z0-9]{1,40}[_-]){0,6}${SECRET_WORD}(?:[_-][A-Za-z0-9]{1,40}){0,4}` +
   String.raw`\\{0,2}["']?`;
 const BETWEEN = String.raw`[ \t]{0,8}[:=][ \t]{0,8}`;
-/** A value in quotes, which may be escaped, or up to the next blank or bracket. A variable such as `$TOKEN` is no secret. */
+/** A value in quotes, which may be escaped, or up to the next blank or bracket. A variable such as `$TOKEN` is not a secret. */
 const VALUE = String.raw`(?:(\\{0,2}["'])[^\n]{1,4000}?\2|(?!\$[A-Z{(])[^\s"'\\,;<>(){}[\]]{6,4000}(?![\w(]))`;
 const NAMED = [
   new RegExp(`(?<![A-Za-z0-9])(${NAME}${BETWEEN})${VALUE}`, 'gi'),
