@@ -185,14 +185,20 @@ export class Acts {
     return this.#client.call(endpoints.listBudgets, { query: {} });
   }
 
-  /** What a merge or a rebase of a worktree would do, or does. */
+  /**
+   * What a merge or a rebase of a worktree would do, or does. `commit_message`: the message of a commit of all changes of
+   * the worktree, which comes first; null: nothing is committed.
+   */
   mergeOrRebase(
     worktree_id: string,
-    how: MergeAction,
+    { how, commit_message }: { how: MergeAction; commit_message: string | null },
     tree: { expected_tree: string | null } | null,
   ): Promise<MergeResult> {
     const params = { worktree_id };
-    const body = tree === null ? { dry_run: true } : { dry_run: false, ...tree };
+    const body = {
+      commit_message,
+      ...(tree === null ? { dry_run: true } : { dry_run: false, ...tree }),
+    };
     if (how === 'rebase') return this.#client.call(endpoints.rebaseWorktree, { params, body });
     const squash = how === 'squash';
     return this.#client.call(endpoints.mergeWorktree, { params, body: { ...body, squash } });

@@ -56,6 +56,34 @@ test('The worktree of a session is merged with keys, once it was shown what that
     });
   }));
 
+test('Changes of a worktree that are not committed are committed with a message, and merged, once that was shown.', () =>
+  withDemo(async ({ client, directory }) => {
+    const repo = makeRepository(path.join(directory, 'repo'));
+    git(repo, 'config', 'user.name', 'Ada');
+    git(repo, 'config', 'user.email', 'ada@example.org');
+    const worktree = { worktree_name: 'tree' };
+    const body = { provider: 'acp' as const, cwd: repo, title: 'the job', worktree };
+    await client.call(endpoints.createSession, { body });
+    const [tree] = await client.call(endpoints.listWorktrees, { query: {} });
+    write(tree?.path ?? '', { 'new.txt': 'mine\n' });
+    await withScreen(client, { page: 'top' }, async ({ expectShows, expectHides, press }) => {
+      await expectShows('the job');
+      await press('M');
+      await expectShows(/refused: [^│]*uncommitted\s+changes/);
+      await expectShows('c commit all');
+      await press('c');
+      await expectShows('Commit message:');
+      // The keys of the dialog are letters of the message here.
+      await press(...'my sum', '\r');
+      await expectShows('A new.txt +1 -0');
+      await expectHides('refused');
+      await expectShows('y confirm');
+      await press('y');
+      await expectShows('Merged cadre/tree into main (1 commit); the worktree is kept');
+      await expectEventually(() => git(repo, 'log', '-1', '--format=%s', 'main')).toBe('my sum');
+    });
+  }));
+
 test('A merge on the screen is confirmed only after its last file was shown.', () =>
   withDemo(async ({ client, directory }) => {
     const repo = makeRepository(path.join(directory, 'repo'));

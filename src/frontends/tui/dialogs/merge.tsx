@@ -9,6 +9,7 @@ import type { Acts, MergeAction } from '../acts.ts';
 import type { Notices } from '../react-hooks.ts';
 import { useKeys } from '../keyboard.ts';
 import { Colors } from '../palette.ts';
+import { Prompt } from '../prompt.tsx';
 import { Tint } from '../tint.tsx';
 import { Lines } from './lines.tsx';
 import { useScroll } from './scroll.ts';
@@ -27,9 +28,10 @@ export function MergeDialog(props: MergeDialogProps): ReactNode {
   const { worktreeId, acts, notices, rows, columns, onLeave } = props;
   const palette = useContext(Colors);
   // A new object with each key, so that the same key looks again.
-  const [wished, setWish] = useState<Wished>({ how: 'merge' });
+  const [wished, setWish] = useState<Wished>({ how: 'merge', commit_message: null });
+  const [isNaming, setNaming] = useState(false);
   const { how } = wished;
-  const wish = (next: MergeAction) => () => setWish({ how: next });
+  const wish = (next: MergeAction) => () => setWish({ ...wished, how: next });
   const { plan, problem } = usePlan(props, wished);
   const text = plan
     ? mergeResultLines(plan, { palette, hintFor: () => null, isWhole: true })
@@ -39,30 +41,49 @@ export function MergeDialog(props: MergeDialogProps): ReactNode {
   const act = () => {
     if (!plan || !mayHappen(plan) || obstacle(plan, unread) !== null) return;
     const work = async () => {
-      const done = await acts.mergeOrRebase(worktreeId, how, { expected_tree: plan.result_tree });
+      const done = await acts.mergeOrRebase(worktreeId, wished, {
+        expected_tree: plan.result_tree,
+      });
       notices.tell(mergedText(done, how));
     };
     notices.attempt(work());
     onLeave();
   };
-  useKeys({
-    ...keys,
-    y: act,
-    m: wish('merge'),
-    s: wish('squash'),
-    b: wish('rebase'),
-    escape: onLeave,
-    q: onLeave,
-    M: onLeave,
-  });
+  const isOpen = (plan?.uncommitted_count ?? 0) > 0;
+  useKeys(
+    {
+      ...keys,
+      y: act,
+      m: wish('merge'),
+      s: wish('squash'),
+      b: wish('rebase'),
+      c: () => setNaming(isOpen),
+      escape: onLeave,
+      q: onLeave,
+      M: onLeave,
+    },
+    !isNaming,
+  );
   const why = plan && obstacle(plan, unread);
   const doing = plan && mayHappen(plan) ? `${why ?? 'y confirm'}  ` : '';
   return (
     <Box flexDirection="column" height={rows} overflow="hidden">
       <Lines lines={lines} top={top} height={rows - 1} />
-      <Tint tone="faint" wrap="truncate-end">
-        {`${doing}m merge  s squash  b rebase  esc back`}
-      </Tint>
+      {isNaming ? (
+        <Prompt
+          question="Commit message:"
+          columns={columns}
+          onAnswer={(text) => {
+            setNaming(false);
+            if (text !== '') setWish({ ...wished, commit_message: text });
+          }}
+          onCancel={() => setNaming(false)}
+        />
+      ) : (
+        <Tint tone="faint" wrap="truncate-end">
+          {`${doing}m merge  s squash  b rebase  ${isOpen ? 'c commit all  ' : ''}esc back`}
+        </Tint>
+      )}
     </Box>
   );
 }
@@ -91,6 +112,8 @@ function mayHappen({ outcome, conflicts, obstacles }: MergeResult): boolean {
 
 interface Wished {
   how: MergeAction;
+  /** The message of a commit of all changes of the worktree, which comes first; null: nothing is committed. */
+  commit_message: string | null;
 }
 
 /** What the server has said of it: what would happen, or why it cannot tell that; neither until then. */
@@ -110,7 +133,7 @@ function usePlan({ worktreeId, acts, notices }: MergeDialogProps, wished: Wished
     };
     show(none);
     notices.attempt(
-      acts.mergeOrRebase(worktreeId, wished.how, null).then(
+      acts.mergeOrRebase(worktreeId, wished, null).then(
         (plan) => show({ plan, problem: null }),
         (error: unknown) => {
           if (!(error instanceof AppError)) throw error;

@@ -117,7 +117,7 @@ const rows = [
   { keys: '  ] [ } {', meaning: 'Next and previous hunk, file; tab: next comment' },
   {
     keys: 'M',
-    meaning: 'Merge the worktree: s squash, b rebase, y confirm',
+    meaning: 'Merge the worktree: s squash, b rebase, c commit, y confirm',
     actions: { M: 'merge' },
   },
   {
