@@ -32,7 +32,10 @@ export async function confirmUndescribed(
   const question = `type ${CONFIRMATION} to accept it: `;
   const line = await readLine(terminal, question, world.interrupted());
   if (line?.trim() !== CONFIRMATION)
-    throw new AppError('usage', `not accepted: "${CONFIRMATION}" was not typed (${show})`);
+    throw new AppError(
+      'usage',
+      `the request was not accepted, because you did not type ${CONFIRMATION} (${show})`,
+    );
 }
 
 /** The parts that no detail of the approval shows. */

@@ -29,7 +29,12 @@ export async function sendPost(
 ): Promise<Outcome> {
   const url = new URL(hook.url);
   const over = new AbortController();
-  const stop = () => over.abort(new Error('the server stopped the request of the hook'));
+  const stop = () =>
+    over.abort(
+      new Error(
+        'the hook request was cancelled by cadre, because the server is stopping or the hook changed',
+      ),
+    );
   signal.addEventListener('abort', stop, { once: true });
   if (signal.aborted) stop();
   const limit = deps.clock.after(hook.timeoutMs, () =>

@@ -308,7 +308,7 @@ export class SpawnService {
     if (this.#deps.store.familySize(rx, root, spawnId) < max) return;
     throw new AppError(
       'too_many',
-      `session ${root} and its spawned sessions already have ${max} open members (teams.max_spawned_per_session): ask the operator to close some of these members`,
+      `session ${root} has already spawned ${max} sessions that are still open, and teams.max_spawned_per_session allows no more: ask the operator to close some of them`,
     );
   }
 }

@@ -92,6 +92,6 @@ function refuseOtherBuilds(wasm: Uint8Array): void {
   if (found === PINNED_WASM_SHA256) return;
   throw new Error(
     `sql-wasm.wasm has checksum ${found.slice(0, 12)}…, but cadre needs checksum ` +
-      `${PINNED_WASM_SHA256.slice(0, 12)}… of sql.js 1.16.0: install sql.js 1.16.0, or derive the import names again`,
+      `${PINNED_WASM_SHA256.slice(0, 12)}… of sql.js 1.16.0: install exactly sql.js 1.16.0`,
   );
 }

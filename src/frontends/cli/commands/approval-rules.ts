@@ -102,7 +102,7 @@ export const approvalRuleCommands = commandGroup(
       options: [
         {
           flags: '--path <path>',
-          description: 'File that the tested request would change',
+          description: 'File that the request to test would change',
           field: 'path',
         },
         {

@@ -38,7 +38,7 @@ export function processRun(processes: Command, world: World): void {
       'Maximum run time of the process, such as 10s, 5m or 1h30m (default: no limit)',
       milliseconds,
     )
-    .option('--notify', 'Start a turn of the session that owns the process when the process exits')
+    .option('--notify', 'When the process exits, start a turn of the session given with --session')
     .option('--wait', 'Wait until the process exits, and exit with the exit code of the process')
     .option(
       '--follow',

@@ -18,7 +18,7 @@ export const sessionFileCommands: readonly Register[] = [
       .addArgument(
         new Argument(
           '[state]',
-          'New state of file snapshots from the next turn on (the state default uses the configuration)',
+          'New state of file snapshots from the next turn on (default: as in the configuration)',
         ).choices(states),
       )
       .action(clientAction(world, snapshots)),

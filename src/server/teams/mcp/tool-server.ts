@@ -17,7 +17,9 @@ import { version } from '../../../core/lib/self.ts';
 /** It validates what people answer to the server's questions; this one asks none, so none is loaded. */
 const asksNobody = {
   getValidator(): never {
-    throw new Error('this server sends no requests to its client');
+    throw new Error(
+      'cannot send a request to the MCP client: the MCP server of cadre only answers requests',
+    );
   },
 };
 

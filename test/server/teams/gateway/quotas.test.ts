@@ -28,9 +28,7 @@ describe('teams.max_spawned_per_session', () => {
         expect(added).toHaveLength(3);
         for (const { error } of replies.filter(({ ok }) => !ok)) {
           expect(error.code).toBe('limit_reached');
-          expect(error.message).toMatch(
-            /already have 3 open members \(teams\.max_spawned_per_session\)/,
-          );
+          expect(error.message).toMatch(/has already spawned 3 sessions that are still open/);
         }
         // Leaving the team ends no session: the member lives, and counts.
         const [one] = added.map(({ result }) => result.session.id);
