@@ -31,8 +31,8 @@ describe.skipIf(!hasPty)('cadre --select', () => {
     await openSession(client, directory, { title: 'plain' });
     await using terminal = inTerminal(directory, ['--select', 'plain'], { LC_ALL: 'C' });
     const { expectShows } = terminal;
-    await expectShows('>o  plain');
-    await expectShows('v SESSIONS');
+    await expectShows('=o  plain');
+    await expectShows('- SESSIONS');
     terminal.type('q');
     expect(await terminal.ended).toMatchObject({ code: 0 });
   });
