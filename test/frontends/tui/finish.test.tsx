@@ -74,7 +74,8 @@ test('Changes of a worktree that are not committed are committed with a message,
       await press('c');
       await expectShows('Commit message:');
       // The keys of the dialog are letters of the message here.
-      await press(...'my sum', '\r');
+      await press('my sum');
+      await press('\r');
       await expectShows('A new.txt +1 -0');
       await expectHides('refused');
       await expectShows('y confirm');
