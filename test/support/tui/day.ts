@@ -82,12 +82,12 @@ export async function expectADayAsKept(size: { rows: number; columns: number }):
     await expectShows('PROCESSES 1');
     type('G\r');
     await expectShows(/(^|│ )all passed/m);
-    await expectShows(/4:(Done )?1/);
+    await expectShows(/4:(Ended )?1/);
     await expectShows('exited  o switch');
     await day.saveResponse('log');
     type('r');
     await expectShows('Restarted');
-    await expectShows(/4:(Done )?2/);
+    await expectShows(/4:(Ended )?2/);
     await expectShows(/(^|│ )all passed/m);
     await expectShows('exited  o switch');
     // The notice goes after a few seconds.
