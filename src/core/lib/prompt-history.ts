@@ -25,20 +25,23 @@ export class PromptHistory {
 
   /** The prompts, the newest last. */
   read(): string[] {
-    return [...this.#stored(), ...this.#unsaved];
+    return [...promptsIn(this.#text()), ...this.#unsaved];
   }
 
   /** Keeps a prompt, unless it is the same as the one before. */
   add(text: string): void {
     this.added += 1;
     const prompt = text.trimEnd();
-    const known = this.read();
+    const stored = this.#text();
+    const known = [...promptsIn(stored), ...this.#unsaved];
     if (prompt.trim() === '' || prompt.length > LONGEST || known.at(-1) === prompt) return;
     const lines = [...known, prompt].slice(-MOST).map((one) => `${JSON.stringify(one)}\n`);
     try {
       makeDirectory(path.dirname(this.#file));
       const isGrowing = known.length < MOST && this.#unsaved.length === 0;
-      if (isGrowing && this.#isWhole()) fs.appendFileSync(this.#file, lines.at(-1) ?? '');
+      // Behind a part of a line, the prompt would be lost.
+      const isWhole = stored.endsWith('\n') && this.#isPrivate();
+      if (isGrowing && isWhole) fs.appendFileSync(this.#file, lines.at(-1) ?? '');
       else replaceFile(this.#file, lines.join(''));
       this.#unsaved.length = 0;
     } catch {
@@ -47,25 +50,24 @@ export class PromptHistory {
     }
   }
 
-  /** Whether the file is there, private, and ends with a whole line. */
-  #isWhole(): boolean {
+  #isPrivate(): boolean {
     const found = fs.statSync(this.#file, { throwIfNoEntry: false });
-    return (
-      found !== undefined &&
-      (found.mode & 0o077) === 0 &&
-      fs.readFileSync(this.#file, 'utf8').endsWith('\n')
-    );
+    return found !== undefined && (found.mode & 0o077) === 0;
   }
 
-  #stored(): string[] {
-    let text = '';
+  /** The text of the file; empty where it cannot be read. */
+  #text(): string {
     try {
-      text = fs.readFileSync(this.#file, 'utf8');
+      return fs.readFileSync(this.#file, 'utf8');
     } catch {
-      return [];
+      return '';
     }
-    return text.split('\n').flatMap(promptIn).slice(-MOST);
   }
+}
+
+/** The prompts that a file holds, the newest last. */
+function promptsIn(text: string): string[] {
+  return text.split('\n').flatMap(promptIn).slice(-MOST);
 }
 
 /** The prompt of a line; none where a program that was killed has written a part of it. */
