@@ -1,9 +1,8 @@
-import fs from 'node:fs';
 import { AppError } from '../../api/errors.ts';
 import { findConfig, usable } from '../../core/config/load.ts';
 import { isStartForbidden } from '../../core/config/registration.ts';
 import { serverOnceItAnswers } from './answering.ts';
-import { type GlobalOptions, namedServers, serverDirectory } from './context.ts';
+import { type GlobalOptions, namedServers, serverDirectory, tokenFileOf } from './context.ts';
 import { ServerStart } from './server-start.ts';
 import type { ServeOptions } from './serve-options.ts';
 import { managerOf } from './service/choose-manager.ts';
@@ -40,9 +39,7 @@ export async function startServer(
       `the server on ${directory} was stopped with cadre stop: start it with cadre serve --detach`,
     );
   // A wrong file is reported before a server is started for it.
-  const tokenFile = options.tokenFile?.at(-1);
-  if (tokenFile !== undefined && !fs.existsSync(tokenFile))
-    throw new AppError('usage', `token file ${tokenFile} not found: check --token-file`);
+  tokenFileOf(options);
   const found = findConfig({ config: options.config, dataDir: options.dataDir }, env);
   const { server, client } = usable(found);
   const isWatched = world.stdin.isTTY === true || stderr.isTTY === true;

@@ -148,12 +148,8 @@ export function tokenFor(
   configured: { token: string | null } | null,
   remedy = 'set CADRE_TOKEN, or pass --token-file FILE',
 ): string {
-  const tokenFile = files?.at(-1);
-  if (tokenFile) {
-    if (!fs.existsSync(tokenFile))
-      throw new AppError('usage', `token file ${tokenFile} not found: check --token-file`);
-    return readToken(tokenFile);
-  }
+  const tokenFile = tokenFileOf({ tokenFile: files });
+  if (tokenFile !== null) return readToken(tokenFile);
   if (env.CADRE_TOKEN) return env.CADRE_TOKEN;
   const isRegistered = running !== null && addressOf(url) === addressOf(running.url);
   if (isRegistered) {
@@ -166,6 +162,14 @@ export function tokenFor(
       ? ''
       : ` (the token of ${running.url} is sent only to that address)`;
   throw new AppError('unauthorized', `no token for the server ${url}${why}: ${remedy}`);
+}
+
+/** The token file that the options name; null for none. Throws `usage` if it does not exist. */
+export function tokenFileOf({ tokenFile: files }: Pick<GlobalOptions, 'tokenFile'>): string | null {
+  const file = files?.at(-1);
+  if (!file) return null;
+  if (fs.existsSync(file)) return file;
+  throw new AppError('usage', `token file ${file} not found: check --token-file`);
 }
 
 /** Whether two addresses are one. */
