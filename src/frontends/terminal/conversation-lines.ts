@@ -4,9 +4,11 @@ import {
   approvalText,
   type Block,
   endText,
+  inputFields,
   noticeText,
   locationsText,
   speakers,
+  toolMarks,
   toolText,
 } from './conversation.ts';
 import { diffLines } from './diff.ts';
@@ -96,13 +98,11 @@ function promptLines(
 
 type Tool = Extract<Block, { type: 'tool' }>;
 
-const marks = { open: '…', completed: '✓', failed: '✗', interrupted: '✗' } as const;
-
 function toolLine(tool: Tool, { columns, palette }: ConversationShape): string {
   const { status } = tool;
   const style =
     status === 'completed' ? palette.good : status === 'open' ? palette.warn : palette.bad;
-  return `${style(marks[status])} ${truncated(toolText(tool), columns - 2)}`;
+  return `${style(toolMarks[status])} ${truncated(toolText(tool), columns - 2)}`;
 }
 
 function toolLines(tool: Tool, shape: ConversationShape): string[] {
@@ -134,11 +134,7 @@ function inputLines(
   input: unknown,
   { columns, palette }: { columns: number; palette: Palette },
 ): string[] {
-  if (input === null || input === undefined) return [];
-  const fields: [string, unknown][] =
-    typeof input === 'object' ? Object.entries(input) : [['input', input]];
-  return fields.flatMap(([name, value]) => {
-    const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
-    return wrapped(plain(`${name}: ${text}`), columns).map(palette.faint);
-  });
+  return inputFields(input).flatMap(([name, text]) =>
+    wrapped(plain(`${name}: ${text}`), columns).map(palette.faint),
+  );
 }

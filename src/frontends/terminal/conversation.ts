@@ -128,8 +128,12 @@ export function conversationMarkdown(blocks: readonly Block[], agent = 'Agent'):
 
 function speaker(block: Block | undefined, agent: string): string {
   if (!block) return '';
-  if (block.type !== 'prompt') return agent;
-  return block.source === 'user' ? 'You' : speakers[block.source];
+  return block.type === 'prompt' ? promptSpeaker(block) : agent;
+}
+
+/** Who gave a prompt. */
+export function promptSpeaker({ source }: Extract<Block, { type: 'prompt' }>): string {
+  return source === 'user' ? 'You' : speakers[source];
 }
 
 /** Who gave a prompt that no person gave. */
@@ -161,6 +165,20 @@ function markdownOf(block: Block): string {
     case 'end':
       return `*${endText(block)}*`;
   }
+}
+
+/** The marks of tool calls by their status. */
+export const toolMarks = { open: '…', completed: '✓', failed: '✗', interrupted: '✗' } as const;
+
+/** The fields of the input of a tool call, each with its value as a text: JSON with `indent` for other values. */
+export function inputFields(input: unknown, indent?: number): [name: string, text: string][] {
+  if (input === null || input === undefined) return [];
+  const fields: [string, unknown][] =
+    typeof input === 'object' ? Object.entries(input) : [['input', input]];
+  return fields.map(([name, value]) => [
+    name,
+    typeof value === 'string' ? value : (JSON.stringify(value, null, indent) ?? ''),
+  ]);
 }
 
 /** A tool call in a line: its title, and the places that it is about where the title does not name their files. */

@@ -5,9 +5,11 @@ import {
   approvalText,
   type Block,
   endText,
+  inputFields,
   locationsText,
   noticeText,
-  speakers,
+  promptSpeaker,
+  toolMarks,
   toolText,
 } from '../../terminal/conversation.ts';
 import { markdownHtml } from './markdown-html.ts';
@@ -83,19 +85,17 @@ function blockHtml(block: Block): string {
   }
 }
 
-function promptHtml({ at, source, text }: Extract<Block, { type: 'prompt' }>): string {
-  const who = source === 'user' ? 'You' : speakers[source];
+function promptHtml(prompt: Extract<Block, { type: 'prompt' }>): string {
+  const { at, text } = prompt;
   const time = new Date(at).toISOString();
   const shown = `${time.slice(0, 10)} ${time.slice(11, 16)} UTC`;
-  return `<div class="prompt"><p class="who">${who} <time datetime="${time}">${shown}</time></p><pre>${textHtml(text)}</pre></div>\n`;
+  return `<div class="prompt"><p class="who">${promptSpeaker(prompt)} <time datetime="${time}">${shown}</time></p><pre>${textHtml(text)}</pre></div>\n`;
 }
 
 function planHtml({ content, status }: { content: string; status: string }): string {
   const mark = status === 'completed' ? '☑' : status === 'in_progress' ? '▶' : '☐';
   return `<li>${mark} ${lineHtml(content)}</li>`;
 }
-
-const marks = { open: '…', completed: '✓', failed: '✗', interrupted: '✗' } as const;
 
 /** A tool call in one line, which opens to its input and output. A change of files is open from the start. */
 function toolHtml(tool: Extract<Block, { type: 'tool' }>): string {
@@ -107,18 +107,14 @@ function toolHtml(tool: Extract<Block, { type: 'tool' }>): string {
     places === '' ? '' : `<p class="faint">at ${lineHtml(places)}</p>`,
     output === '' ? '' : `<pre>${isChange ? diffHtml(output) : textHtml(output)}</pre>`,
   ];
-  const mark = `<span class="${tool.status}">${marks[tool.status]}</span>`;
+  const mark = `<span class="${tool.status}">${toolMarks[tool.status]}</span>`;
   return folded(`${mark} ${lineHtml(toolText(tool))}`, parts.join('\n'), isChange);
 }
 
 function inputHtml(input: unknown): string[] {
-  if (input === null || input === undefined) return [];
-  const fields: [string, unknown][] =
-    typeof input === 'object' ? Object.entries(input) : [['input', input]];
-  return fields.map(([name, value]) => {
-    const text = typeof value === 'string' ? value : (JSON.stringify(value, null, 2) ?? '');
-    return `<p class="faint">${lineHtml(name)}</p><pre>${textHtml(text)}</pre>`;
-  });
+  return inputFields(input, 2).map(
+    ([name, text]) => `<p class="faint">${lineHtml(name)}</p><pre>${textHtml(text)}</pre>`,
+  );
 }
 
 /** Something that is one line until it is opened. `summary` and `content` are HTML. */
