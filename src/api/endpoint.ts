@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { ServerErrorCode } from './errors.ts';
 
-type Fields = Record<string, z.ZodType>;
+export type Fields = Record<string, z.ZodType>;
 
 /** An HTTP endpoint. The server, the client, the command line and openapi.yaml are generated from it. */
 export interface Endpoint<

@@ -27,7 +27,7 @@ export async function* streamLogs(source: {
   let from = source.from ?? 0;
   while (!signal.aborted) {
     try {
-      const own = (await client.clientOf?.(processId)) ?? client;
+      const own = await client.clientOf(processId);
       if (own.streamEvents) {
         for await (const { text, next } of pagedLogs({ ...source, client: own, from })) {
           onConnection?.(false);
@@ -37,7 +37,7 @@ export async function* streamLogs(source: {
         return;
       }
       const input = { params, query: { stream, from_byte: from } };
-      const response = await own.open(endpoints.streamProcessLogs, input, undefined, { signal });
+      const response = await own.open(endpoints.streamProcessLogs, input, signal);
       onConnection?.(false);
       for await (const { id, event, data } of framesOf(response)) {
         if (event === 'end') return;
@@ -67,7 +67,7 @@ export async function readLogs(source: {
   signal: AbortSignal;
 }): Promise<{ from: number; text: string }> {
   const { client, processId, to } = source;
-  const own = (await client.clientOf?.(processId)) ?? client;
+  const own = await client.clientOf(processId);
   let from: number | null = null;
   const pieces: Buffer[] = [];
   // The end of this loop closes the connection.
@@ -93,7 +93,7 @@ async function* streamedLogs(source: {
 }): AsyncGenerator<LogPiece, void> {
   const { client, processId, stream, from, signal } = source;
   const input = { params: { process_id: processId }, query: { stream, from_byte: from } };
-  const response = await client.open(endpoints.streamProcessLogs, input, undefined, { signal });
+  const response = await client.open(endpoints.streamProcessLogs, input, signal);
   for await (const { event, data } of framesOf(response)) {
     if (event === 'end') return;
     yield JSON.parse(data) as LogPiece;

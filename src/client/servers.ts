@@ -4,9 +4,6 @@ import type { Process } from '../api/processes.ts';
 import type { Session } from '../api/sessions.ts';
 import type { Client } from './client.ts';
 
-/** What calls one server: over HTTP, or as a node of a fleet. */
-export type Caller = Client;
-
 /** One of several servers. */
 export interface ServerEntry {
   /** What people call it, and what `--on` and the column NODE say. */
@@ -17,7 +14,7 @@ export interface ServerEntry {
   /** Why it is unreachable; null where it answers. */
   detail: string | null;
   /** Null where nothing can be asked of it. */
-  client: Caller | null;
+  client: Client | null;
 }
 
 /** What is known of a server that does not answer, as it was at a moment in Unix milliseconds. */

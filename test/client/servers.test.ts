@@ -2,7 +2,6 @@ import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import type { Client } from '../../src/client/client.ts';
 import { pagesOf } from '../../src/client/pages.ts';
-import { serversOf } from '../../src/client/routed.ts';
 import type { FollowAll, FromServer, Servers } from '../../src/client/servers.ts';
 import { AppError } from '../../src/api/errors.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
@@ -20,7 +19,7 @@ async function withAll<T>(
 ): Promise<T> {
   const client = await given.all();
   try {
-    const servers = serversOf(client);
+    const servers = client.servers;
     if (!servers) throw new Error('one server');
     return await test(client, servers);
   } finally {
@@ -175,7 +174,7 @@ describe('a server that is gone', () => {
           { node: 'gpu', id: lost.id, last_known_at: expect.any(Number) as number },
         ]);
         expect(found[0]).not.toHaveProperty('last_known_at');
-        expect(client.remarks?.()).toEqual([
+        expect(client.remarks()).toEqual([
           expect.stringMatching(/^gpu is unreachable: no server answers at http/),
         ]);
         const failed = await client.call(endpoints.listSessions, { query: { status: 'failed' } });
