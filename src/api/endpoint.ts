@@ -37,7 +37,7 @@ export interface Endpoint<
   bodyLimit: number;
   /** Whether the response contains a secret. If so, it is never stored and no Idempotency-Key is accepted. */
   secret: boolean;
-  /** The error codes of this route, in addition to those of every route (400 `invalid`, 401, 403, 500). */
+  /** The error codes of this route, beside the error codes of every route (400 `invalid`, 401, 403, 500). */
   errors: readonly ServerErrorCode[];
   /** The HTTP statuses of error codes that differ from those in `refusals`. */
   statuses: Partial<Record<ServerErrorCode, number>>;

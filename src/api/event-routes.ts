@@ -53,7 +53,7 @@ const streamQuery = {
 
 const eventList = z.array(runtimeEventRecord);
 
-/** Describes both routes of a scope. `of`: its records, as the summaries name them. */
+/** Describes both routes of a scope. `of` names its records in the summaries. */
 function routesOf<P extends Fields, Q extends Fields>(
   scope: EventScopeName,
   of: string,

@@ -11,7 +11,7 @@ export interface ClientOptions {
   /** `http://HOST:PORT`. */
   url: string;
   token: string;
-  /** What people call the server; errors name it. Absent where there is only one. */
+  /** The name of one of several servers, for errors. */
   name?: string;
   /**
    * The current address and token of the server, which is asked before each new connection after the first one: a server

@@ -10,9 +10,9 @@ import type { ServerEntry, Servers } from './servers.ts';
 import type { RequestInput } from './wire.ts';
 
 /**
- * Calls several servers as if they were one. Lists are those of all servers, with the name of the server as `node` of
- * each record; what turns have used is that of all together. A call that names a record goes to the server that has it,
- * and any other call to the first server.
+ * Calls several servers as if they were one. Lists have the records of all servers, each with the name of its server as
+ * `node`. Usage is the sum of all servers. A call that names a record goes to its server, and any other call to the
+ * first server.
  */
 export class RoutedClient extends Client {
   override readonly servers: Servers;

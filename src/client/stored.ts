@@ -3,7 +3,7 @@ import type { Client } from './client.ts';
 import type { EventScope } from './event-scope.ts';
 import { replay } from './replay.ts';
 
-/** The events of a scope after a seq that are stored now, read page by page. `onGap` is told what is missing. */
+/** The stored events of a scope after a seq, read page by page. `onGap` is called with each report of missing events. */
 export async function* storedEvents(
   client: Pick<Client, 'ask'>,
   scope: EventScope,

@@ -1,6 +1,6 @@
 import { AppError, type ErrorCode, errorCodes } from '../api/errors.ts';
 
-/** What a request needs beside its method and path. */
+/** The parts of a request beside its method and path. */
 export interface RequestInput {
   params?: Record<string, string> | undefined;
   query?: Record<string, unknown> | undefined;

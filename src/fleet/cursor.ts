@@ -73,7 +73,7 @@ export class FleetCursor {
     return this.#state.last;
   }
 
-  /** From here on the numbers are those of this stream, behind `seq`, or from the time `at` on. */
+  /** Moves to a stream: behind `seq`, or to the time `at`. */
   enter(stream: string, { seq, at }: { seq: number; at: number | null }): void {
     Object.assign(this.#state, { stream, seq, at, last: null });
   }

@@ -2,14 +2,14 @@ import type { Clock } from '../core/lib/clock.ts';
 import { type Bucket, Changed } from './bucket.ts';
 import { ALIVE_TTL_MS, isName, type Names } from './names.ts';
 
-/** What a node says of itself, every two seconds. */
+/** The heartbeat of a node, every two seconds. */
 export interface NodeHeartbeat {
   node: string;
   /** The start of the server: another one for each. */
   instance: string;
   /** The epoch of its event log. */
   epoch: string;
-  /** Identifies the machine, and tells nothing of it. */
+  /** Identifies the machine without naming it. */
   machine: string;
   version: string;
   labels: string[];
@@ -24,7 +24,7 @@ export interface NodeHeartbeat {
 
 const mirrorStates = ['on', 'off', 'failing'] as const;
 
-/** What of a sign tells whose it is. */
+/** The fields of a heartbeat that identify its server. */
 export type Identity = Pick<NodeHeartbeat, 'instance' | 'epoch' | 'machine'>;
 
 /**
@@ -38,7 +38,7 @@ export function mayTake(own: Identity, found: Identity | null, held: boolean): b
   return !held && found.epoch === own.epoch && found.machine === own.machine;
 }
 
-/** The sign in the text of a key; null for a text that is none. */
+/** The heartbeat in the text of a key. Null if the text has another form. */
 export function readHeartbeat(text: string | null): NodeHeartbeat | null {
   if (text === null) return null;
   try {

@@ -25,9 +25,9 @@ export interface Placing {
 }
 
 /**
- * Calls the node that new work goes to: one that has the labels and room. A new session gets a place that is kept under
- * the request's key, so whoever repeats the request asks the same node. What comes before it, such as the list of
- * providers, is asked of the node that would get the session now.
+ * Calls a node that has the labels and room for new work. The place of a new session is kept under the key of the
+ * request, so that a repeated request asks the same node. Other requests, such as the list of providers, go to the node
+ * that would get the session now.
  */
 export class PlacingClient extends Client {
   readonly #visit: Visit;

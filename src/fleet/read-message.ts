@@ -54,7 +54,7 @@ function isMarkText(kind: string, text: string): boolean {
   return Number.isSafeInteger(from?.seq) && Number.isSafeInteger(to?.after);
 }
 
-/** Undefined for a text that is no JSON. */
+/** Returns undefined for a text that is not JSON. */
 function jsonIn(text: string): unknown {
   try {
     return JSON.parse(text);

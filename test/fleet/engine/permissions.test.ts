@@ -12,7 +12,7 @@ import { names, securedFleet } from '../../support/fleet/secured.ts';
 
 const secured = securedFleet();
 
-/** What NATS says of what was tried: `done`, or `refused`. */
+/** The reaction of NATS to a request: `done` or `refused`. */
 async function tried(
   who: string,
   work: (own: NatsConnection) => Promise<unknown>,
@@ -65,7 +65,7 @@ async function readEvents(own: NatsConnection): Promise<void> {
   throw new Error('nothing came');
 }
 
-/** Hears of an event that is mirrored meanwhile. */
+/** Receives an event that is mirrored meanwhile. */
 async function hearNews(own: NatsConnection): Promise<void> {
   const heard = Promise.withResolvers<void>();
   own.subscribe(names.newsOf(names.eventsOf('n2')), { callback: () => heard.resolve() });
@@ -165,7 +165,7 @@ const FOREIGN = [
   names.newsOf(names.event('n1', 'session.created')),
   `${names.inbox('alice')}.x`,
 ];
-/** What of that the key of alice is there for. */
+/** The cases that the key of alice allows. */
 const MEANT = new Set([names.request('n2', 'admin', 'alice'), names.key(names.places, 'taken')]);
 const DIRECT = `$JS.API.DIRECT.GET.${names.events}`;
 

@@ -1,7 +1,7 @@
 import { jetstreamManager } from '@nats-io/jetstream';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
-import { fleetNodes } from '../../../src/fleet/fleet-nodes.ts';
+import { fleetNodes } from '../../../src/fleet/status.ts';
 import { initFleet } from '../../../src/fleet/init.ts';
 import { namesOf } from '../../../src/fleet/names.ts';
 import { NatsMirrorStream } from '../../../src/fleet/nats-mirror-stream.ts';
@@ -14,7 +14,7 @@ import { startServer } from '../../support/server.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
 const names = namesOf('test');
-/** A mirror's trouble is told once it has lasted for 10 s, and a new stream is looked for as often. */
+/** A mirror reports a problem that has lasted for 10 s, and a new leader takes a few seconds. */
 const WAIT_MS = 40_000;
 
 describe('a server whose events cannot be copied to the fleet', () => {

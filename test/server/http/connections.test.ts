@@ -17,7 +17,7 @@ interface Wire {
   ended: Promise<unknown>;
 }
 
-/** A connection that says what it is told to, and no more. */
+/** A connection that sends only the given bytes. */
 async function connect({ url }: { url: string }, text = ''): Promise<Wire> {
   const { hostname, port } = new URL(url);
   const socket = net.connect(Number(port), hostname);

@@ -15,7 +15,7 @@ import {
 } from '../../support/http/request.ts';
 
 const guarded = table.filter(({ endpoint }) => endpoint.access !== 'public');
-/** Those that the suite tries. */
+/** The endpoints that the suite tries. */
 const tried = someOf(guarded, 4);
 const open = table.filter(({ endpoint }) => endpoint.access === 'public');
 const options = () => ({ providers: [scriptedProvider()] });
@@ -49,7 +49,7 @@ describe('every endpoint', () => {
   });
 });
 
-/** Failures are slowed down past 20 a minute: each server hears of some endpoints alone. */
+/** A server slows down failed authentications past 20 a minute, so each server gets a part of the endpoints. */
 const groups = Array.from({ length: Math.ceil(tried.length / 9) }, (_, group) =>
   tried.slice(group * 9, group * 9 + 9),
 );

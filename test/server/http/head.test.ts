@@ -6,7 +6,7 @@ import { pathOf, send, table } from '../../support/http/request.ts';
 
 const on = sharedRuntime({ providers: [scriptedProvider()] });
 const gets = table.filter(({ endpoint }) => endpoint.method === 'GET');
-/** What is another at each time. */
+/** The headers that differ each time. */
 const passing = new Set(['date', 'x-request-id', 'content-length', 'transfer-encoding']);
 
 describe('HEAD', () => {

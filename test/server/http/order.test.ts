@@ -11,7 +11,7 @@ import { sharedGate } from '../../support/http/shared-gate.ts';
 
 const on = sharedGate();
 
-/** What can be wrong with a request, in the order in which it is looked at. */
+/** The mistakes of a request, in the order of the checks. */
 const faults: {
   name: string;
   status: number;

@@ -5,7 +5,7 @@ import { CONFIRMATION } from '../../../core/lib/arguments-missing.ts';
 import { lazyModule } from '../../../core/lib/lazy-module.ts';
 import { errorReply } from '../errors.ts';
 
-/** What the page of a link needs: what it would answer, and the answer. null: the link is good for nothing. */
+/** The approval of a link, and its decision. Both are null for an invalid link. */
 export interface Answering {
   look(
     secret: string,
@@ -23,9 +23,9 @@ const pages = lazyModule(() => import('../answer-page.ts'));
 type Asked = FastifyRequest<{ Params: { secret: string }; Body: string | undefined }>;
 
 /**
- * The page that a link to an approval opens, and the form on it. To open it changes nothing. It is no part of the
- * described interface: forms are read here alone, and refusals are pages. `failed` counts a request with a link that is
- * good for nothing, and resolves when its answer may be sent.
+ * The page that a link to an approval opens, and its form. Opening it changes nothing. It is outside the described
+ * interface: only its routes read forms, and its refusals are pages. `failed` counts a request with an invalid link, and
+ * resolves when its response may be sent.
  */
 export function answerRoutes(
   app: FastifyInstance,

@@ -14,7 +14,7 @@ import { apiOf } from '../../../support/http/request.ts';
 import { openStream } from '../../../support/http/stream.ts';
 import { longEvent, writeLog } from '../../../support/written-log.ts';
 
-/** What a later server finds in the log. */
+/** The events that a later server finds in the log. */
 async function stored(directory: string): Promise<RuntimeEventRecord[]> {
   return withRuntime(
     async (given) =>

@@ -76,7 +76,7 @@ const seqsOf = (events: readonly RuntimeEventRecord[]) => events.map(({ seq }) =
 const query = (kinds: readonly string[], more = '') =>
   `?${kinds.map((kind) => `kind=${kind}`).join('&')}${more}`;
 
-/** Those of some events that a filter lets through. */
+/** The events that match a filter. */
 function filtered(
   events: readonly RuntimeEventRecord[],
   kinds: readonly string[],

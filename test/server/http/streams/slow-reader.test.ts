@@ -18,8 +18,8 @@ import { longEvent, writeLog } from '../../../support/written-log.ts';
 const PIECE = 'x'.repeat(30 * 1024);
 
 /**
- * Says more than the sockets between a server and a reader hold: 10 MB. Each piece is told of twice, as it comes and as
- * a whole: to end one item of them all would take longer than to say them.
+ * Produces more than the sockets between a server and a reader hold: 10 MB. Each text is in two events, a delta and the
+ * whole item. One item for all texts would take longer to end.
  */
 async function flood(sink: AgentSink): Promise<void> {
   for (let i = 0; i < 165; i++) {
