@@ -48,32 +48,23 @@ type EndpointDescription<
   Q extends Fields,
   B extends z.ZodType,
   R extends z.ZodType,
-> = Pick<Endpoint<P, Q, B, R>, 'method' | 'path' | 'summary' | 'response'> &
-  Partial<
-    Pick<
-      Endpoint<P, Q, B, R>,
-      | 'access'
-      | 'answers'
-      | 'params'
-      | 'query'
-      | 'body'
-      | 'frames'
-      | 'status'
-      | 'bodyLimit'
-      | 'secret'
-      | 'errors'
-      | 'statuses'
-    >
-  >;
+> = Pick<Endpoint<P, Q, B, R>, 'summary' | 'response'> &
+  Partial<Omit<Endpoint<P, Q, B, R>, 'method' | 'path' | 'summary' | 'response'>>;
 
-/** Describes an endpoint. By default it needs a token, has no parameters and no body, and returns JSON. */
+/** Describes the endpoint `METHOD PATH`. By default it needs a token, has no parameters and no body, and returns JSON. */
 export function endpoint<
   R extends z.ZodType,
   P extends Fields = {},
   Q extends Fields = {},
   B extends z.ZodType = z.ZodNull,
->(description: EndpointDescription<P, Q, B, R>): Endpoint<P, Q, B, R> {
+>(
+  route: `${Endpoint['method']} /${string}`,
+  description: EndpointDescription<P, Q, B, R>,
+): Endpoint<P, Q, B, R> {
+  const [method, path = ''] = route.split(' ') as [Endpoint['method'], string];
   return {
+    method,
+    path,
     access: 'token',
     answers: 'json',
     params: {} as P,

@@ -71,18 +71,14 @@ function routesOf<P extends Fields, Q extends Fields>(
 ) {
   const path = eventPaths[scope];
   return {
-    replay: endpoint({
-      method: 'GET',
-      path,
+    replay: endpoint(`GET ${path}`, {
       summary: `Replay events of ${of}`,
       params,
       query: { ...replayQuery, ...query },
       response: eventList,
       errors,
     }),
-    stream: endpoint({
-      method: 'GET',
-      path: `${path}/stream`,
+    stream: endpoint(`GET ${path}/stream`, {
       summary: `Stream events of ${of}: stored ones first, then live ones`,
       answers: 'stream',
       frames: { 'stream.gap': streamGap },

@@ -86,18 +86,14 @@ export type Review = z.output<typeof review>;
 
 const commentParams = { ...sessionParam, comment_id: z.string().describe('Comment id.') };
 
-export const getReview = endpoint({
-  method: 'GET',
-  path: '/v1/sessions/{session_id}/review',
+export const getReview = endpoint('GET /v1/sessions/{session_id}/review', {
   summary: 'List the unsent comments on the diff of a session',
   params: sessionParam,
   response: review,
   errors: ['not_found'],
 });
 
-export const addReviewComment = endpoint({
-  method: 'POST',
-  path: '/v1/sessions/{session_id}/review/comments',
+export const addReviewComment = endpoint('POST /v1/sessions/{session_id}/review/comments', {
   summary: 'Add a comment on lines of the diff of a session; it is not sent yet',
   params: sessionParam,
   body: z
@@ -124,9 +120,7 @@ export const addReviewComment = endpoint({
   errors: ['not_found', 'session_closed', 'conflict', 'too_many'],
 });
 
-export const editReviewComment = endpoint({
-  method: 'PATCH',
-  path: '/v1/sessions/{session_id}/review/comments/{comment_id}',
+export const editReviewComment = endpoint('PATCH /v1/sessions/{session_id}/review/comments/{comment_id}', {
   summary: 'Update the text of a comment',
   params: commentParams,
   body: z.strictObject({ text: commentText }),
@@ -134,27 +128,21 @@ export const editReviewComment = endpoint({
   errors: ['not_found'],
 });
 
-export const dropReviewComment = endpoint({
-  method: 'DELETE',
-  path: '/v1/sessions/{session_id}/review/comments/{comment_id}',
+export const dropReviewComment = endpoint('DELETE /v1/sessions/{session_id}/review/comments/{comment_id}', {
   summary: 'Delete a comment',
   params: commentParams,
   response: storedReviewComment,
   errors: ['not_found'],
 });
 
-export const dropReview = endpoint({
-  method: 'DELETE',
-  path: '/v1/sessions/{session_id}/review',
+export const dropReview = endpoint('DELETE /v1/sessions/{session_id}/review', {
   summary: 'Delete all comments on the diff of a session',
   params: sessionParam,
   response: review,
   errors: ['not_found'],
 });
 
-export const sendReview = endpoint({
-  method: 'POST',
-  path: '/v1/sessions/{session_id}/review/send',
+export const sendReview = endpoint('POST /v1/sessions/{session_id}/review/send', {
   summary: 'Send all comments on the diff of a session as one turn, and remove them from the draft',
   params: sessionParam,
   body: z.strictObject({

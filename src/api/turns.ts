@@ -6,9 +6,7 @@ import { inputItem } from './input.ts';
 
 const turnParams = { ...sessionParam, turn_id: z.string().describe('Turn id.') };
 
-export const sendTurn = endpoint({
-  method: 'POST',
-  path: '/v1/sessions/{session_id}/turns',
+export const sendTurn = endpoint('POST /v1/sessions/{session_id}/turns', {
   summary: 'Send a prompt to a session and start a turn; its output is sent as events',
   params: sessionParam,
   body: z.strictObject({
@@ -45,9 +43,7 @@ export const sendTurn = endpoint({
   ],
 });
 
-export const listTurns = endpoint({
-  method: 'GET',
-  path: '/v1/sessions/{session_id}/turns',
+export const listTurns = endpoint('GET /v1/sessions/{session_id}/turns', {
   summary: 'List the turns of a session, newest first',
   params: sessionParam,
   query: pageQuery,
@@ -55,36 +51,28 @@ export const listTurns = endpoint({
   errors: ['not_found'],
 });
 
-export const getTurn = endpoint({
-  method: 'GET',
-  path: '/v1/sessions/{session_id}/turns/{turn_id}',
+export const getTurn = endpoint('GET /v1/sessions/{session_id}/turns/{turn_id}', {
   summary: 'Get a turn',
   params: turnParams,
   response: turn,
   errors: ['not_found'],
 });
 
-export const listItems = endpoint({
-  method: 'GET',
-  path: '/v1/sessions/{session_id}/turns/{turn_id}/items',
+export const listItems = endpoint('GET /v1/sessions/{session_id}/turns/{turn_id}/items', {
   summary: 'List the messages, reasoning and tool calls of a turn, in order',
   params: turnParams,
   response: z.array(item),
   errors: ['not_found'],
 });
 
-export const getItem = endpoint({
-  method: 'GET',
-  path: '/v1/sessions/{session_id}/turns/{turn_id}/items/{item_id}',
+export const getItem = endpoint('GET /v1/sessions/{session_id}/turns/{turn_id}/items/{item_id}', {
   summary: 'Get an item of a turn',
   params: { ...turnParams, item_id: z.string().describe('Item id.') },
   response: item,
   errors: ['not_found'],
 });
 
-export const interruptTurn = endpoint({
-  method: 'POST',
-  path: '/v1/sessions/{session_id}/turns/{turn_id}/interrupt',
+export const interruptTurn = endpoint('POST /v1/sessions/{session_id}/turns/{turn_id}/interrupt', {
   summary: 'Interrupt a turn; it ends as interrupted even if the agent does not respond',
   params: turnParams,
   body: z.strictObject({}),
