@@ -10,7 +10,7 @@ const gets = table.filter(({ endpoint }) => endpoint.method === 'GET');
 const passing = new Set(['date', 'x-request-id', 'content-length', 'transfer-encoding']);
 
 describe('HEAD', () => {
-  test.for(gets)('of $request has the status and headers of GET, and no body.', ({ endpoint }) =>
+  test.for(gets)('HEAD of $request has the status and headers of GET, and no body.', ({ endpoint }) =>
     on(async ({ url, token }) => {
       const path = pathOf(endpoint);
       const headers = { authorization: `Bearer ${token}` };
@@ -26,7 +26,7 @@ describe('HEAD', () => {
     }),
   );
 
-  test('needs the token where GET does.', () =>
+  test('HEAD needs the token where GET does.', () =>
     on(async ({ url }) => {
       for (const path of ['/v1/sessions', '/v1/events/stream', '/v1/nope', '/metrics']) {
         const reply = await send(url, { method: 'HEAD', path });
@@ -34,7 +34,7 @@ describe('HEAD', () => {
       }
     }));
 
-  test('of a wait is answered at once, and waits for nothing.', () =>
+  test('HEAD of a wait is answered at once, and waits for nothing.', () =>
     on(async ({ url, token, client }) => {
       const { process } = await client.call(endpoints.createProcess, {
         body: { command: 'sleep 600', timeout_ms: 0 },
@@ -53,7 +53,7 @@ describe('HEAD', () => {
     }));
 });
 
-describe('a path that is written out', () => {
+describe('A path that is written out', () => {
   test.for([
     ['/v1/worktrees/gc', 'POST'],
     ['/v1/teams/team_1/members/spawn', 'POST'],
