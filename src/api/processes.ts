@@ -2,6 +2,8 @@ import { z } from 'zod';
 import { failure, ownerQuery, pageQuery, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 
+const position = z.int().min(0).max(Number.MAX_SAFE_INTEGER).optional();
+
 const processStatus = z.enum(['queued', 'running', 'completed', 'failed', 'timed_out', 'killed']);
 
 const processStdin = z
@@ -158,14 +160,9 @@ export const getProcessLogs = endpoint('GET /v1/processes/{process_id}/logs', {
       .describe(
         'Maximum number of bytes per stream, counted from the end. Characters are never cut.',
       ),
-    from_byte: z
-      .int()
-      .min(0)
-      .max(Number.MAX_SAFE_INTEGER)
-      .optional()
-      .describe(
-        'Position to read from instead of the end, in bytes. Returns the available output after it, at most max_bytes in whole characters. Requires `stream` to name one stream. tail_lines is ignored.',
-      ),
+    from_byte: position.describe(
+      'Position to read from instead of the end, in bytes. Returns the available output after it, at most max_bytes in whole characters. Requires `stream` to name one stream. tail_lines is ignored.',
+    ),
   },
   response: z
     .looseObject({ process_id: z.string(), stdout: logPart, stderr: logPart })
@@ -181,14 +178,9 @@ export const streamProcessLogs = endpoint('GET /v1/processes/{process_id}/logs/s
   query: {
     ...ownerQuery,
     stream: z.enum(['stdout', 'stderr']).default('stdout').describe('Stream to follow.'),
-    from_byte: z
-      .int()
-      .min(0)
-      .max(Number.MAX_SAFE_INTEGER)
-      .optional()
-      .describe(
-        'Position to start at, in bytes. Takes precedence over Last-Event-ID, which is the position after the last frame.',
-      ),
+    from_byte: position.describe(
+      'Position to start at, in bytes. Takes precedence over Last-Event-ID, which is the position after the last frame.',
+    ),
   },
   frames: {
     end: z.strictObject({}).describe('The process has ended and its whole output was sent.'),

@@ -6,6 +6,22 @@ import { inputItem } from './input.ts';
 
 const turnParams = { ...sessionParam, turn_id: z.string().describe('Turn id.') };
 
+/** The options of a body that starts a turn. */
+export const turnOptions = {
+  expected_turn_id: z
+    .string()
+    .nullish()
+    .describe(
+      'Guard: id of the turn that must be the most recent one of the session. Otherwise the request is refused.',
+    ),
+  permission_mode: z.string().min(1).nullish().describe('Permission mode for this turn only.'),
+  agent_mode: agentMode.describe(
+    "Mode of an agent of the provider `acp`, by the agent's own name for it, for this turn only.",
+  ),
+  model: z.string().min(1).nullish().describe('Model for this turn only.'),
+  thinking_effort: z.string().min(1).nullish().describe('Thinking effort for this turn only.'),
+};
+
 export const sendTurn = endpoint('POST /v1/sessions/{session_id}/turns', {
   summary: 'Send a prompt to a session and start a turn; its output is sent as events',
   params: sessionParam,
@@ -13,18 +29,7 @@ export const sendTurn = endpoint('POST /v1/sessions/{session_id}/turns', {
     input: z
       .union([z.array(inputItem).min(1), inputItem])
       .describe('Input items. A single item is treated as an array of one.'),
-    expected_turn_id: z
-      .string()
-      .nullish()
-      .describe(
-        'Guard: id of the turn that must be the most recent one of the session. Otherwise the request is refused.',
-      ),
-    permission_mode: z.string().min(1).nullish().describe('Permission mode for this turn only.'),
-    agent_mode: agentMode.describe(
-      "Mode of an agent of the provider `acp`, by the agent's own name for it, for this turn only.",
-    ),
-    model: z.string().min(1).nullish().describe('Model for this turn only.'),
-    thinking_effort: z.string().min(1).nullish().describe('Thinking effort for this turn only.'),
+    ...turnOptions,
   }),
   bodyLimit: 8 * 1024 * 1024,
   response: z.looseObject({

@@ -2,12 +2,13 @@ import type { StreamGap } from '../api/events.ts';
 import { endpoints } from '../api/index.ts';
 import { AppError } from '../api/errors.ts';
 import type { Clock } from '../core/lib/clock.ts';
+import { parsedJson } from '../core/lib/parsed-json.ts';
 import { type Address, within } from './address.ts';
 import type { Client } from './client.ts';
 import { Funnel } from './funnel.ts';
 import { seqBefore } from './seq-before.ts';
 import type { FollowAll, ServersEventStream, FromServer, Notice } from './servers.ts';
-import { storedEvents } from './stored.ts';
+import { storedEvents } from './replay.ts';
 import { streamEvents } from './stream.ts';
 import { describeGap } from './event-summary.ts';
 
@@ -188,12 +189,7 @@ function positionsIn(from: FollowAll['from']): Map<string, Position> {
     'usage',
     'invalid cursor: expected the cursor of an event stream of several servers',
   );
-  let found: unknown;
-  try {
-    found = JSON.parse(from.cursor);
-  } catch {
-    throw wrong;
-  }
+  const found = parsedJson(from.cursor);
   if (typeof found !== 'object' || found === null) throw wrong;
   const positions = new Map<string, Position>();
   for (const [node, position] of Object.entries(found)) {

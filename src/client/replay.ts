@@ -1,4 +1,4 @@
-import type { RuntimeEventRecord } from '../api/events.ts';
+import type { RuntimeEventRecord, StreamGap } from '../api/events.ts';
 import { eventRoutes } from '../api/event-routes.ts';
 import type { Answer, CallInput, Client } from './client.ts';
 import { type EventScope, scopeInput } from './event-scope.ts';
@@ -53,5 +53,26 @@ async function lastOf(
     const next = Number(headers['x-next-after-seq'] ?? before);
     if (next >= before - 1) return last;
     from = next;
+  }
+}
+
+/** The stored events of a scope after a seq, read page by page. `onGap` is called with each report of missing events. */
+export async function* storedEvents(
+  client: Pick<Client, 'ask'>,
+  scope: EventScope,
+  from: number,
+  onGap?: (gap: StreamGap) => void,
+): AsyncGenerator<RuntimeEventRecord, void> {
+  let after = from;
+  let trimmed = 0;
+  for (;;) {
+    const { value, headers } = await replay(client, scope, { after_seq: after, limit: PAGE });
+    const gone = Number(headers['x-trimmed-seq'] ?? 0);
+    if (gone > trimmed) onGap?.({ requested: after, trimmed_seq: gone, latest_seq: gone });
+    trimmed = gone;
+    yield* value;
+    const next = headers['x-next-after-seq'];
+    if (next === undefined) return;
+    after = Number(next);
   }
 }

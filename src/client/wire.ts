@@ -1,4 +1,5 @@
 import { AppError, type ErrorCode, errorCodes } from '../api/errors.ts';
+import { parsedJson } from '../core/lib/parsed-json.ts';
 
 /** The parts of a request beside its method and path. */
 export interface RequestInput {
@@ -55,12 +56,7 @@ export function pathWith(
 
 /** The refusal of a server as an AppError; null for a body that no cadre server sends. */
 export function refusal(status: number, text: string): AppError | null {
-  let body: { error?: unknown; code?: unknown } | null;
-  try {
-    body = JSON.parse(text) as typeof body;
-  } catch {
-    return null;
-  }
+  const body = parsedJson(text) as { error?: unknown; code?: unknown } | null | undefined;
   if (typeof body?.error !== 'string') return null;
   const code = (errorCodes as readonly string[]).includes(String(body.code))
     ? (body.code as ErrorCode)

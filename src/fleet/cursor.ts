@@ -1,4 +1,5 @@
 import { AppError } from '../api/errors.ts';
+import { parsedJson } from '../core/lib/parsed-json.ts';
 import type { MirroredMessage } from './mirrored.ts';
 import { newestStaying, stays } from './mirrored.ts';
 
@@ -39,13 +40,8 @@ export class FleetCursor {
 
   /** Throws `usage` for a text that `toString` has not made. */
   static parse(text: string): FleetCursor {
-    try {
-      const json = Buffer.from(text, 'base64url').toString();
-      const found = JSON.parse(json) as unknown;
-      if (isState(found)) return new FleetCursor(found);
-    } catch {
-      // Falls through to the refusal.
-    }
+    const found = parsedJson(Buffer.from(text, 'base64url').toString());
+    if (isState(found)) return new FleetCursor(found);
     throw new AppError(
       'usage',
       'the cursor does not belong to a fleet: start again without the cursor',
@@ -57,20 +53,8 @@ export class FleetCursor {
     return Buffer.from(JSON.stringify(this.#state)).toString('base64url');
   }
 
-  get stream(): string | null {
-    return this.#state.stream;
-  }
-
-  get seq(): number {
-    return this.#state.seq;
-  }
-
-  get at(): number | null {
-    return this.#state.at;
-  }
-
-  get last(): { seq: number; id: string } | null {
-    return this.#state.last;
+  get position(): Readonly<Omit<State, 'v' | 'logs'>> {
+    return this.#state;
   }
 
   /** Moves to a stream: behind `seq`, or to the time `at`. */
@@ -117,6 +101,9 @@ function isState(found: unknown): found is State {
     (at === null || Number.isFinite(at)) &&
     (last === null || (Number.isSafeInteger(last?.seq) && typeof last?.id === 'string')) &&
     typeof logs === 'object' &&
-    Object.values(logs).every((mark) => Number.isSafeInteger(mark.seq + mark.stays))
+    logs !== null &&
+    Object.values(logs as Record<string, LogMark | null>).every(
+      (mark) => mark !== null && Number.isSafeInteger(mark.seq + mark.stays),
+    )
   );
 }

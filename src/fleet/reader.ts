@@ -84,7 +84,7 @@ export async function* readFleet(
   let pause = RETRY_MS;
   let stumbled: number | undefined;
   while (!signal.aborted) {
-    const before = cursor.seq;
+    const before = cursor.position.seq;
     try {
       const { from, isRewind } = await whereToBegin(stream, cursor, begin);
       if (isRewind) yield { notice: { node: null, kind: 'rewind' } };
@@ -102,7 +102,7 @@ export async function* readFleet(
         yield { notice: { node: null, kind: 'lost', why: (error as Error).message } };
       pause = Math.min(pause * 2, MAX_RETRY_MS);
     }
-    if (cursor.seq !== before) [pause, stumbled] = [RETRY_MS, undefined];
+    if (cursor.position.seq !== before) [pause, stumbled] = [RETRY_MS, undefined];
     await clock.sleep(pause, signal).catch(() => undefined);
   }
 }
@@ -114,17 +114,17 @@ async function whereToBegin(
   begin: Begin,
 ): Promise<{ from: From; isRewind: boolean }> {
   const { id, first, last } = await stream.info();
-  const isNew = cursor.stream === null;
+  const isNew = cursor.position.stream === null;
   if (isNew)
     cursor.enter(id, {
       seq: begin === 'latest' ? last : 0,
       at: typeof begin === 'object' ? begin.since : null,
     });
-  if (cursor.stream !== id) {
+  if (cursor.position.stream !== id) {
     cursor.enter(id, { seq: 0, at: null });
     return { from: { after: 0 }, isRewind: true };
   }
-  const { seq, at, last: stayed } = cursor;
+  const { seq, at, last: stayed } = cursor.position;
   if (seq === 0 && at !== null) return { from: { time: at }, isRewind: false };
   if (seq <= last && (await isUnchanged(stream, cursor, first)))
     // Deltas behind the last message that stays may be others by now: those that are known are skipped.
@@ -135,7 +135,7 @@ async function whereToBegin(
 /** Looks at the last message that stays: it is the same one, or retention has taken it. */
 async function isUnchanged(
   stream: ReaderStream,
-  { last }: FleetCursor,
+  { position: { last } }: FleetCursor,
   first: number,
 ): Promise<boolean> {
   if (last === null || last.seq < first) return true;

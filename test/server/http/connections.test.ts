@@ -173,6 +173,9 @@ test.for([
   [8192, 200, 100],
   [100, 1_048_576, 100],
   [8192, 1, 1],
-])('With %i configured connections and %i descriptors, %i connections may be open.', ([configured, descriptors, wanted]) => {
-  expect(connectionLimit(configured ?? 0, descriptors)).toBe(wanted);
-});
+])(
+  'With %i configured connections and %i descriptors, %i connections may be open.',
+  ([configured, descriptors, wanted]) => {
+    expect(connectionLimit(configured ?? 0, descriptors)).toBe(wanted);
+  },
+);

@@ -24,14 +24,16 @@ function expectOpen({ headers }: Pick<Reply, 'headers'>, to = origin): void {
 }
 
 describe('A page of an allowed origin', () => {
-  test.for(table)('A page of an allowed origin may read the answer to $request, a refusal, too.', ({ endpoint }) =>
-    on(async ({ url, token }) => {
-      const path = `${pathOf(endpoint)}?nonsense=1`;
-      const headers = { origin, authorization: `Bearer ${token}` };
-      const reply = await send(url, { method: endpoint.method, path, headers });
-      expect(reply.status).toBe(endpoint.access === 'public' ? 200 : 400);
-      expectOpen(reply);
-    }),
+  test.for(table)(
+    'A page of an allowed origin may read the answer to $request, a refusal, too.',
+    ({ endpoint }) =>
+      on(async ({ url, token }) => {
+        const path = `${pathOf(endpoint)}?nonsense=1`;
+        const headers = { origin, authorization: `Bearer ${token}` };
+        const reply = await send(url, { method: endpoint.method, path, headers });
+        expect(reply.status).toBe(endpoint.access === 'public' ? 200 : 400);
+        expectOpen(reply);
+      }),
   );
 
   test('A page of an allowed origin may read that its token is wrong.', () =>

@@ -10,20 +10,22 @@ const gets = table.filter(({ endpoint }) => endpoint.method === 'GET');
 const passing = new Set(['date', 'x-request-id', 'content-length', 'transfer-encoding']);
 
 describe('HEAD', () => {
-  test.for(gets)('HEAD of $request has the status and headers of GET, and no body.', ({ endpoint }) =>
-    on(async ({ url, token }) => {
-      const path = pathOf(endpoint);
-      const headers = { authorization: `Bearer ${token}` };
-      const head = await send(url, { method: 'HEAD', path, headers });
-      expect(head.text).toBe('');
-      // A stream of the whole runtime would not end.
-      if (path === '/v1/events/stream') return expect(head.status).toBe(200);
-      const get = await send(url, { path, headers });
-      expect(head.status).toBe(get.status);
-      const lasting = (found: typeof get) =>
-        Object.entries(found.headers).filter(([name]) => !passing.has(name));
-      expect(lasting(head)).toEqual(lasting(get));
-    }),
+  test.for(gets)(
+    'HEAD of $request has the status and headers of GET, and no body.',
+    ({ endpoint }) =>
+      on(async ({ url, token }) => {
+        const path = pathOf(endpoint);
+        const headers = { authorization: `Bearer ${token}` };
+        const head = await send(url, { method: 'HEAD', path, headers });
+        expect(head.text).toBe('');
+        // A stream of the whole runtime would not end.
+        if (path === '/v1/events/stream') return expect(head.status).toBe(200);
+        const get = await send(url, { path, headers });
+        expect(head.status).toBe(get.status);
+        const lasting = (found: typeof get) =>
+          Object.entries(found.headers).filter(([name]) => !passing.has(name));
+        expect(lasting(head)).toEqual(lasting(get));
+      }),
   );
 
   test('HEAD needs the token where GET does.', () =>

@@ -23,14 +23,17 @@ const pathological: Record<string, (n: number) => string> = {
 };
 
 describe('The scan of a body', () => {
-  test.each(Object.entries(pathological))('The scan of a body looks at each character once: %s.', (_name, make) => {
-    for (const n of [1000, 2000, 131_072]) {
-      const text = make(n);
-      const { scanned, looks } = counted(text);
-      assertBounded(scanned);
-      expect(looks()).toBeLessThanOrEqual(text.length);
-    }
-  });
+  test.each(Object.entries(pathological))(
+    'The scan of a body looks at each character once: %s.',
+    (_name, make) => {
+      for (const n of [1000, 2000, 131_072]) {
+        const text = make(n);
+        const { scanned, looks } = counted(text);
+        assertBounded(scanned);
+        expect(looks()).toBeLessThanOrEqual(text.length);
+      }
+    },
+  );
 
   test('The scan of a body refuses what is nested deeper than 1000 levels, wherever that is.', () => {
     expect(() => readJson('['.repeat(1001))).toThrow('nested deeper than 1000 levels');

@@ -79,7 +79,7 @@ describe('A disguised path', () => {
     }),
   );
 
-  test('One that is found is 401 before anything else is said of it.', () =>
+  test('A disguised path of a route is 401 before any other check.', () =>
     on(async ({ url }) => {
       for (const path of [
         '/%76%31/sessions',
@@ -96,23 +96,18 @@ describe('A disguised path', () => {
 const badlyEncoded = ['/v1/sessions/%zz', '/v1/%', '/v1/sessions/%c3%28/turns', '/v1/%zz/sessions'];
 
 describe('A path that is badly encoded', () => {
-  test('A path that is badly encoded is 401 without a token.', () =>
+  test.for([
+    ['without a token', 401, {}, unauthorized],
+    ['with a foreign host', 403, { host: 'evil.example' }, expect.objectContaining({ code: 'forbidden_host' })],
+  ] as const)('A path that is badly encoded %s is %i.', ([, status, headers, body]) =>
     on(async ({ url }) => {
       for (const path of badlyEncoded) {
-        const reply = await send(url, { path });
-        expect(reply.json()).toEqual(unauthorized);
-        expect(reply.status).toBe(401);
+        const reply = await send(url, { path, headers });
+        expect(reply.json()).toEqual(body);
+        expect(reply.status).toBe(status);
       }
-    }));
-
-  test('A path that is badly encoded is 403 for a foreign host.', () =>
-    on(async ({ url }) => {
-      for (const path of badlyEncoded) {
-        const reply = await send(url, { path, headers: { host: 'evil.example' } });
-        expect(reply.json()).toMatchObject({ code: 'forbidden_host' });
-        expect(reply.status).toBe(403);
-      }
-    }));
+    }),
+  );
 
   test('A path that is badly encoded is refused with the body every refusal has, given a token, and is in the log.', () =>
     withRuntime(async ({ url, token, logLines }) => {

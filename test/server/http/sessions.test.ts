@@ -216,18 +216,20 @@ describe('POST /v1/sessions', () => {
       /transport "http" is not supported: use "stdio"/,
     ],
     [{ providers: { acp: { command: 'sh', enabled: false } } }, /not configured|disabled/],
-  ] as const)('POST /v1/sessions with the configuration %j it is refused, and says what to do.', ([config, error]) =>
-    withRuntime(
-      async (given) => {
-        const reply = await apiOf(given)('POST', '/v1/sessions', { body: { provider: 'acp' } });
-        expect(reply.status).toBe(400);
-        expect(reply.json()).toEqual({
-          error: expect.stringMatching(error),
-          code: 'provider_unavailable',
-        });
-      },
-      { config },
-    ),
+  ] as const)(
+    'POST /v1/sessions with the configuration %j it is refused, and says what to do.',
+    ([config, error]) =>
+      withRuntime(
+        async (given) => {
+          const reply = await apiOf(given)('POST', '/v1/sessions', { body: { provider: 'acp' } });
+          expect(reply.status).toBe(400);
+          expect(reply.json()).toEqual({
+            error: expect.stringMatching(error),
+            code: 'provider_unavailable',
+          });
+        },
+        { config },
+      ),
   );
 
   test('POST /v1/sessions is an event before it is answered.', () =>
@@ -361,14 +363,16 @@ describe('POST /v1/sessions/{id}/turns', () => {
     [[{ type: 'text' }], /^body\.input(\.0)?\.text: /],
     [[{ type: 'text', text: 7 }], /^body\.input(\.0)?\.text: /],
     [[...text('good'), { type: 'text' }], /^body\.input\.1\.text: /],
-  ] as const)('POST /v1/sessions/{id}/turns refuses the input %j, naming the place.', ([input, error]) =>
-    withSessions(async ({ api }) => {
-      const session = await create(api);
-      const { status, body } = await sendText(api, session, { input });
-      expect(status).toBe(400);
-      expect(body).toEqual({ error: expect.stringMatching(error), code: 'invalid' });
-      expect(await read(api, session)).toEqual(session);
-    }),
+  ] as const)(
+    'POST /v1/sessions/{id}/turns refuses the input %j, naming the place.',
+    ([input, error]) =>
+      withSessions(async ({ api }) => {
+        const session = await create(api);
+        const { status, body } = await sendText(api, session, { input });
+        expect(status).toBe(400);
+        expect(body).toEqual({ error: expect.stringMatching(error), code: 'invalid' });
+        expect(await read(api, session)).toEqual(session);
+      }),
   );
 
   test('POST /v1/sessions/{id}/turns refuses an unknown field in an item by name, with those it takes.', () =>
@@ -434,7 +438,7 @@ describe('POST /v1/sessions/{id}/turns', () => {
     }));
 
   test(
-    `of two senders one wins, ${races} times; the other hears why.`,
+    `One of two concurrent turns of a session wins, and the other is refused, ${races} times.`,
     { timeout: scaled(30_000) },
     () =>
       withRuntime(

@@ -4,7 +4,7 @@ import { endpoints } from '../../../api/index.ts';
 import type { EventScope } from '../../../client/event-scope.ts';
 import { seqBefore } from '../../../client/seq-before.ts';
 import { type StreamOptions, streamEvents } from '../../../client/stream.ts';
-import { storedEvents } from '../../../client/stored.ts';
+import { storedEvents } from '../../../client/replay.ts';
 import { describeGap } from '../../../client/event-summary.ts';
 import { AppError } from '../../../api/errors.ts';
 import { CursorFile } from '../cursor-file.ts';

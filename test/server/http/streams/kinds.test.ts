@@ -114,7 +114,7 @@ const filters = [
 ] as const;
 
 describe.for(filters)('A filter by %s', ([, kinds]) => {
-  test('A filter by %s of a replay gives those events of the scope and no others.', () =>
+  test('The filter of a replay gives the matching events of the scope and no others.', () =>
     withHistory(async ({ api, ids, all }) => {
       const expected = filtered(all, kinds);
       expect(expected.length).toBeGreaterThan(0);
@@ -124,7 +124,7 @@ describe.for(filters)('A filter by %s', ([, kinds]) => {
       expect(recordsOf(own)).toEqual(expected.filter(({ session_id }) => session_id === ids[1]));
     }));
 
-  test('A filter by %s of a stream gives those that are stored, then those that come.', () =>
+  test('The filter of a stream gives the matching stored events, then the new ones.', () =>
     withHistory(async (history) => {
       const path = `/v1/events/stream${query(kinds)}`;
       const { got, expected } = await streamed(history, { path }, kinds);
@@ -206,22 +206,24 @@ describe('A filter by kind', () => {
     ['other letters', 'kind=Turn.completed', 'Turn.completed'],
     ['a pattern in a pattern', 'kind=t*.completed', 't*.completed'],
     ['one that is wrong of several', 'kind=turn.*&kind=nope', 'nope'],
-  ] as const)('A filter by kind of %s is refused with 400 that names it and what there is.', ([, asked, named]) =>
-    withHistory(async ({ given, ids }) => {
-      const headers = { authorization: `Bearer ${given.token}` };
-      for (const scope of ['/v1/events', `/v1/sessions/${ids[0]}/events`]) {
-        for (const path of [`${scope}?${asked}`, `${scope}/stream?${asked}`]) {
-          const reply = await send(given.url, { path, headers });
-          expect(reply.status).toBe(400);
-          const { error, code } = reply.json() as { error: string; code: string };
-          expect(code).toBe('invalid');
-          expect(error).toMatch(/^query\.kind/);
-          expect(error).toContain(`"${named}"`);
-          for (const group of ['runtime.*', 'session.*', 'turn.*', 'approval.*'])
-            expect(error).toContain(group);
+  ] as const)(
+    'A filter by kind of %s is refused with 400 that names it and what there is.',
+    ([, asked, named]) =>
+      withHistory(async ({ given, ids }) => {
+        const headers = { authorization: `Bearer ${given.token}` };
+        for (const scope of ['/v1/events', `/v1/sessions/${ids[0]}/events`]) {
+          for (const path of [`${scope}?${asked}`, `${scope}/stream?${asked}`]) {
+            const reply = await send(given.url, { path, headers });
+            expect(reply.status).toBe(400);
+            const { error, code } = reply.json() as { error: string; code: string };
+            expect(code).toBe('invalid');
+            expect(error).toMatch(/^query\.kind/);
+            expect(error).toContain(`"${named}"`);
+            for (const group of ['runtime.*', 'session.*', 'turn.*', 'approval.*'])
+              expect(error).toContain(group);
+          }
         }
-      }
-    }),
+      }),
   );
 });
 
