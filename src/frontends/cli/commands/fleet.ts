@@ -52,10 +52,10 @@ export function fleetCommands(program: Command, world: World): void {
   nodes
     .command('replace')
     .description(
-      'Free the name of a lost node (cadre server) for a new node (requires the admin key)',
+      'Make the name of a lost node (cadre server) available for a new node (requires the admin key)',
     )
     .argument('<name>', 'Name of the node (cadre server of the fleet)')
-    .option('--yes', 'Confirm that you want to free the name of the node (required)')
+    .option('--yes', 'Confirm the command (required)')
     .option(
       '--credentials <file>',
       'Key file of the fleet administrator (default: fleet.person.credentials in the configuration)',
