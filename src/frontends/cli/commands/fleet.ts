@@ -66,7 +66,7 @@ export function fleetCommands(program: Command, world: World): void {
       if (options.yes !== true)
         throw new AppError(
           'usage',
-          `readers lose the event log of node "${name}" when the next server with this name starts: pass --yes to confirm`,
+          `the fleet loses the event log of node "${name}" when a new server with this name starts: pass --yes to confirm`,
         );
       const { credentials } = options;
       const as = credentials === undefined ? {} : { name: ADMIN, credentials };
