@@ -18,7 +18,7 @@ const INITIALIZE = {
   },
 };
 
-/** What a person waits for at the terminal, and an agent for its tools. */
+/** Commands that a person waits for at the terminal, and an agent for its tools. */
 export const clientCommands = workload({
   about:
     'client commands from start to exit, and `mcp serve` until it responds to `initialize`. Baseline: a program that prints a line with the same Node',

@@ -5,7 +5,7 @@ import { median } from '../report/statistics.ts';
 import { withBareServer, withServer } from '../subject.ts';
 import { workload } from '../workload.ts';
 
-/** What a client waits for when a server starts that has worked for long. */
+/** Time until a server with a long event log serves its first client. */
 export const longLog = workload({
   about:
     'time from program start until /health responds with a long log (full: 1,000,000 events, short: 20,000), and the first pages after that. Baseline: the minimal HTTP server, which has no log',

@@ -23,7 +23,7 @@ interface Talk {
   turn(text: string): Promise<Turn>;
 }
 
-/** What one client waits for: a session, a turn, its first word, and each word after that. */
+/** Waits of one client: for a session, a turn, its first word, and each later word. */
 export const turn = workload({
   about: `one client, one request at a time: a new session, turns of one and of ten words, and a word that follows another after ${APART_MS} ms, from the agent to the client. Baseline: the same agent on pipes, with prompt, words and end synced to a file`,
   needs: 'server',
