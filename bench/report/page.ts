@@ -35,7 +35,7 @@ function tableOf({ workload, about, form, rounds, machine, node, figures }: Resu
   return [
     `### ${workload}`,
     '',
-    `${about.charAt(0).toUpperCase()}${about.slice(1)}. Form \`${form}\`, ${rounds} rounds, ${machine}, Node ${node}.`,
+    `This benchmark measures ${about}. The \`${form}\` form of this benchmark ran ${rounds} rounds on a machine with ${machine} and Node ${node}.`,
     '',
     ...[head, rule, ...rows].map((cells) => `| ${cells.join(' | ')} |`),
   ].join('\n');

@@ -40,7 +40,7 @@ interface Size {
  */
 export const growth = workload<Size>({
   about:
-    'the same work on logs of 1x, 10x and 100x events (full: 10,000 to 1,000,000; short: 300 to 30,000). The values at 10x and 100x are multiples of the value at 1x',
+    'the cost of the same work with event logs of three sizes: 1x, 10x and 100x (full: 10,000 to 1,000,000 events, short: 300 to 30,000). The values at 10x and 100x are multiples of the value at 1x',
   needs: 'process',
   units: Object.fromEntries(
     Object.entries(UNITS).flatMap(([what, unit]) =>

@@ -22,7 +22,7 @@ interface Size {
 /** Cost of a large team for other clients: the longest wait of a client that only requests `/health`. */
 export const largeTeam = workload<Size>({
   about:
-    'longest response time of /health during a broadcast to a team (full: 1,000 members, short: 100) and the second after it, and while the team view is read. Baseline: the minimal HTTP server appends a line for each member, and returns a response of the same size',
+    'the longest response time of /health while the server sends a message to all members of a team (full: 1,000 members, short: 100), and while a client reads the team. The baseline is a minimal HTTP server, which writes a line for each member to a file',
   needs: 'process',
   units: {
     'idle, p99': 'ms',

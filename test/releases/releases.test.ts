@@ -212,7 +212,7 @@ describe.each(releases)('The data of cadre %s', (version) => {
         "PRAGMA user_version = 999; UPDATE meta SET value = '9.1.0' WHERE key = 'written_by'",
       );
       await expect(startServer(directory)).rejects.toThrow(
-        /the data was written by cadre 9\.1\.0 in format 999, but cadre .*: use the newer version of cadre, or go back .*"run cadre db rollback"/,
+        /the data directory has data format 999 of cadre 9\.1\.0, but cadre .*: use the newer version of cadre, or restore older data.*"run cadre db rollback"/,
       );
       const args = ['--data-dir', directory, 'db', 'rollback'];
       const refused = await runHere(directory, args);
@@ -240,7 +240,7 @@ test('cadre db rollback reports a missing copy, and a file that is not a copy.',
   const before = await dump(storeIn(own.path));
   expect(await rollback()).toMatchObject({
     code: 3,
-    stderr: expect.stringContaining('contains no copy of older data'),
+    stderr: expect.stringContaining('contains no data from before an upgrade'),
   });
   fs.writeFileSync(path.join(own.path, 'nonsense'), 'nonsense '.repeat(1000));
   const nonsense = await rollback('nonsense');
