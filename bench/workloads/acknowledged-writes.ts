@@ -3,7 +3,7 @@ import { together } from '../client/together.ts';
 import { withBareServer, withServer } from '../subject.ts';
 import { type Measures, workload } from '../workload.ts';
 
-/** The writes of one client are a latency, those of many a throughput. */
+/** One client measures latency, many clients measure throughput. */
 const MANY = [16, 64];
 
 interface Size {

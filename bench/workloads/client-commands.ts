@@ -18,7 +18,7 @@ const INITIALIZE = {
   },
 };
 
-/** What a person waits for at the terminal, and an agent for its tools. */
+/** Commands that a person waits for at the terminal, and an agent for its tools. */
 export const clientCommands = workload({
   about:
     'the time from the start to the exit of client commands, and until `mcp serve` responds to the request `initialize`. The baseline is a program that prints one line with the same Node version',

@@ -35,8 +35,8 @@ interface Size {
 }
 
 /**
- * What becomes slower as the state grows. The figure at scale 1 has its own unit; those at 10 and 100 are how many times
- * that it was, in the same round: these are their own comparison, so there is no baseline.
+ * Figures that may become slower as the state grows. The figure at scale 1 has its own unit. The figures at 10 and 100
+ * are multiples of it in the same round, so the workload needs no baseline.
  */
 export const growth = workload<Size>({
   about:

@@ -5,7 +5,7 @@ import { median } from '../report/statistics.ts';
 import { withBareServer, withServer } from '../subject.ts';
 import { workload } from '../workload.ts';
 
-/** What a client waits for when a server starts that has worked for long. */
+/** Time until a server with a long event log serves its first client. */
 export const longLog = workload({
   about:
     'the start time of a server with a long event log (full: 1,000,000 events, short: 20,000), and the time to read the first pages. The baseline is a minimal HTTP server without an event log',

@@ -9,7 +9,7 @@ import { type Measures, workload } from '../workload.ts';
 
 const PAGE = 1000;
 const NEWEST = 'bench-newest';
-/** What an event has on average, for the baseline. */
+/** Average size of an event, for the baseline. */
 const EVENT_BYTES = 500;
 
 interface Size {

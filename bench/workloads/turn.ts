@@ -23,7 +23,7 @@ interface Talk {
   turn(text: string): Promise<Turn>;
 }
 
-/** What one client waits for: a session, a turn, its first word, and each word after that. */
+/** Waits of one client: for a session, a turn, its first word, and each later word. */
 export const turn = workload({
   about: `the time in which one client creates a session, and completes turns with one word and with ten words. The baseline runs the same agent on pipes, and writes the prompt and the words to a file on disk`,
   needs: 'server',
