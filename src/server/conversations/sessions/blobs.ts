@@ -47,7 +47,7 @@ export class Blobs {
     if (count > MAX_IMAGES)
       throw new AppError(
         'invalid',
-        `the input has ${count} images, and the maximum is ${MAX_IMAGES} images`,
+        `the input has too many images (${count}): the maximum is ${MAX_IMAGES} images`,
       );
     const isRelative = input.some((item) => 'path' in item && !path.isAbsolute(item.path));
     const directory = isRelative ? await directoryOf() : '/';
@@ -78,7 +78,7 @@ export class Blobs {
     if (bytes.length > MAX_IMAGE_BYTES) {
       throw new AppError(
         'invalid',
-        `${name} has ${bytes.length} bytes, and the maximum is ${MAX_IMAGE_BYTES} bytes`,
+        `the image ${name} is too large (${bytes.length} bytes): the maximum is ${MAX_IMAGE_BYTES} bytes`,
       );
     }
     if (!mediaType) throw new AppError('invalid', `${name} is not a PNG, JPEG, GIF or WebP image`);

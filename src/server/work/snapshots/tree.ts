@@ -56,7 +56,7 @@ export async function entryAt(
   if ((found.bytes ?? 0) > MAX_BYTES)
     throw new AppError(
       'conflict',
-      `the file ${name} has ${found.bytes} bytes in the snapshot, and the maximum is ${MAX_BYTES} bytes`,
+      `the file ${name} in the snapshot is too large (${found.bytes} bytes): the maximum is ${MAX_BYTES} bytes`,
     );
   return found;
 }
