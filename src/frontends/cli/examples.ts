@@ -88,7 +88,7 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ],
     [
       'sessions export fe7289aa --markdown --redact',
-      'Print a conversation as Markdown, and replace secrets that have a known form',
+      'Print a conversation as Markdown, and mask secrets of known kinds',
     ],
   ],
   'sessions show': [
@@ -137,11 +137,16 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   'sessions turns': [
     ['sessions turns "long job"', 'List the turns of the session with the title "long job"'],
   ],
-  'sessions items': [['sessions items fe7289aa', 'Show the items of the most recent turn']],
+  'sessions items': [
+    [
+      'sessions items fe7289aa',
+      'Show the messages, thoughts and tool calls of the most recent turn',
+    ],
+  ],
   'sessions item': [
     [
       'sessions item fe7289aa item_01a1fbd295577217bffe936eec974423',
-      'Show one item of the most recent turn',
+      'Show one message, thought or tool call of the most recent turn',
     ],
   ],
   'sessions interrupt': [
