@@ -77,7 +77,10 @@ async function review(
   const session = await sessionId(context.client, said);
   if (comment !== undefined) return addComment(context, session, comment, words.join(' '), removed);
   if (words.length > 0 || removed)
-    throw new AppError('usage', 'a text and --removed require --comment: pass --comment FILE:LINE');
+    throw new AppError(
+      'usage',
+      'a comment text and the option --removed require --comment: pass --comment FILE:LINE',
+    );
   await inEditor(context, session);
 }
 
