@@ -83,7 +83,7 @@ export const providerCommands = commandGroup(
         .addOption(agentOption())
         .option(
           '--method <id>',
-          "Id of the agent's login method, for the provider acp (default: cadre asks if there are several methods)",
+          'Login method of the agent, for the provider acp (default: cadre asks if the agent has several methods)',
         )
         .action(clientAction(world, logIn)),
     (providers, world) =>

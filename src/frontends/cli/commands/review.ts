@@ -54,7 +54,7 @@ export const reviewCommands = commandGroup(
           .argument('[text...]', 'Text to place before the comments in the prompt')
           .option('--queue', 'Queue the comments, and send them when the session is idle')
           .option('--no-wait', 'Exit without waiting until the turn ends')
-          .option('--expect <turn>', 'Fail unless the most recent turn of the session has this id')
+          .option('--expect <turn>', 'Send only if the most recent turn of the session has this id')
           .option('--model <model>', 'Model of the agent for this turn')
           .option('--effort <effort>', 'Reasoning effort of the model for this turn'),
       ).action(clientAction(world, reviewSend)),

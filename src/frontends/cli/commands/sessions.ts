@@ -139,7 +139,7 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
       {
         flags: '<what>',
         description:
-          "Choose to resume the session automatically, or to wait for you, when the provider's usage limit resets",
+          "When the provider's usage limit resets, resume the session automatically, or wait for a command of yours",
         field: 'after_limit',
       },
     ],
