@@ -52,7 +52,7 @@ export class SnapshotStore {
     if (found?.session_id !== sessionId)
       throw new AppError(
         'not_found',
-        `session "${sessionId}' has no file snapshot of the ${moment} of turn '${turnId}"`,
+        `session "${sessionId}" has no file snapshot of the ${moment} of turn "${turnId}"`,
       );
     if (isTaken(found)) return found;
     throw new AppError(
