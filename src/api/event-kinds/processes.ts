@@ -7,7 +7,7 @@ const kind = describeKinds('process');
 /** A process as events contain it after it was queued. */
 const processInEvents = processRecord.omit({ command: true }).meta({
   id: 'ProcessInEvents',
-  description: 'A process that has changed, without `command`.',
+  description: 'Record of a process that has changed, without `command`.',
 });
 export type ProcessInEvents = z.output<typeof processInEvents>;
 

@@ -7,13 +7,16 @@ const kind = describeKinds('session');
 /** A session as events contain it after its creation. */
 const sessionInEvents = session
   .omit({ metadata: true })
-  .meta({ id: 'SessionInEvents', description: 'A session that has changed, without `metadata`.' });
+  .meta({
+    id: 'SessionInEvents',
+    description: 'Record of a session that has changed, without `metadata`.',
+  });
 export type SessionInEvents = z.output<typeof sessionInEvents>;
 
 /** A turn as events contain it after it was accepted. */
 const turnInEvents = turn.omit({ input: true, text: true }).meta({
   id: 'TurnInEvents',
-  description: 'A turn that has changed, without `input` and `text`.',
+  description: 'Record of a turn that has changed, without `input` and `text`.',
 });
 export type TurnInEvents = z.output<typeof turnInEvents>;
 
