@@ -72,14 +72,14 @@ function routesOf<P extends Fields, Q extends Fields>(
   const path = eventPaths[scope];
   return {
     replay: endpoint(`GET ${path}`, {
-      summary: `Replay events of ${of}`,
+      summary: `Get stored events of ${of}`,
       params,
       query: { ...replayQuery, ...query },
       response: eventList,
       errors,
     }),
     stream: endpoint(`GET ${path}/stream`, {
-      summary: `Stream events of ${of}: stored ones first, then live ones`,
+      summary: `Stream events of ${of}: first stored events, then live events`,
       answers: 'stream',
       frames: { 'stream.gap': streamGap },
       params,
@@ -92,7 +92,7 @@ function routesOf<P extends Fields, Q extends Fields>(
 
 /** The routes that replay and stream events, by their scope. */
 export const eventRoutes = {
-  runtime: routesOf('runtime', 'the whole runtime', { params: {}, query: {} }),
+  runtime: routesOf('runtime', 'the whole server', { params: {}, query: {} }),
   session: routesOf('session', 'a session', {
     params: sessionParam,
     query: {},

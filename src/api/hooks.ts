@@ -127,7 +127,7 @@ export const skipHook = endpoint('POST /v1/hooks/{hook_name}/skip', {
     event_seq: seq
       .nullish()
       .describe(
-        'Guard: sequence number of the event to skip. The request is refused if the next event of the hook is another one. Default: the next event.',
+        'Sequence number of the event to skip. The server refuses the request if the next event of the hook is another event. Default: the next event.',
       ),
     all: z.boolean().nullish().describe('Whether to skip all events up to now. Default: false.'),
   }),
@@ -155,23 +155,26 @@ export const approvalLink = z
   });
 export type ApprovalLink = z.output<typeof approvalLink>;
 
-export const linkApproval = endpoint('POST /v1/sessions/{session_id}/approvals/{approval_id}/link', {
-  summary: 'Create a link that answers this approval once; accepts no Idempotency-Key',
-  params: {
-    session_id: z.string().describe('Session id.'),
-    approval_id: z.string().describe('Approval id.'),
+export const linkApproval = endpoint(
+  'POST /v1/sessions/{session_id}/approvals/{approval_id}/link',
+  {
+    summary: 'Create a link that answers this approval once; accepts no Idempotency-Key',
+    params: {
+      session_id: z.string().describe('Session id.'),
+      approval_id: z.string().describe('Approval id.'),
+    },
+    body: z.strictObject({
+      expires_in_ms: z
+        .int()
+        .min(1000)
+        .max(604_800_000)
+        .nullish()
+        .describe(
+          'Lifetime of the link in milliseconds. Default: `approvals.link_expires_ms` of the configuration.',
+        ),
+    }),
+    secret: true,
+    response: approvalLink,
+    errors: ['not_found', 'approval_resolved'],
   },
-  body: z.strictObject({
-    expires_in_ms: z
-      .int()
-      .min(1000)
-      .max(604_800_000)
-      .nullish()
-      .describe(
-        'Lifetime of the link in milliseconds. Default: `approvals.link_expires_ms` of the configuration.',
-      ),
-  }),
-  secret: true,
-  response: approvalLink,
-  errors: ['not_found', 'approval_resolved'],
-});
+);

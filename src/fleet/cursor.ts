@@ -44,7 +44,7 @@ export class FleetCursor {
     if (isState(found)) return new FleetCursor(found);
     throw new AppError(
       'usage',
-      'the cursor does not belong to a fleet: start again without the cursor',
+      'the event cursor is not from a fleet: read the events again without a cursor',
     );
   }
 

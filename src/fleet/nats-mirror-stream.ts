@@ -75,7 +75,7 @@ export class NatsMirrorStream implements MirrorStream {
       if (i < count - 1) connection.publish(subject, draft.text, { headers });
       else return this.#commit(subject, draft.text, headers);
     }
-    throw new Error('empty batch');
+    throw new Error('cannot store an empty batch of events in NATS');
   }
 
   async #commit(subject: string, text: string, headers: MsgHdrs): Promise<number> {

@@ -167,5 +167,5 @@ describe('A reader', () => {
 });
 
 test('A word of another form is refused as a cursor.', () => {
-  expect(() => FleetCursor.parse('bm9uZQ')).toThrow('the cursor does not belong to a fleet');
+  expect(() => FleetCursor.parse('bm9uZQ')).toThrow('the event cursor is not from a fleet');
 });

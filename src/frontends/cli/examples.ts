@@ -36,7 +36,7 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ],
     [
       'run --agent gemini --agent-mode plan "how does it work?"',
-      'Use the mode plan of the ACP agent gemini',
+      'Start the agent gemini in its mode plan',
     ],
     ['run -c "and now the tests"', 'Continue the latest session of this directory'],
     ['run --worktree fix-login "fix the login"', 'Let the agent work in a new git worktree'],
@@ -45,8 +45,8 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   diff: [
     ['diff fe7289aa', 'Show all changes of a session (in a pager on a terminal)'],
     ['diff fe7289aa --stat', 'Show only the changed files of a session'],
-    ['diff fe7289aa --head src', 'Show only uncommitted changes in the directory src'],
-    ['diff fe7289aa --at 1b2c3d4e', 'Show only the changes of one turn'],
+    ['diff fe7289aa --head src', 'Show only uncommitted changes of a session in the directory src'],
+    ['diff fe7289aa --at 1b2c3d4e', 'Show only the changes of one turn of a session of a session'],
   ],
   'sessions snapshots': [
     [
@@ -75,10 +75,7 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   'sessions create': [
     ['sessions create --title "long job"', 'Create a session, and print the id of the session'],
     ['sessions create --on gpu', 'Create the session on the server named gpu'],
-    [
-      'sessions create --agent gemini --agent-mode plan',
-      'Use the mode plan of the ACP agent gemini',
-    ],
+    ['sessions create --agent gemini --agent-mode plan', 'Start the agent gemini in its mode plan'],
   ],
   'sessions attach': [
     ['sessions attach', 'Attach to the latest session of this directory'],
@@ -91,7 +88,7 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ],
     [
       'sessions export fe7289aa --markdown --redact',
-      'Print a conversation as Markdown, and replace secrets that have a known form',
+      'Print a conversation as Markdown, and mask secrets of known kinds',
     ],
   ],
   'sessions show': [
@@ -110,11 +107,17 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ['sessions wait --any fe7289aa 1b2c3d4e', 'Wait until one of two sessions is idle'],
   ],
   'sessions commands': [
-    ['sessions commands fe7289aa', 'List the slash commands with which a prompt can start'],
+    [
+      'sessions commands fe7289aa',
+      'List the slash commands that a prompt of this session can start with',
+    ],
   ],
   'sessions rename': [['sessions rename fe7289aa "the login"', '']],
   'sessions after-limit': [
-    ['sessions after-limit fe7289aa wait', 'Let the session wait for you after a usage limit'],
+    [
+      'sessions after-limit fe7289aa wait',
+      "Keep the session waiting for you after the provider's usage limit resets",
+    ],
   ],
   'sessions list': [
     ['sessions list --status ready', 'List idle sessions'],
@@ -134,11 +137,16 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   'sessions turns': [
     ['sessions turns "long job"', 'List the turns of the session with the title "long job"'],
   ],
-  'sessions items': [['sessions items fe7289aa', 'Show the items of the most recent turn']],
+  'sessions items': [
+    [
+      'sessions items fe7289aa',
+      'Show the messages, thoughts and tool calls of the most recent turn',
+    ],
+  ],
   'sessions item': [
     [
       'sessions item fe7289aa item_01a1fbd295577217bffe936eec974423',
-      'Show one item of the most recent turn',
+      'Show one message, thought or tool call of the most recent turn',
     ],
   ],
   'sessions interrupt': [
@@ -147,7 +155,10 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   'sessions close': [['sessions close fe7289aa --reason "it is done"', '']],
   'sessions resume': [['sessions resume fe7289aa', '']],
   review: [
-    ['review fe7289aa', 'Write comments into the diff with $VISUAL or $EDITOR'],
+    [
+      'review fe7289aa',
+      'Open the diff in $VISUAL or $EDITOR, and write comments between its lines',
+    ],
     [
       'review fe7289aa --comment src/auth.ts:12 "what if there is none?"',
       'Add a comment on one line without an editor',
@@ -157,7 +168,12 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
       'Add a comment on several lines without an editor',
     ],
   ],
-  'review show': [['review show fe7289aa', 'Show all unsent comments, including stale comments']],
+  'review show': [
+    [
+      'review show fe7289aa',
+      'Show all unsent comments, including comments on lines that have changed since',
+    ],
+  ],
   'review remove': [
     ['review remove fe7289aa 9f8e7d6c', 'Remove one review comment'],
     ['review remove fe7289aa --all --yes', ''],
@@ -172,7 +188,10 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   search: [
     ['search login page', 'Find texts with the words login and page'],
     ['search "the login page"', 'Find texts with the phrase "the login page"'],
-    ['search --kind tool --since 2d npm*', 'Find npm commands of the last two days'],
+    [
+      'search --kind tool --since 2d npm*',
+      'Find npm commands that agents ran in the last two days',
+    ],
     [
       'search --session fe7289aa --best cache -- -test',
       'Find texts that contain "cache" but not "test"',
@@ -194,14 +213,14 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   ],
   'queue move': [['queue move 1b2c3d4e --first', 'Move a queue entry to the front of the queue']],
   'queue pause': [
-    ['queue pause morning --reason holidays', 'Pause one queue entry'],
+    ['queue pause morning --reason holidays', 'Pause the queue entry with the name morning'],
     ['queue pause --session fe7289aa --until 18:00', 'Pause the queue of a session until 18:00'],
   ],
   'queue resume': [
-    ['queue resume morning', 'Resume a schedule, and skip its missed runs'],
+    ['queue resume morning', 'Resume a scheduled prompt, and skip the runs that it missed'],
     [
       'queue resume --session fe7289aa',
-      'Resume the queue of a session, even after the interrupt of a turn',
+      'Resume the queue of a session, for example after the interrupt of a turn',
     ],
   ],
   'queue remove': [
@@ -243,10 +262,13 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   'approvals decline': [['approvals decline 0a1b2c3d --reason "use make clean"', '']],
   'approvals link': [
     ['approvals link 0a1b2c3d', 'Print the URL of a page to answer an approval request'],
-    ['approvals link 0a1b2c3d --expires 8h', 'Print a URL that expires after 8 hours'],
+    [
+      'approvals link 0a1b2c3d --expires 8h',
+      'Print the URL of an approval page that expires after 8 hours',
+    ],
   ],
   'hooks list': [
-    ['hooks list', 'List all hooks, with their pending events and errors'],
+    ['hooks list', 'List all hooks, with the pending events and last error of each hook'],
     ['hooks list --json', 'Print the state of all hooks as JSON'],
   ],
   'hooks test': [['hooks test phone', 'Send a test event to the hook named phone']],
@@ -270,7 +292,7 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   'approvals rules test': [
     [
       'approvals rules test "git log --oneline"',
-      'Show which rule decides about a command, or why no rule decides',
+      'Show which rule would allow or deny a command, or why no rule does',
     ],
     ['approvals rules test --path src/main.ts', ''],
   ],

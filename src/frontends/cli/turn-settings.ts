@@ -11,10 +11,13 @@ export interface TurnSettingOptions {
 /** Adds these options to a command. */
 export function withTurnSettings(command: Command): Command {
   return command
-    .option('--permission-mode <mode>', 'Permission mode of the agent for this turn')
+    .option(
+      '--permission-mode <mode>',
+      'Permission mode for this turn: which agent actions need your approval',
+    )
     .option(
       '--agent-mode <mode>',
-      'Mode of the agent for this turn: name of a mode that the agent defines, such as plan',
+      'Name of a mode that the agent itself defines, such as plan, for this turn',
     )
     .option('--model <model>', 'Model of the agent for this turn')
     .option('--effort <effort>', 'Reasoning effort of the model for this turn');

@@ -220,7 +220,7 @@ describe.for(withBody)('The body of $request', ({ endpoint }) => {
         else if (path === '/v1/budgets')
           expect(reply.json()).toEqual({
             code: 'invalid',
-            error: 'body: a budget requires a limit: add tokens, cost_usd or turns',
+            error: 'body: a budget requires at least one limit: add tokens, cost_usd or turns',
           });
         else expect(reply.status).toBe(200);
       }
@@ -277,7 +277,7 @@ describe.for(withBody)('The body of $request', ({ endpoint }) => {
         expect([body, reply.status]).toEqual([body, 400]);
         expect(reply.json()).toMatchObject({
           code: 'invalid',
-          error: expect.stringMatching(/^the body is not valid JSON: /),
+          error: expect.stringMatching(/^the request body is not valid JSON: /),
         });
       }
     }));
@@ -301,7 +301,7 @@ describe('The size of a body', () => {
         const reply = await ask(256 * 1024 + 1, more);
         expect(reply.status).toBe(413);
         expect(reply.json()).toEqual({
-          error: 'the body is larger than this route allows',
+          error: 'the request body is larger than this route allows',
           code: 'payload_too_large',
         });
       }

@@ -58,6 +58,6 @@ describe('The scan of a body', () => {
   });
 
   test('The scan of a body names the error in malformed JSON.', () => {
-    expect(() => readJson('{"a":')).toThrow('the body is not valid JSON: ');
+    expect(() => readJson('{"a":')).toThrow('the request body is not valid JSON: ');
   });
 });

@@ -22,7 +22,7 @@ const faults: {
     name: 'Host',
     status: 403,
     body: {
-      error: 'the host "evil.example" is not allowed: add it to server.allowed_hosts',
+      error: 'the host "evil.example" is not allowed: add the host to server.allowed_hosts',
       code: 'forbidden_host',
     },
     put: (asked) => (asked.headers.host = 'evil.example'),
@@ -31,7 +31,8 @@ const faults: {
     name: 'Origin',
     status: 403,
     body: {
-      error: 'the origin "https://evil.example" is not allowed: add it to server.allowed_origins',
+      error:
+        'the origin "https://evil.example" is not allowed: add the origin to server.allowed_origins',
       code: 'forbidden_origin',
     },
     put: (asked) => (asked.headers.origin = 'https://evil.example'),
@@ -66,7 +67,7 @@ const faults: {
     name: 'content type',
     status: 415,
     body: {
-      error: 'the body has to be JSON, with Content-Type: application/json',
+      error: 'the request body has to be JSON, with the header Content-Type: application/json',
       code: 'unsupported_media_type',
     },
     put: (asked) => (asked.headers['content-type'] = 'text/plain'),
@@ -74,13 +75,16 @@ const faults: {
   {
     name: 'size',
     status: 413,
-    body: { error: 'the body is larger than this route allows', code: 'payload_too_large' },
+    body: { error: 'the request body is larger than this route allows', code: 'payload_too_large' },
     put: (asked) => (asked.body = '['.repeat(256 * 1024 + 1)),
   },
   {
     name: 'body',
     status: 400,
-    body: { error: expect.stringMatching(/^the body is not valid JSON: /), code: 'invalid' },
+    body: {
+      error: expect.stringMatching(/^the request body is not valid JSON: /),
+      code: 'invalid',
+    },
     put: (asked) => (asked.body ??= '{"provider":'),
   },
 ];

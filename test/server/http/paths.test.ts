@@ -98,7 +98,12 @@ const badlyEncoded = ['/v1/sessions/%zz', '/v1/%', '/v1/sessions/%c3%28/turns', 
 describe('A path that is badly encoded', () => {
   test.for([
     ['without a token', 401, {}, unauthorized],
-    ['with a foreign host', 403, { host: 'evil.example' }, expect.objectContaining({ code: 'forbidden_host' })],
+    [
+      'with a foreign host',
+      403,
+      { host: 'evil.example' },
+      expect.objectContaining({ code: 'forbidden_host' }),
+    ],
   ] as const)('A path that is badly encoded %s is %i.', ([, status, headers, body]) =>
     on(async ({ url }) => {
       for (const path of badlyEncoded) {

@@ -52,7 +52,7 @@ export const providerCommands = commandGroup(
         {
           flags: '--agent <agent>',
           description:
-            'Name of the ACP agent, such as gemini (list the names with cadre providers discover)',
+            'Name of the agent for the provider acp, such as gemini (list the names with cadre providers discover)',
           field: 'agent',
         },
       ],
@@ -73,25 +73,23 @@ export const providerCommands = commandGroup(
       providers
         .command('login')
         .description(
-          'Log in to claude or codex with an API key from stdin, or to an ACP agent with one of its login methods',
+          'Log in to an agent (claude and codex read an API key from stdin; other agents offer login methods)',
         )
         .addArgument(loginArgument())
         .option(
           '--auth-json <file>',
-          `Existing login file to import instead of an API key: ${loginFiles()}`,
+          `Import an existing login file instead of reading an API key: ${loginFiles()}`,
         )
         .addOption(agentOption())
         .option(
           '--method <id>',
-          'Login method of an ACP agent (if the agent has several methods, cadre asks by default)',
+          'Login method of the agent, for the provider acp (default: cadre asks if the agent has several methods)',
         )
         .action(clientAction(world, logIn)),
     (providers, world) =>
       providers
         .command('logout')
-        .description(
-          'Log out of an ACP agent, or delete the login that cadre stores for claude or codex',
-        )
+        .description('Log out of an agent (for claude and codex, cadre deletes the stored login)')
         .addArgument(loginArgument())
         .addOption(agentOption())
         .action(clientAction(world, logOut)),
@@ -136,7 +134,10 @@ async function logIn(
 ): Promise<void> {
   if (provider === 'acp') {
     if (authJson !== undefined)
-      throw new AppError('usage', '--auth-json cannot be used with acp: pass --method');
+      throw new AppError(
+        'usage',
+        '--auth-json cannot be used with the provider acp: pass --method',
+      );
     const { logInToAgent } = await import('./agent-login.ts');
     return logInToAgent(context, await agentOf(context, agent), method);
   }
@@ -179,7 +180,10 @@ async function agentOf({ client }: CommandContext, agent: string | undefined): P
 
 function assertNoAgent(provider: string, { agent, method }: LoginOptions): void {
   if (agent === undefined && method === undefined) return;
-  throw new AppError('usage', `--agent and --method apply only to acp: ${provider} has one agent`);
+  throw new AppError(
+    'usage',
+    `--agent and --method apply only to the provider acp: the provider ${provider} has only one agent`,
+  );
 }
 
 /** The files in which agents keep a login, as people call them. */

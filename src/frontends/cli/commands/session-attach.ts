@@ -16,11 +16,11 @@ export function sessionAttach(sessions: Command, world: World): void {
     .option('-v, --verbose', 'Also show the thoughts, plans and tool output of the agent')
     .option(
       '--permission-mode <mode>',
-      'Permission mode of the agent for turns that this command sends',
+      'Permission mode for turns that you send: which agent actions need your approval',
     )
     .option(
       '--agent-mode <mode>',
-      'Mode of the agent for turns that you send: name of a mode that the agent defines, such as plan',
+      'Name of a mode that the agent itself defines, such as plan, for turns that you send',
     )
     .action(
       clientAction(world, async (context, said: string | undefined, options: AttachOptions) =>

@@ -80,32 +80,36 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
   }),
   endpointCommand({
     name: 'items',
-    description: 'Show the items of a turn (messages, thoughts and tool calls) in full',
+    description: 'Show the messages, thoughts and tool calls of a turn in full',
     endpoint: endpoints.listItems,
     operands: [session, turn],
     print: (found) => found.map(itemText).join('\n'),
   }),
   endpointCommand({
     name: 'item',
-    description: 'Show one item of a turn (a message, thought or tool call) in full',
+    description: 'Show one message, thought or tool call of a turn in full',
     endpoint: endpoints.getItem,
     operands: [
       session,
       {
         flags: '<item>',
-        description: 'Id of the item (list the ids with cadre sessions items --json)',
+        description:
+          'Id of the message, thought or tool call (list the ids with cadre sessions items --json)',
         field: 'item_id',
       },
     ],
     options: [
-      turnAs('--turn <turn>', 'Turn that contains the item (default: the most recent turn)'),
+      turnAs(
+        '--turn <turn>',
+        'Turn that contains the message, thought or tool call (default: the most recent turn)',
+      ),
     ],
     print: itemText,
   }),
   endpointCommand({
     name: 'commands',
     description:
-      'List the slash commands of the agent (to run a slash command, start a prompt with the slash command)',
+      'List the slash commands of the agent, such as /review, that a prompt can start with',
     endpoint: endpoints.listCommands,
     operands: [session],
     empty: 'no slash commands: the agent has not sent a list of slash commands yet',
@@ -128,14 +132,14 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
   endpointCommand({
     name: 'after-limit',
     description:
-      'Choose whether a session resumes automatically or waits for you after a usage limit of the agent resets',
+      "Choose whether a session resumes by itself, or waits for you, when the provider's usage limit resets",
     endpoint: endpoints.updateSession,
     operands: [
       session,
       {
         flags: '<what>',
         description:
-          'Action of the session after a usage limit of the agent resets: resume automatically, or wait for you',
+          "When the provider's usage limit resets, resume the session automatically, or wait for a command of yours",
         field: 'after_limit',
       },
     ],

@@ -65,7 +65,7 @@ export class BudgetService {
       if (!before && store.count(tx) >= MAX_BUDGETS)
         throw new AppError(
           'too_many',
-          `cannot set a budget, because ${MAX_BUDGETS} budgets is the maximum: remove a budget first`,
+          `cannot set a budget, because the server already has the maximum of ${MAX_BUDGETS} budgets: remove a budget first`,
         );
       const now = clock.now();
       const budget: Budget = {
@@ -124,7 +124,10 @@ function budgetRequestOf(body: BodyOf<typeof setBudget>): BudgetRequest {
       'body: a budget cannot have both a session and a team: set one budget for each',
     );
   if ((tokens ?? cost_usd ?? turns) === null)
-    throw new AppError('invalid', 'body: a budget requires a limit: add tokens, cost_usd or turns');
+    throw new AppError(
+      'invalid',
+      'body: a budget requires at least one limit: add tokens, cost_usd or turns',
+    );
   const per = body.per ?? (session_id === null && team_id === null ? 'day' : 'total');
   if (session_id === null && team_id === null && per === 'total')
     throw new AppError(
