@@ -109,13 +109,13 @@ export abstract class Client {
   protected foreign(why: string, cause?: unknown): AppError {
     return new AppError(
       'unreachable',
-      `unexpected response from ${this.place} (${why}): ${this.advice}`,
+      `unexpected response from ${this.messageName} (${why}): ${this.advice}`,
       { cause },
     );
   }
 
   /** The server, as messages about its responses name it. */
-  protected get place(): string {
+  protected get messageName(): string {
     return this.url;
   }
 
@@ -155,7 +155,7 @@ export class HttpClient extends Client {
     return this.#options.url;
   }
 
-  protected override get place(): string {
+  protected override get messageName(): string {
     const { url, name } = this.#options;
     return name === undefined ? url : `${url} (${name})`;
   }

@@ -2,7 +2,7 @@ import { type DescribedEvent, isDescribed, type RuntimeEventRecord } from '../..
 import {
   addDelta,
   type KnownBytes,
-  restOf,
+  remainderOf,
   type TextPiece,
 } from '../../../client/streamed-text.ts';
 import { EMOJI_UNITS, plainAfter } from '../../../core/lib/plain.ts';
@@ -89,7 +89,7 @@ export class TurnText {
   }
 
   #rest(piece: TextPiece): string {
-    const shown = this.#plainPiece(piece.item_id, restOf(this.#written, piece));
+    const shown = this.#plainPiece(piece.item_id, remainderOf(this.#written, piece));
     this.#ends.delete(piece.item_id);
     return shown;
   }
