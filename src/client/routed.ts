@@ -15,7 +15,7 @@ import type { RequestInput } from './wire.ts';
  * first server.
  */
 export class RoutedClient extends Client {
-  override readonly servers: Servers;
+  readonly servers: Servers;
   /** The address of the first server. */
   readonly url: string;
   /** The servers of the ids that were found so far. */
@@ -120,6 +120,11 @@ export class RoutedClient extends Client {
   #note(away: ReadonlyMap<string, string>): void {
     for (const [name, remark] of away) this.#away.set(name, remark);
   }
+}
+
+/** The servers behind a client. Null if it calls one server. */
+export function serversOf(client: Client): Servers | null {
+  return client instanceof RoutedClient ? client.servers : null;
 }
 
 type UsageInput = CallInput<typeof endpoints.getUsage>;

@@ -1,5 +1,6 @@
 import { endpoints } from '../../api/index.ts';
 import { noDefaults } from '../../client/defaults.ts';
+import { serversOf } from '../../client/routed.ts';
 import type { Start } from '../tui/app.tsx';
 import { configuration } from './context.ts';
 import { editorOf } from './editor.ts';
@@ -21,7 +22,7 @@ export async function openScreen(
   const terminal = terminalOf(world);
   if (global.json || !terminal) return false;
   // Fails before the screen is opened. Of several servers the screen shows which of them answer.
-  if (!answers && !client.servers) await client.call(endpoints.getVersion, {});
+  if (!answers && !serversOf(client)) await client.call(endpoints.getVersion, {});
   const { clock, env } = world;
   const signal = world.interrupted();
   // The page of events opens no session.

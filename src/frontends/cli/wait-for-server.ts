@@ -1,4 +1,5 @@
 import fs from 'node:fs';
+import { serversOf } from '../../client/routed.ts';
 import path from 'node:path';
 import { endpoints } from '../../api/index.ts';
 import { AppError } from '../../api/errors.ts';
@@ -46,7 +47,7 @@ async function tried(world: World, global: GlobalOptions): Promise<AppError | nu
   try {
     const client = await world.connect(global);
     try {
-      if (!client.servers) await client.call(endpoints.getVersion, {});
+      if (!serversOf(client)) await client.call(endpoints.getVersion, {});
       return null;
     } finally {
       client.close();
