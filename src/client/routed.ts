@@ -58,7 +58,7 @@ export class RoutedClient extends Client {
       return { value: joined.records, headers: joined.headers };
     }
     if (endpoint === endpoints.getUsage) {
-      const { report, away } = await joinUsage(this.servers, input as UsageInput, signal);
+      const { report, away } = await joinUsage(this.servers, input, signal);
       this.#note(away);
       return { value: report, headers: {} };
     }
@@ -126,8 +126,6 @@ export class RoutedClient extends Client {
 export function serversOf(client: Client): Servers | null {
   return client instanceof RoutedClient ? client.servers : null;
 }
-
-type UsageInput = CallInput<typeof endpoints.getUsage>;
 
 const RECORD = /^(sess|proc|team|wt|que|bud)_[0-9a-f]{32}$/;
 
