@@ -123,9 +123,9 @@ export class ProcessRunner {
   }
 
   /**
-   * Prepares a process for `accept`. Where there is a place for it, it takes that place and is started already, up to
-   * the gate, so that its start is stored together with its acceptance. If it is not accepted, its disposal ends it.
-   * `after`: the id of a process that has to end before.
+   * Prepares a process for `accept`. If there is a place for it, it takes that place and waits at its spawn barrier, so
+   * that its start is stored together with its acceptance. If it is not accepted, `Symbol.dispose` ends it. `after` is the
+   * id of a process that has to end before.
    */
   prepare(process: Process, reserved: Disposable, after?: string): Prepared {
     const running = runningOf(process, this.#deps, after);
@@ -147,7 +147,7 @@ export class ProcessRunner {
     };
   }
 
-  /** Whether a process may start now. Those in the queue wait for something else, or it would have no place. */
+  /** Whether a process may start now. Queued processes wait for something else, or there would be no place. */
   #hasRoomFor(process: Process): boolean {
     const { max_concurrent, max_per_session } = this.#deps.settings();
     const owner = ownerOf(process);
@@ -156,7 +156,7 @@ export class ProcessRunner {
   }
 
   /**
-   * Stores a process as queued, and as started if it waits at the gate. Once that is on disk, it runs: at once, or as
+   * Stores a process as queued, and as started if it waits at its spawn barrier. Once that is on disk, it runs: at once, or as
    * soon as there is a place for it.
    */
   accept(tx: Writer, { running }: Prepared): void {

@@ -273,7 +273,7 @@ export class ProcessService {
     signal.addEventListener('abort', wake, { once: true });
     for (;;) {
       changed = Promise.withResolvers<void>();
-      // The end of a stream tells that the process has ended, so it waits until that is on disk.
+      // Clients take the end of a stream for the end of the process, so the end has to be on disk.
       const isOver = await this.#hasEnded(id);
       const piece = await this.#noting(
         `${stream} of process ${id}`,

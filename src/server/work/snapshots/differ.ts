@@ -4,7 +4,7 @@ import type { DiffBase, getSessionDiff, LeftOut, SessionDiff } from '../../../ap
 import type { Worktree } from '../../../api/worktrees.ts';
 import type { Git, GitLocation } from '../git/git.ts';
 import { commitOf, refsOf, type Repository } from '../git/repository.ts';
-import type { Checkout } from './checkout.ts';
+import type { SessionCheckout } from './session-checkout.ts';
 import { compareTrees } from './compare.ts';
 import { openTrees, readFilesNow } from './files-now.ts';
 import type { SnapshotRequests, WorkContext } from './snapshot-requests.ts';
@@ -126,7 +126,7 @@ function turnBase({ turn_id, head_commit }: Taken): DiffBase {
 /** Chooses the commit that the files of a session are compared with. */
 async function commitBase(
   { git, session, worktree }: WorkContext,
-  { repository, adminDir, head }: Checkout,
+  { repository, gitDir, head }: SessionCheckout,
   { against }: Query,
 ): Promise<DiffBase> {
   if (against === 'head') return { kind: 'head', commit: head, turn_id: null };
@@ -134,7 +134,7 @@ async function commitBase(
     const commit = await worktreeBase(git, repository, worktree, head);
     return { kind: 'worktree', commit, turn_id: null };
   }
-  const location = { directory: repository.commonDir, gitDir: adminDir };
+  const location = { directory: repository.commonDir, gitDir: gitDir };
   // The log of HEAD knows what was checked out at a time, in seconds.
   const at = `HEAD@{${Math.floor(session.created_at / 1000)} +0000}`;
   const commit = head === null ? null : await commitOf(git, location, at);

@@ -42,7 +42,7 @@ export class Restorer {
           `turn ${active} of session ${sessionId} is still running`,
         );
       const target = this.#requests.snapshotAt(sessionId, wish.turn_id, wish.moment);
-      const { files, repository, adminDir } = await place.checkout();
+      const { files, repository, gitDir } = await place.checkout();
       if (files !== target.root || repository.commonDir !== target.repository)
         throw new AppError(
           'conflict',
@@ -51,7 +51,7 @@ export class Restorer {
       const since = this.#requests.snapshotsSince(target);
       const location = await this.#open(place, target, since);
       const entry = await entryAt(place, location, target.tree, name);
-      const content = await contentAt(place, { repository, adminDir, files }, location, entry);
+      const content = await contentAt(place, { repository, gitDir, files }, location, entry);
       const wanted: ForeignEntry = {
         kind: entry.mode === '120000' ? 'link' : 'file',
         content,
@@ -98,7 +98,7 @@ export class Restorer {
 
   /**
    * Throws `conflict` unless every change of the file since a snapshot happened within a turn: from its start to its
-   * end. Everything else was somebody else, or cannot be told.
+   * end. Any other change may have another author.
    */
   async #assertOfAgent(
     place: WorkContext,

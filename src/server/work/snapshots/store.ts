@@ -7,9 +7,9 @@ import type { Reader, Writer } from '../../../core/store/transaction.ts';
 
 /** A snapshot with what only the server needs of it. */
 export interface StoredSnapshot extends Snapshot {
-  /** The directory of its objects, below that of all snapshots; see {@link Depots}. */
+  /** The name of its object store; null if the snapshot could not be taken. */
   depot: string | null;
-  /** The git directory of the repository that has the objects which the depot lacks. */
+  /** The git directory of the repository that has all other objects. */
   repository: string | null;
 }
 
@@ -33,7 +33,7 @@ export class SnapshotStore {
     this.#choices = db.prepare('SELECT session_id, enabled FROM snapshot_choices');
   }
 
-  /** Stores a snapshot. A turn that goes on after a restart keeps the one of its first beginning. */
+  /** Stores a snapshot. A turn that continues after a restart keeps the snapshot of its first beginning. */
   add(tx: Writer, snapshot: StoredSnapshot): void {
     const before = this.#table.get(tx, idOf(snapshot));
     if (before === undefined) this.#table.insert(tx, snapshot);
@@ -66,13 +66,12 @@ export class SnapshotStore {
     return this.#table.get(rx, idOf({ turn_id: turnId, moment }));
   }
 
-  /** Returns when the newest snapshot in a depot was taken; null if the depot has none. */
+  /** Returns when the newest snapshot in an object store was taken; null if there is no snapshot. */
   newestIn(rx: Reader, depot: string): number | null {
     const newest = { index: 'snapshots_depot', where: 'depot = ?', order: 'n DESC' };
     return this.#table.first(rx, newest, 1, depot)[0]?.taken_at ?? null;
   }
 
-  /** Removes the snapshots of a depot. */
   forgetObjectStore(tx: Writer, depot: string): void {
     this.#table.deleteWhere(tx, 'depot = ?', depot);
   }

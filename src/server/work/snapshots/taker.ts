@@ -8,7 +8,7 @@ import type { Database } from '../../../core/store/database.ts';
 import { GitFailure } from '../git/git.ts';
 import type { WorktreeStore } from '../worktrees/store.ts';
 import type { GitContext } from '../git/git-context.ts';
-import { checkoutOfSession } from './checkout.ts';
+import { checkoutOfSession } from './session-checkout.ts';
 import type { SnapshotObjectStores } from './object-stores.ts';
 import { readFilesNow } from './files-now.ts';
 import type { SnapshotStore, StoredSnapshot } from './store.ts';
@@ -43,7 +43,7 @@ export class SnapshotTaker {
     this.#deps = deps;
   }
 
-  /** What a person chose for a session; null: nothing. */
+  /** Returns the choice of a person for a session; null without a choice. */
   choiceOf(sessionId: string): boolean | null {
     const { db, store } = this.#deps;
     this.#choices ??= db.peek((rx) => store.choices(rx));
@@ -107,7 +107,7 @@ export class SnapshotTaker {
     return this.#sessions.run(session.id, async () => {
       if ((this.#slow.get(session.id) ?? 0) >= SLOW) return;
       try {
-        // A depot without a row counts as left over, so it is in use until its row is there.
+        // An object store without a row counts as left over, so it is in use until its row is there.
         await snapshotObjectStores.use(session.id, async (depot) => {
           const snapshot = await this.#snapshot(session, turn, moment, depot);
           await db.transact((tx) => store.add(tx, { ...snapshot, is_late: isLate() }));
@@ -158,7 +158,7 @@ export class SnapshotTaker {
       const { tree, leftOut, isCut } = await readFilesNow(git, checkout, {
         scratch,
         objects: snapshotObjectStores.pathOf(depot),
-        filters: (settings) => gitContext.trustedFilters(repository, settings),
+        filters: gitContext.filtersOf(repository),
         signal,
       });
       const is_whole = leftOut.length === 0 && !isCut;

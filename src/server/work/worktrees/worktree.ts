@@ -4,6 +4,8 @@ import type { WorktreeInEvents } from '../../../api/event-kinds/worktrees.ts';
 import type { BodyOf } from '../../../api/endpoint.ts';
 import type { Claim, createWorktree, Worktree } from '../../../api/worktrees.ts';
 import { AppError } from '../../../api/errors.ts';
+import { ForeignFileError } from '../../../core/lib/foreign-file.ts';
+import { GitFailure, toText } from '../git/git.ts';
 
 const DEFAULT_PREFIX = 'cadre';
 
@@ -138,4 +140,33 @@ export function worktreeInEvents({
   ...rest
 }: Worktree): WorktreeInEvents {
   return rest;
+}
+
+/** Says why a worktree with repositories inside cannot be removed. */
+export function nestedMessage(inner: readonly string[]): string {
+  return `the worktree contains repositories with unsaved work, which an archive cannot hold (${firstNames(inner)}): push or move them`;
+}
+
+/** Names the ignored files that were deleted with a worktree and are in no archive. */
+export function ignoredMessage(ignored: readonly string[]): string {
+  return `ignored files are not archived: ${firstNames(ignored)}`;
+}
+
+function firstNames(names: readonly string[]): string {
+  const shown = names.slice(0, 10).map(toText);
+  return shown.join(', ') + (names.length > 10 ? ` and ${names.length - 10} more` : '');
+}
+
+/** Returns the message of an error of git, the system or cadre itself; null for a bug. */
+export function reasonOf(error: unknown): string | null {
+  const isKnown =
+    error instanceof GitFailure || error instanceof AppError || error instanceof ForeignFileError;
+  return isKnown || (error as NodeJS.ErrnoException).syscall !== undefined
+    ? (error as Error).message
+    : null;
+}
+
+/** Says that a worktree is not registered with git, as after its repository was removed and made again. */
+export function unknownToGit(directory: string): string {
+  return `the worktree ${directory} is not registered with git: run git worktree repair`;
 }
