@@ -321,15 +321,21 @@ async function placeIndex(from: string, gitDir: string): Promise<void> {
  */
 async function lock({ gitDir, files }: CheckoutLocation, id: string): Promise<void> {
   await assertGitDirectory(gitDir);
+  const file = path.join(gitDir, 'index.lock');
+  const draft = path.join(gitDir, `index.cadre-${newUuid()}`);
   try {
-    await fs.writeFile(path.join(gitDir, 'index.lock'), lockText(id), { flag: 'wx', flush: true });
+    await fs.writeFile(draft, lockText(id), { flag: 'wx', flush: true });
+    // The link appears with its content, so a crash leaves no lock without a name. Some file systems have no links.
+    await fs.link(draft, file).catch(() => fs.copyFile(draft, file, fs.constants.COPYFILE_EXCL));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     throw new AppError(
       'conflict',
-      `another git command is running in ${files}: wait until the command ends, or remove ${path.join(gitDir, 'index.lock')} if no git command is running`,
+      `another git command is running in ${files}: wait until the command ends, or remove ${file} if no git command is running`,
       { isTemporary: true },
     );
+  } finally {
+    await fs.rm(draft, { force: true });
   }
 }
 

@@ -12,6 +12,7 @@ import { openIsolatedGitDir, ownSettings } from '../git/isolated-git-dir.ts';
 import { type Git, GitFailure, type GitLocation } from '../git/git.ts';
 import { commitOf, refsOf, type Repository } from '../git/repository.ts';
 import type { WorktreeDependencies } from '../worktrees/dependencies.ts';
+import { endOf } from '../worktrees/init-script.ts';
 import { assertThere } from '../worktrees/worktree.ts';
 import { commitsBeyond, subjectOf } from './commits.ts';
 import { filesOf, viewOf, type Without } from './plan.ts';
@@ -220,14 +221,12 @@ function branchName(ref: string, remote: string): string {
 }
 
 const LIMIT_MS = 2 * 60_000;
-const GRACE_MS = 2000;
-/** How much of what `gh` prints is read, in characters. */
+/** The maximum output of `gh` that is read, in characters. */
 const OUTPUT_CHARS = 64 * 1024;
 
 const NO_GH =
   'gh, the GitHub command line, is not installed on the machine of the server: install it, and log in with gh auth login';
 
-/** Returns the path of `gh`; null if it is not installed. */
 function findGh(): string | null {
   return findProgram('gh', process.env.PATH);
 }
@@ -267,12 +266,7 @@ async function createPullRequest(
     stdin: 'none',
   });
   const [printed, problems] = [textOf(child.stdout), textOf(child.stderr)];
-  using _limit = clock.after(LIMIT_MS, () => void child.end(GRACE_MS));
-  const stop = () => void child.end(GRACE_MS);
-  signal.addEventListener('abort', stop, { once: true });
-  const { code } = await child.exited;
-  signal.removeEventListener('abort', stop);
-  await child.end(0);
+  const { code } = await endOf(child, { clock, signal, limitMs: LIMIT_MS });
   const found = /^https?:\/\/\S+$/m.exec((await printed).trim())?.[0];
   if (code === 0 && found !== undefined) return found;
   const why = (await problems).trim().split('\n').slice(-5).join('\n');

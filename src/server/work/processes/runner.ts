@@ -48,7 +48,6 @@ interface Dependencies {
   supervisor: Supervisor;
   clock: Clock;
   logger: Logger;
-  /** The directory of the logs. */
   directory: string;
   settings: () => ProcessSettings;
   /** Returns the names of the environment variables that hold agents' keys. */

@@ -24,7 +24,7 @@ import { hasEnded } from './process.ts';
 import { readOn, readPiece, readTail } from './reading.ts';
 import type { ProcessRunner, ProcessSettings } from './runner.ts';
 import { CALLER, type ProcessStore } from './store.ts';
-import { ProcessWaits } from './waits.ts';
+import { waitFor } from './waits.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 
 /** The maximum size of a frame of a log stream, in bytes. */
@@ -50,11 +50,9 @@ interface ProcessServiceDependencies {
 /** The use-cases of processes. Each method resolves once its result is on disk. */
 export class ProcessService {
   readonly #deps: ProcessServiceDependencies;
-  readonly #waits: ProcessWaits;
 
   constructor(deps: ProcessServiceDependencies) {
     this.#deps = deps;
-    this.#waits = new ProcessWaits(deps);
   }
 
   /** Accepts a command. It starts as soon as there is a place for it. */
@@ -299,7 +297,7 @@ export class ProcessService {
     await this.get(id, query.session_id);
     const matched = await this.#noting(
       `the output of process ${id}`,
-      this.#waits.for(id, query, disconnected),
+      waitFor(this.#deps, id, query, disconnected),
     );
     return { process: await this.get(id), matched };
   }

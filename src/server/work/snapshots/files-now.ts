@@ -18,7 +18,6 @@ import type { SessionCheckout } from './session-checkout.ts';
 /** The maximum size of a changed file, and of all changed files together, in bytes. */
 const FILE_BYTES = 32 * 1024 * 1024;
 const TOTAL_BYTES = 256 * 1024 * 1024;
-/** The maximum number of changed files. */
 const MAX_FILES = 10_000;
 /** The maximum size of git's list of changed files, in bytes. */
 const LIST_BYTES = 8 * 1024 * 1024;

@@ -13,7 +13,6 @@ import {
   type Repository,
 } from '../git/repository.ts';
 
-/** The checkout that a session works in. */
 export interface SessionCheckout extends CheckoutLocation {
   repository: Repository;
   /** The commit that is checked out; null: none yet. */

@@ -16,7 +16,6 @@ export interface StoredSnapshot extends Snapshot {
 /** The maximum number of snapshots of a session that are listed or searched. */
 const NEWEST = 1000;
 
-/** The rows of snapshots. */
 export class SnapshotStore {
   readonly #table: RecordTable<StoredSnapshot>;
   readonly #setChoice: Statement;
@@ -76,7 +75,6 @@ export class SnapshotStore {
     this.#table.deleteWhere(tx, 'depot = ?', depot);
   }
 
-  /** Removes the snapshots of a session, and what was chosen for it. */
   forgetSession(tx: Writer, sessionId: string): void {
     this.#table.deleteWhere(tx, 'session_id = ?', sessionId);
     this.#dropChoice.run(tx, sessionId);
@@ -93,14 +91,12 @@ export class SnapshotStore {
   }
 }
 
-/** A snapshot that could be taken. */
 export type Taken = StoredSnapshot & { tree: string; depot: string; repository: string };
 
 export function isTaken(snapshot: StoredSnapshot): snapshot is Taken {
   return snapshot.tree !== null && snapshot.depot !== null && snapshot.repository !== null;
 }
 
-/** Returns the record as clients get it. */
 export function summaryOfSnapshot({
   depot: _depot,
   repository: _repository,

@@ -12,7 +12,6 @@ const LIST_BYTES = 4 * 1024 * 1024;
 /** The maximum size of a file that is read, in bytes. */
 const MAX_BYTES = 32 * 1024 * 1024;
 
-/** A file of a tree. */
 // A type alias, because answers are matched by an index signature.
 export type TreeEntry = {
   path: string;

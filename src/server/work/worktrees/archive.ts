@@ -104,7 +104,6 @@ export async function readArchive(
   };
 }
 
-/** Whether a worktree has an archive. */
 export async function hasArchive(git: Git, repository: Repository, id: string): Promise<boolean> {
   return (await commitOf(git, refsOf(repository), archiveRef(id))) !== null;
 }

@@ -66,7 +66,6 @@ export async function copyIncluded(
   };
 }
 
-/** Returns the record of a worktree whose files were not copied because nobody has allowed that. */
 export function skippedFiles({ sha256 }: Committed, repoRoot: string): Worktree['included'] {
   const how_to_allow = howToAllow(repoRoot);
   return { status: 'skipped_untrusted', files: 0, bytes: 0, skipped: 0, sha256, how_to_allow };

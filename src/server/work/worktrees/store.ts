@@ -149,7 +149,6 @@ export class WorktreeStore {
     this.#append(tx, worktree, { kind, payload: { worktree: worktreeInEvents(worktree) } });
   }
 
-  /** Stores that the path and branch of a worktree were removed. */
   clean(tx: Writer, worktree: Worktree, reason: string | null): void {
     this.worktrees.update(tx, worktree);
     const payload = { worktree: worktreeInEvents(worktree), reason };
@@ -166,7 +165,6 @@ export class WorktreeStore {
     return worktree;
   }
 
-  /** Stores that a cleanup of a worktree failed. */
   failCleanup(tx: Writer, worktree: Worktree, reason: string | null, diagnostics: string[]): void {
     this.worktrees.update(tx, worktree);
     const payload = { worktree: worktreeInEvents(worktree), reason, diagnostics };
@@ -204,13 +202,11 @@ export class WorktreeStore {
     return this.#claims.where(rx, 'session_id = ? AND released_at IS NULL', sessionId);
   }
 
-  /** Returns every session that has an active claim. */
   claimants(rx: Reader): string[] {
     const active = this.#claims.where(rx, 'released_at IS NULL');
     return [...new Set(active.map(({ session_id }) => session_id))];
   }
 
-  /** Returns counts for diagnostics. */
   counts(rx: Reader): { byStatus: Map<string, number>; activeClaims: number; underWay: number } {
     return {
       byStatus: new Map(this.#counts.all(rx)),

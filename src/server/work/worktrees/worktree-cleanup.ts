@@ -73,7 +73,6 @@ export class WorktreeCleanup {
     return answer;
   }
 
-  /** Cleans up a worktree whose last claim was released. */
   async cleanUpReleased(id: string): Promise<CleanupResult> {
     const { db } = this.#deps;
     const result = await this.cleanUp(id, 'the last claim on the worktree was released', {
@@ -315,7 +314,6 @@ export class WorktreeCleanup {
       );
   }
 
-  /** Marks a worktree as missing if its directory is gone. */
   async noteIfMissing({ id, path: directory }: Worktree): Promise<void> {
     const { db, store, clock } = this.#deps;
     if (await isThere(directory)) return;

@@ -24,7 +24,6 @@ import {
 } from '../git/repository.ts';
 import { type OtherBranches, unreachableCommits } from '../git/unreachable-commits.ts';
 
-/** Returns the name of the ref that holds a worktree's archive. */
 export function archiveRef(worktreeId: string): string {
   return `refs/cadre/archive/${worktreeId}`;
 }
@@ -87,7 +86,6 @@ export function isClean({ isAlone, isCommitted }: Snapshot): boolean {
   return !isAlone && isCommitted;
 }
 
-/** Returns the settings that apply in a worktree. */
 export async function settingsIn(
   { git }: GitContext,
   { path: files }: Worktree,

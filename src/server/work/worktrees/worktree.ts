@@ -9,7 +9,6 @@ import { GitFailure, toText } from '../git/git.ts';
 
 const DEFAULT_PREFIX = 'cadre';
 
-/** A request for a worktree. */
 export type WorktreeRequest = BodyOf<typeof createWorktree>;
 
 /** The facts about a new worktree that its request does not contain. */
@@ -23,7 +22,6 @@ interface WorktreeFacts {
   now: number;
 }
 
-/** Returns the record of a worktree as it will be once it is made. */
 export function newWorktree(request: WorktreeRequest, facts: WorktreeFacts): Worktree {
   const { worktree_name, source_session_id } = request;
   return {
@@ -49,12 +47,10 @@ export function newWorktree(request: WorktreeRequest, facts: WorktreeFacts): Wor
   };
 }
 
-/** Returns the record for a worktree in which no init script ran. */
 export function noScript(status: 'off' | 'not_found'): Worktree['init_script'] {
   return { status, exit_code: null, output_tail: '', sha256: null, how_to_allow: null };
 }
 
-/** Returns the record for a worktree into which no files were copied. */
 export function nothingIncluded(status: 'off' | 'not_found'): Worktree['included'] {
   return { status, files: 0, bytes: 0, skipped: 0, sha256: null, how_to_allow: null };
 }
