@@ -42,7 +42,7 @@ export function restoreSessionFile(
     if (files !== target.root || repository.commonDir !== target.repository)
       throw new AppError(
         'conflict',
-        `the session now works in ${files}, but the snapshot is of ${target.root}`,
+        `the session now works in directory ${files}, but the snapshot is of ${target.root}`,
       );
     const since = requests.snapshotsSince(target);
     const location = await openSnapshots(requests, place, target, since);

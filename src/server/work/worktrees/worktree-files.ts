@@ -153,7 +153,7 @@ async function assertNoLink(directory: string): Promise<void> {
   if ((await fs.realpath(directory)) === directory) return;
   throw new AppError(
     'conflict',
-    `the path ${directory} leads through a symbolic link: move the link to another place`,
+    `the path ${directory} contains a symbolic link: move the link to another place`,
   );
 }
 
