@@ -2,7 +2,7 @@ import type { BodyOf } from '../../../api/endpoint.ts';
 import type { MergeResult, mergeWorktree, rebaseWorktree } from '../../../api/worktree-merge.ts';
 import { changesBetween, type CheckoutLocation, type TreeChange } from '../git/changes.ts';
 import { type Git, toText } from '../git/git.ts';
-import { isOn, type Setting, settingsAt } from '../git/isolated-git-dir.ts';
+import { isOn, settingsAt } from '../git/isolated-git-dir.ts';
 import { refsOf, type Repository } from '../git/repository.ts';
 import type { GitContext } from '../git/git-context.ts';
 import {

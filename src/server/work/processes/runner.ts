@@ -1,15 +1,7 @@
 import type { Process } from '../../../api/processes.ts';
 import { killCarriers } from '../../../core/children/identity.ts';
-import type {
-  Child,
-  ChildCommand,
-  ChildExit,
-  Supervisor,
-} from '../../../core/children/supervisor.ts';
+import type { Child, ChildCommand, ChildExit } from '../../../core/children/supervisor.ts';
 import { AppError } from '../../../api/errors.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
-import type { Logger } from '../../../core/lib/log.ts';
-import type { Database } from '../../../core/store/database.ts';
 import { persist } from '../../../core/store/persist.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
 import { startFailure } from './command.ts';
@@ -24,36 +16,24 @@ import {
   startProcess,
 } from './process.ts';
 import { logPath } from './log-file.ts';
-import { type ExitNotices, NOTICE_TAIL } from './notices.ts';
+import type { ProcessDependencies } from './dependencies.ts';
+import { NOTICE_TAIL } from './notices.ts';
 import { readPrinted } from './reading.ts';
 import { type Running, runningOf } from './running.ts';
-import type { ProcessStore } from './store.ts';
 import { splitWords } from './words.ts';
 
-export interface ProcessSettings {
-  allow_shell: boolean;
-  max_concurrent: number;
-  max_queued: number;
-  kill_grace_ms: number;
-  max_output_bytes_per_process: number;
-  env_remove: readonly string[];
-  env_pass: readonly string[];
-  max_per_session: number;
-  max_queued_per_session: number;
-}
-
-interface Dependencies {
-  db: Database;
-  store: ProcessStore;
-  supervisor: Supervisor;
-  clock: Clock;
-  logger: Logger;
-  directory: string;
-  settings: () => ProcessSettings;
-  /** Returns the names of the environment variables that hold agents' keys. */
-  secretVariables: () => readonly string[];
-  notices: ExitNotices;
-}
+type Dependencies = Pick<
+  ProcessDependencies,
+  | 'db'
+  | 'store'
+  | 'supervisor'
+  | 'clock'
+  | 'logger'
+  | 'directory'
+  | 'settings'
+  | 'secretVariables'
+  | 'notices'
+>;
 
 /** A process that may be accepted, and is ended if it is not. */
 export interface Prepared extends Disposable {

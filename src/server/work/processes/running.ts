@@ -2,13 +2,10 @@ import { PassThrough, type Writable } from 'node:stream';
 import type { Process } from '../../../api/processes.ts';
 import type { Child, Waiting } from '../../../core/children/supervisor.ts';
 import { AppError } from '../../../api/errors.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
-import type { Logger } from '../../../core/lib/log.ts';
-import type { Database } from '../../../core/store/database.ts';
+import type { ProcessDependencies } from './dependencies.ts';
 import { logPath } from './log-file.ts';
 import { ProcessOutput, type StreamName } from './output.ts';
 import type { Cause } from './process.ts';
-import type { ProcessStore } from './store.ts';
 
 /** A process of this server that is queued or runs. */
 export interface Running {
@@ -32,14 +29,10 @@ export interface Running {
   ending: Promise<readonly number[]> | undefined;
 }
 
-interface Dependencies {
-  db: Database;
-  store: ProcessStore;
-  clock: Clock;
-  logger: Logger;
-  directory: string;
-  settings: () => { max_output_bytes_per_process: number };
-}
+type Dependencies = Pick<
+  ProcessDependencies,
+  'db' | 'store' | 'clock' | 'logger' | 'directory' | 'settings'
+>;
 
 /** Returns the state of a process that has not begun. */
 export function runningOf(process: Process, deps: Dependencies, after?: string): Running {

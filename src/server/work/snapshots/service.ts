@@ -3,24 +3,20 @@ import type { getSessionDiff, SessionDiff } from '../../../api/diffs.ts';
 import type { BodyOf, QueryOf, ResponseOf } from '../../../api/endpoint.ts';
 import type { getSnapshots, listSessionFiles, restoreFile } from '../../../api/snapshots.ts';
 import { assertNotClosed } from '../../conversations/sessions/session.ts';
-import type { SessionStore } from '../../conversations/sessions/store.ts';
-import type { Database } from '../../../core/store/database.ts';
 import type { Reader } from '../../../core/store/transaction.ts';
 import type { SnapshotRequests } from './snapshot-requests.ts';
+import type { SnapshotDependencies } from './dependencies.ts';
 import { diffSession } from './diff-session.ts';
 import { restoreSessionFile } from './restore-session-file.ts';
 import { openTrees, readFilesNow } from './files-now.ts';
-import { type SnapshotStore, summaryOfSnapshot } from './store.ts';
+import { summaryOfSnapshot } from './store.ts';
 import type { SnapshotTaker } from './taker.ts';
 import { listTree } from './tree.ts';
 
-interface Dependencies {
-  db: Database;
-  sessionStore: SessionStore;
-  store: SnapshotStore;
+type Dependencies = Pick<SnapshotDependencies, 'db' | 'sessionStore' | 'store'> & {
   taker: SnapshotTaker;
   requests: SnapshotRequests;
-}
+};
 
 type Answer = ResponseOf<typeof getSnapshots>;
 

@@ -2,33 +2,21 @@ import type { Session } from '../../../api/sessions.ts';
 import type { Moment } from '../../../api/snapshots.ts';
 import type { Worktree } from '../../../api/worktrees.ts';
 import { AppError } from '../../../api/errors.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
 import { OneAtATime } from '../../../core/lib/one-at-a-time.ts';
-import type { SessionStore } from '../../conversations/sessions/store.ts';
-import type { Database } from '../../../core/store/database.ts';
 import { assertFiles } from '../git/foreign.ts';
 import type { FiltersOf } from '../git/changes.ts';
 import { type Git, GitFailure } from '../git/git.ts';
-import type { WorktreeStore } from '../worktrees/store.ts';
-import type { GitContext } from '../git/git-context.ts';
 import { type SessionCheckout, checkoutOfSession } from './session-checkout.ts';
+import type { SnapshotDependencies } from './dependencies.ts';
 import type { SnapshotObjectStores } from './object-stores.ts';
-import { isTaken, type SnapshotStore, type StoredSnapshot, type Taken } from './store.ts';
+import { isTaken, type StoredSnapshot, type Taken } from './store.ts';
 
 /** The maximum time of a request, in milliseconds. */
 const LIMIT_MS = 20_000;
 /** The number of requests at once; the disk limits it. */
 const AT_ONCE = 2;
 
-interface Dependencies {
-  db: Database;
-  clock: Clock;
-  sessionStore: SessionStore;
-  worktrees: WorktreeStore;
-  gitContext: GitContext;
-  store: SnapshotStore;
-  snapshotObjectStores: SnapshotObjectStores;
-}
+type Dependencies = Omit<SnapshotDependencies, 'logger'>;
 
 /** The files of a session, and the tools to read them, during one request. */
 export interface WorkContext {
