@@ -139,7 +139,7 @@ describe('snapshots of turns', () => {
       await expectEventually(problems).toEqual([problem, problem]);
       await expect(diff(own, { at: ran.turn_id })).rejects.toMatchObject({
         code: 'conflict',
-        message: expect.stringContaining('was not taken'),
+        message: expect.stringContaining('could not be taken'),
       });
     }));
 });
