@@ -1,6 +1,7 @@
 import type { Session } from '../../../api/sessions.ts';
 import type { Worktree } from '../../../api/worktrees.ts';
 import { AppError } from '../../../api/errors.ts';
+import type { CheckoutLocation } from '../git/changes.ts';
 import type { Git } from '../git/git.ts';
 import {
   adminDirectory,
@@ -12,13 +13,8 @@ import {
   type Repository,
 } from '../git/repository.ts';
 
-/** The checkout that a session works in. */
-export interface Checkout {
+export interface SessionCheckout extends CheckoutLocation {
   repository: Repository;
-  /** Git's own directory for the checkout. */
-  adminDir: string;
-  /** The directory of its files. */
-  files: string;
   /** The commit that is checked out; null: none yet. */
   head: string | null;
 }
@@ -31,24 +27,24 @@ export async function checkoutOfSession(
   git: Git,
   { cwd }: Session,
   worktree: Worktree | null,
-): Promise<Checkout> {
+): Promise<SessionCheckout> {
   const found = worktree ? await recorded(git, worktree) : await around(git, cwd);
-  const location = { directory: found.repository.commonDir, gitDir: found.adminDir };
+  const location = { directory: found.repository.commonDir, gitDir: found.gitDir };
   return { ...found, head: await commitOf(git, location, 'HEAD') };
 }
 
-async function recorded(git: Git, worktree: Worktree): Promise<Omit<Checkout, 'head'>> {
+async function recorded(git: Git, worktree: Worktree): Promise<Omit<SessionCheckout, 'head'>> {
   const repository = await recordedRepository(git, worktree.repo_root);
-  const adminDir = repository && (await adminDirectory(repository, worktree.path));
-  if (repository === null || adminDir === null)
+  const gitDir = repository && (await adminDirectory(repository, worktree.path));
+  if (repository === null || gitDir === null)
     throw new AppError(
       'conflict',
       `the worktree ${worktree.worktree_name} no longer exists at ${worktree.path}: restore the worktree first`,
     );
-  return { repository, adminDir, files: worktree.path };
+  return { repository, gitDir, files: worktree.path };
 }
 
-async function around(git: Git, cwd: string): Promise<Omit<Checkout, 'head'>> {
+async function around(git: Git, cwd: string): Promise<Omit<SessionCheckout, 'head'>> {
   const repository = await findRepository(git, cwd).catch((error: unknown) => {
     if (!(error instanceof AppError) || error.code !== 'invalid') throw error;
     throw new AppError(
@@ -57,7 +53,7 @@ async function around(git: Git, cwd: string): Promise<Omit<Checkout, 'head'>> {
       { cause: error },
     );
   });
-  const [adminDir, files] = await Promise.all([gitDirOf(cwd), checkoutOf(cwd)]);
-  if (adminDir !== null && files !== null) return { repository, adminDir, files };
+  const [gitDir, files] = await Promise.all([gitDirOf(cwd), checkoutOf(cwd)]);
+  if (gitDir !== null && files !== null) return { repository, gitDir, files };
   throw new AppError('conflict', `"${cwd}" is in a bare repository, which has no files`);
 }
