@@ -1,7 +1,8 @@
 import { Box, Text } from 'ink';
-import { memo, type ReactNode } from 'react';
+import { memo, type ReactNode, useContext } from 'react';
+import { withMatches } from '../../terminal/search.ts';
 import { graphemesOf } from '../forms/editor.ts';
-import { Highlight } from '../highlight.tsx';
+import { Colors } from '../palette.ts';
 import { Tint } from '../tint.tsx';
 import { type RowText, rowTextOf } from './row-text.ts';
 import type { ListItem } from './list-items.ts';
@@ -128,6 +129,12 @@ function Begin({
       </Tint>
     </Box>
   );
+}
+
+/** A text with every match of a search marked. */
+function Highlight({ text, search }: { text: string; search: string }): ReactNode {
+  const { found } = useContext(Colors);
+  return withMatches(text, search, found);
 }
 
 function Title({ title, isBold, isChosen, isActive, search }: Shown): ReactNode {

@@ -89,7 +89,7 @@ describe('the screen of cadre events tail', () => {
       await withScreen(client, start, async ({ expectShows, press, expectHides, lines }) => {
         await expectShows(/message\.completed +hay/);
         await press('/', 'needle', keys.enter);
-        await expectShows(/"needle" in \d of/);
+        await expectShows(/"needle": \d of \d in all \d+ rows/);
         expect(lines().find((line) => line.startsWith('>'))).toContain('needle');
         await press(keys.enter);
         await expectShows('"kind": "message.completed"');
@@ -199,6 +199,31 @@ describe('the screen of cadre events tail', () => {
           await expectShows(/all 512 rows/);
           await press(keys.home);
           await expectShows(/> +1 .*plan\.updated/);
+        }),
+      { directory: own.path },
+    );
+  });
+
+  test('The page keeps 5,000 rows: the oldest while a user looks at them, and the newest at the end of the log.', async () => {
+    await using own = tempDirectory();
+    await writeLog(
+      own.path,
+      Array.from({ length: 5600 }, () => shortEvent),
+    );
+    await withDemo(
+      ({ client }) =>
+        withScreen(client, start, async ({ expectShows, expectHides, press }) => {
+          await expectShows('500 loaded rows');
+          for (let rows = 1000; rows <= 5000; rows += 500) {
+            await press(keys.home);
+            await expectShows(`${rows} loaded rows`);
+          }
+          await press(keys.home);
+          await expectShows(/^> +\d+ .*plan\.updated/m);
+          await expectHides('runtime.started');
+          await press(keys.end);
+          await expectShows('runtime.started');
+          await expectShows('500 loaded rows');
         }),
       { directory: own.path },
     );
