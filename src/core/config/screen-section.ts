@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { nearest } from '../lib/nearest.ts';
-import { keyProblem, screenActions } from '../lib/screen-keys.ts';
+import { configurableActions, keyProblem } from '../lib/screen-keys.ts';
 import { colorNames, colorRoles, themes } from '../lib/screen-settings.ts';
 
 const color = z.string().superRefine((said, issue) => {
@@ -16,9 +16,8 @@ const role = z.string().superRefine((said, issue) => {
 });
 
 const action = z.string().superRefine((said, issue) => {
-  if (Object.hasOwn(screenActions, said)) return;
-  const names = Object.keys(screenActions);
-  const meant = nearestOr(names, said, `one of ${names.join(', ')}`);
+  if (configurableActions.includes(said)) return;
+  const meant = nearestOr(configurableActions, said, `one of ${configurableActions.join(', ')}`);
   issue.addIssue(`"${said}" is not an action of the screen: use ${meant}`);
 });
 

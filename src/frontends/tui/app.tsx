@@ -17,7 +17,7 @@ import { ListState } from './list/list-state.ts';
 import { EventModel } from './panes/event-model.ts';
 import { EventPage } from './screen/event-page.tsx';
 import { clientOf, type ScreenContext } from './screen/screen-context.ts';
-import { ownKeys } from './screen/own-keys.ts';
+import { OwnKeys } from './screen/own-keys.ts';
 import { Screen } from './screen/screen.tsx';
 import { Observable } from './observable.ts';
 import type { Terminal } from './terminal.ts';
@@ -162,7 +162,7 @@ function placeFor(
     clock,
     overviewStore,
     terminal,
-    keys: ownKeys(settings.keys),
+    keys: new OwnKeys(settings.keys),
     history,
     listState: new ListState(overviewStore.overview, clock, wanted),
     acts,

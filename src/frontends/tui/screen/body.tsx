@@ -192,9 +192,9 @@ function Nothing({ shown }: { shown: ScreenState }): ReactNode {
   const text =
     view.things.length > 0
       ? view.filter === ''
-        ? `No rows here: press ${place.keys.label('5')} to show all ${view.things.length}`
+        ? `No rows here: press ${place.keys.label('show_all')} to show all ${view.things.length}`
         : `No row contains "${view.filter}": press esc to show all`
-      : `No sessions: press ${place.keys.label('n')} to open one`;
+      : `No sessions: press ${place.keys.label('new_session')} to open one`;
   return (
     <Box height={height} flexDirection="column" paddingLeft={2} paddingTop={1}>
       {isLive && <Tint tone="faint">{text}</Tint>}

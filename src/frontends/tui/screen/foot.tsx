@@ -87,15 +87,17 @@ export function saidIn(
 }
 
 function rightOf(mode: string, columns: number, keys: OwnKeys): string {
-  if (mode === 'list') return keys.hint(columns < 60 ? '?' : '? help  q quit');
+  if (mode === 'list')
+    return columns < 60 ? keys.label('help') : `${keys.hint('help')}  ${keys.hint('quit')}`;
   return columns < 60 ? 'esc' : 'esc back';
 }
 
 function Hint({ shown }: { shown: ScreenState }): ReactNode {
   const { place, mode, said, view, marks } = shown;
-  const hints = marks.things.length > 0 && mode.name === 'list' ? markedHint : hintOf(view.chosen);
+  const isMarked = marks.things.length > 0 && mode.name === 'list';
+  const hints = isMarked ? markedHint(place.keys) : hintOf(view.chosen, place.keys);
   const filter = view.filter === '' ? '' : `/${view.filter}  `;
-  const hint = mode.name === 'list' || mode.name === 'pane' ? filter + place.keys.hint(hints) : '';
+  const hint = mode.name === 'list' || mode.name === 'pane' ? filter + hints : '';
   return <Notice lines={said} hint={hint} />;
 }
 

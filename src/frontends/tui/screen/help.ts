@@ -2,8 +2,7 @@ import type { Keys } from '../help.tsx';
 import { conversationKeys, logKeys, teamKeys } from '../panes/pane-help.ts';
 import { type Standing, standings } from '../list/list-items.ts';
 import { symbols } from '../list/row-text.ts';
-import { screenKeys } from './actions.ts';
-import { type OwnKeys, ownKeys } from './own-keys.ts';
+import { OwnKeys } from './own-keys.ts';
 import type { Pane } from './use-pane.ts';
 
 const paneKeys: Record<Pane['kind'], Keys> = {
@@ -13,9 +12,9 @@ const paneKeys: Record<Pane['kind'], Keys> = {
 };
 
 /** The keys of the screen, those of the pane that is open, and the symbols. */
-export function keysFor(pane: Pane | null, own: OwnKeys = ownKeys()): Keys {
+export function keysFor(pane: Pane | null, own = new OwnKeys()): Keys {
   return [
-    ...own.help(screenKeys),
+    ...own.help(),
     ['', ''],
     ['In the pane', ''],
     ...paneKeys[pane?.kind ?? 'conversation'],

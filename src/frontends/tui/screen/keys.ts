@@ -1,8 +1,9 @@
+import type { ActionName } from '../../../core/lib/screen-actions.ts';
 import { nameOf, sessionTitleOf } from '../list/row-text.ts';
 import { sessionIdOf, type ListItem } from '../list/list-items.ts';
 import { moveKeys, type KeyTable } from '../keyboard.ts';
 import { lenses } from '../list/sections.ts';
-import type { ActionKey } from './actions.ts';
+import { list } from './mode.ts';
 import { type Batch, declining, pinning, stoppingAll } from './batch.ts';
 import { canSave } from './save.tsx';
 import type { ScreenState } from './screen-state.ts';
@@ -15,7 +16,7 @@ export function listKeys(shown: ScreenState): KeyTable {
   const { listState } = place;
   const step = (by: number) => () => listState.step(by);
   return {
-    ...actionKeys(shown),
+    ...place.keys.table(actionKeys(shown)),
     ...moveKeys({
       height,
       by: step,
@@ -30,67 +31,77 @@ export function listKeys(shown: ScreenState): KeyTable {
   };
 }
 
-/** Every action of the screen, by its key. */
-export function actionKeys(shown: ScreenState): Record<ActionKey, () => void> {
+/** The keys of the screen while the pane has the focus. */
+export function paneKeys(shown: ScreenState): KeyTable {
+  const back = () => shown.setMode(list);
+  const { new_session: _ofList, ...actions } = listItemKeys(shown);
+  return {
+    ...shown.place.keys.table({ ...actions, quit: back }),
+    escape: shown.hold === 'escape' ? undefined : back,
+  };
+}
+
+/** Every action of the screen. */
+export function actionKeys(shown: ScreenState): Record<ActionName, () => void> {
   const { place, view, setMode, setPeeks, onLeave } = shown;
   const { listState } = place;
   const lens = (index: number) => () => listState.changeView({ lens: lenses[index] ?? 'all' });
   return {
     ...listItemKeys(shown),
-    1: lens(0),
-    2: lens(1),
-    3: lens(2),
-    4: lens(3),
-    5: lens(4),
-    s: () => listState.changeView({ order: view.order === 'stable' ? 'attention' : 'stable' }),
-    '/': () => setMode({ name: 'filter' }),
-    leftArrow: () => fold(shown, true),
-    rightArrow: () => fold(shown, false),
-    return: () => enter(shown),
-    ' ': () => mark(shown),
-    '+': () => setPeeks((peeks) => !peeks),
-    q: onLeave,
+    show_needs_you: lens(0),
+    show_running: lens(1),
+    show_idle: lens(2),
+    show_ended: lens(3),
+    show_all: lens(4),
+    sort: () => listState.changeView({ order: view.order === 'stable' ? 'attention' : 'stable' }),
+    filter: () => setMode({ name: 'filter' }),
+    collapse: () => fold(shown, true),
+    expand: () => fold(shown, false),
+    open: () => enter(shown),
+    mark: () => mark(shown),
+    pane: () => setPeeks((peeks) => !peeks),
+    quit: onLeave,
     ...(shown.marks.things.length > 0 ? markedKeys(shown) : {}),
   };
 }
 
-/** The keys that the list and the pane have in common: what is done with the thing that is selected. */
-export function listItemKeys(shown: ScreenState) {
+/** The actions that the list and the pane have in common. */
+function listItemKeys(shown: ScreenState) {
   const { setMode, onEvents } = shown;
   const withListItem = (act: (thing: ListItem) => void) => () => {
     if (shown.thing) act(shown.thing);
     else shown.tell(noRow(shown));
   };
   return {
-    tab: () => {
+    next: () => {
       if (!shown.place.listState.nextThatNeedsMe()) shown.tell('nothing needs you');
     },
-    i: withListItem((thing) => say(shown, thing)),
-    n: () => setMode({ name: 'new' }),
-    x: withListItem((thing) => stop(shown, thing)),
-    r: withListItem((thing) => restart(shown, thing)),
-    a: withListItem((thing) => answer(shown, thing, 'accept')),
-    d: withListItem((thing) => answer(shown, thing, 'decline')),
-    p: withListItem((thing) => pin(shown, thing)),
-    z: withListItem((thing) => snooze(shown, thing)),
-    m: withListItem((thing) => mute(shown, thing)),
-    R: withListItem((thing) => rename(shown, thing)),
-    c: withListItem((thing) => changeSettings(shown, thing)),
-    w: withListItem((thing) => queue(shown, thing)),
-    '!': withListItem((thing) => visit(shown, thing, 'shell')),
-    O: withListItem((thing) => visit(shown, thing, 'editor')),
-    D: withListItem((thing) => diff(shown, thing)),
-    M: withListItem((thing) => finish(shown, thing)),
-    y: withListItem(() => setMode({ name: 'copy' })),
-    S: withListItem((thing) => save(shown, thing)),
-    e: withListItem((thing) => onEvents(scopeOf(thing), thing.id)),
-    E: () => onEvents({}, shown.thing?.id),
-    f: () => setMode({ name: 'search' }),
-    v: () => setMode({ name: 'server' }),
-    u: () => setMode({ name: 'usage' }),
-    '?': () => setMode({ name: 'help' }),
-    ':': () => setMode({ name: 'palette' }),
-  } satisfies Partial<Record<ActionKey, () => void>>;
+    prompt: withListItem((thing) => say(shown, thing)),
+    new_session: () => setMode({ name: 'new' }),
+    stop: withListItem((thing) => stop(shown, thing)),
+    restart: withListItem((thing) => restart(shown, thing)),
+    approve: withListItem((thing) => answer(shown, thing, 'accept')),
+    decline: withListItem((thing) => answer(shown, thing, 'decline')),
+    pin: withListItem((thing) => pin(shown, thing)),
+    snooze: withListItem((thing) => snooze(shown, thing)),
+    mute: withListItem((thing) => mute(shown, thing)),
+    rename: withListItem((thing) => rename(shown, thing)),
+    mode: withListItem((thing) => changeSettings(shown, thing)),
+    queue: withListItem((thing) => queue(shown, thing)),
+    shell: withListItem((thing) => visit(shown, thing, 'shell')),
+    editor: withListItem((thing) => visit(shown, thing, 'editor')),
+    diff: withListItem((thing) => diff(shown, thing)),
+    merge: withListItem((thing) => finish(shown, thing)),
+    copy: withListItem(() => setMode({ name: 'copy' })),
+    save: withListItem((thing) => save(shown, thing)),
+    events: withListItem((thing) => onEvents(scopeOf(thing), thing.id)),
+    all_events: () => onEvents({}, shown.thing?.id),
+    search: () => setMode({ name: 'search' }),
+    server: () => setMode({ name: 'server' }),
+    usage: () => setMode({ name: 'usage' }),
+    help: () => setMode({ name: 'help' }),
+    palette: () => setMode({ name: 'palette' }),
+  } satisfies Partial<Record<ActionName, () => void>>;
 }
 
 /** The keys that act on all marked rows in place of the selected one. */
@@ -99,9 +110,9 @@ function markedKeys({ marks, place, setMode }: ScreenState) {
   const overview = overviewStore.overview.get();
   const ask = (of: () => Batch) => () => setMode({ name: 'batch', batch: of() });
   return {
-    d: ask(() => declining(marks.things, overview, acts)),
-    x: ask(() => stoppingAll(marks.things, overview, acts)),
-    p: ask(() => pinning(marks.things, acts)),
+    decline: ask(() => declining(marks.things, overview, acts)),
+    stop: ask(() => stoppingAll(marks.things, overview, acts)),
+    pin: ask(() => pinning(marks.things, acts)),
   };
 }
 
@@ -155,7 +166,7 @@ function say(shown: ScreenState, thing: ListItem): void {
   if (!session) return shown.tell(`"${nameOf(thing)}" is not a session: cannot send a prompt`);
   if (session.status === 'closed')
     return shown.tell(
-      `session "${sessionTitleOf(session)}" is closed: press ${shown.place.keys.label('n')} to open a new one`,
+      `session "${sessionTitleOf(session)}" is closed: press ${shown.place.keys.label('new_session')} to open a new one`,
     );
   shown.setMode({ name: 'say', session });
 }
@@ -191,7 +202,9 @@ function answer(shown: ScreenState, thing: ListItem, intent: 'accept' | 'decline
       : [...approvals.values()].find(({ session_id }) => session_id === session);
   if (approval) shown.setMode({ name: 'sheet', asked: { approval, intent } });
   else
-    shown.tell(`no pending approval here: press ${shown.place.keys.label('tab')} for the next one`);
+    shown.tell(
+      `no pending approval here: press ${shown.place.keys.label('next')} for the next one`,
+    );
 }
 
 function pin(shown: ScreenState, thing: ListItem): void {

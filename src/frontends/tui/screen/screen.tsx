@@ -9,7 +9,7 @@ import { useAlerts, useSeen } from './attention.ts';
 import { Body } from './body.tsx';
 import { Foot, saidIn } from './foot.tsx';
 import { Head } from './head.tsx';
-import { listKeys, listItemKeys } from './keys.ts';
+import { listKeys, paneKeys } from './keys.ts';
 import { useMarks } from './marks.ts';
 import { type Base, list, type Mode } from './mode.ts';
 import type { ScreenContext } from './screen-context.ts';
@@ -93,8 +93,8 @@ export function Screen({
   };
   // A notice stands where the keys are shown of what comes next.
   const endNotice = () => notices.tell('');
-  useKeys(place.keys.table(listKeys(shown)), mode.name === 'list', endNotice);
-  useKeys(place.keys.table(paneKeys(shown)), mode.name === 'pane' && hold !== 'all', endNotice);
+  useKeys(listKeys(shown), mode.name === 'list', endNotice);
+  useKeys(paneKeys(shown), mode.name === 'pane' && hold !== 'all', endNotice);
 
   if (rows < 12 || columns < 40) return <TooSmall rows={rows} columns={columns} />;
   return (
@@ -118,16 +118,6 @@ function useFirstNotice(tell: (text: string) => void, first: string | undefined)
     if (first !== undefined) tell(first);
   });
   useEffect(() => tellFirst(), []);
-}
-
-function paneKeys(shown: ScreenState) {
-  const back = () => shown.setMode(list);
-  return {
-    ...listItemKeys(shown),
-    n: undefined,
-    escape: shown.hold === 'escape' ? undefined : back,
-    q: back,
-  };
 }
 
 function TooSmall({ rows, columns }: { rows: number; columns: number }): ReactNode {
