@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { nearest } from '../lib/nearest.ts';
 import { configurableActions, keyProblem } from '../lib/screen-keys.ts';
-import { colorNames, colorRoles, themes } from '../lib/screen-settings.ts';
+import { colorNames, colorRoles, diffLayouts, themes } from '../lib/screen-settings.ts';
 
 const color = z.string().superRefine((said, issue) => {
   if (colorNames.includes(said) || /^#[\da-f]{6}$/i.test(said)) return;
@@ -39,6 +39,8 @@ export const screenSection = z
     keys: z.record(action, z.string()).superRefine(noConflict).default({}),
     /** Whether the screen uses clicks and the wheel of a mouse; the terminal then selects text with Shift. */
     mouse: z.boolean().default(false),
+    /** How the diff of a session is shown; `auto`: side by side from 160 columns on. */
+    diff: z.enum(diffLayouts).default('auto'),
   })
   .prefault({});
 

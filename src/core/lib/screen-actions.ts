@@ -37,6 +37,7 @@ const lines = [
   ['Select lines; comment on them; drop a comment', '  v c x'],
   ['Send all comments as one turn; edit in $EDITOR; reload', '  s e r'],
   ['Next and previous hunk, file; tab: next comment', '  ] [ } {'],
+  ['Lines before and after side by side, or unified', '  t'],
   ['Merge the worktree: s squash, b rebase, c commit, y confirm', { merge: 'M' }],
   ['Copy an id, the last answer, a code block or the visible text', { copy: 'y' }],
   ['Save the whole conversation or log to a file', { save: 'S' }],
@@ -52,9 +53,9 @@ const lines = [
 
 type HelpLine = readonly [
   meaning: string,
-  /** The actions with their default keys, or keys that cannot be changed; those of a dialog are indented. */
+  /** The actions with their default keys, or keys that cannot be changed; keys of a dialog are indented. */
   keys: Readonly<Record<string, string>> | string,
-  /** Keys after those of the actions. */
+  /** Keys without an action, after the keys of the actions. */
   more?: string,
 ];
 

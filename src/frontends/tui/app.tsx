@@ -7,19 +7,19 @@ import type { Edit } from '../../client/review.ts';
 import { serversOf } from '../../client/routed.ts';
 import type { Clock } from '../../core/lib/clock.ts';
 import type { PromptHistory } from '../../core/lib/prompt-history.ts';
-import { defaultScreen, type ScreenSettings } from '../../core/lib/screen-settings.ts';
+import { type ScreenSettings, defaultScreen } from '../../core/lib/screen-settings.ts';
 import { Acts } from './acts.ts';
-import { ServerOverview } from './overview-store.ts';
-import { JoinedOverview } from './joined-overview.ts';
 import { firstChoices } from './forms/new-session.tsx';
-import { emptyKeyboard, Listeners, useKeyboard } from './keyboard.ts';
+import { JoinedOverview } from './joined-overview.ts';
+import { Listeners, emptyKeyboard, useKeyboard } from './keyboard.ts';
 import { ListState } from './list/list-state.ts';
+import { Observable } from './observable.ts';
+import { ServerOverview } from './overview-store.ts';
 import { EventModel } from './panes/event-model.ts';
 import { EventPage } from './screen/event-page.tsx';
-import { clientOf, type ScreenContext } from './screen/screen-context.ts';
 import { OwnKeys } from './screen/own-keys.ts';
+import { type ScreenContext, clientOf } from './screen/screen-context.ts';
 import { Screen } from './screen/screen.tsx';
-import { Observable } from './observable.ts';
 import type { Terminal } from './terminal.ts';
 import type { Visit } from './visit.ts';
 
@@ -163,6 +163,7 @@ function placeFor(
     overviewStore,
     terminal,
     keys: new OwnKeys(settings.keys),
+    diff: settings.diff,
     history,
     listState: new ListState(overviewStore.overview, clock, wanted),
     acts,

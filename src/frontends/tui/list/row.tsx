@@ -1,11 +1,11 @@
 import { Box, Text } from 'ink';
-import { memo, type ReactNode, useContext } from 'react';
+import { type ReactNode, memo, useContext } from 'react';
 import { withMatches } from '../../terminal/search.ts';
 import { graphemesOf } from '../forms/editor.ts';
 import { Colors } from '../palette.ts';
 import { Tint } from '../tint.tsx';
-import { type RowText, rowTextOf } from './row-text.ts';
 import type { ListItem } from './list-items.ts';
+import { type RowText, rowTextOf } from './row-text.ts';
 
 interface RowProps {
   thing: ListItem;
@@ -19,7 +19,7 @@ interface RowProps {
   now: number;
 }
 
-/** A thing in one line, or in two. Of the columns those are shown that have room. */
+/** An item in one or two lines. A narrow list has fewer columns. */
 export const Row = memo(function Row({ thing, now, ...rest }: RowProps): ReactNode {
   const text = rowTextOf(thing, now);
   return rest.rowHeight === 1 ? <Single {...rest} {...text} /> : <Double {...rest} {...text} />;
@@ -72,7 +72,7 @@ function Single(row: Shown): ReactNode {
 
 function Double(row: Shown): ReactNode {
   const { columns, node, isAway, place, agent, age, words, search } = row;
-  // What was said last is worth more than the whole path.
+  // The last message is more useful than the whole path.
   const where = [truncatedStart(place, Math.floor(columns * 0.3)), columns < 48 ? '' : agent];
   return (
     <Box width={columns} height={2} flexDirection="column">
@@ -101,7 +101,7 @@ function Double(row: Shown): ReactNode {
   );
 }
 
-/** The end of a path, which tells more than its beginning. */
+/** The end of a path, which distinguishes it better than the start. */
 function truncatedStart(text: string, columns: number): string {
   const pieces = graphemesOf(text);
   return pieces.length <= columns ? text : `…${pieces.slice(1 - columns).join('')}`;

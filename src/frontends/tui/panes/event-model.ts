@@ -5,7 +5,7 @@ import { replay, replayBefore } from '../../../client/replay.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
 import { type Connection, follow } from '../follow.ts';
 import { Observable } from '../observable.ts';
-import { contains, eventLine, type EventRow, withEvents } from './event-row.ts';
+import { type EventRow, contains, eventLine, withEvents } from './event-row.ts';
 import type { Copyable, PaneModel } from './pane-model.ts';
 import { Reader } from './reader.ts';
 
@@ -20,7 +20,7 @@ interface EventOptions {
   scope: EventScope;
   /** The seq to begin after. Without it the newest stored events are shown. */
   after?: number | 'latest' | undefined;
-  /** Of several servers, the one whose log it is. */
+  /** The server of the log, if there are several. */
   node?: string | undefined;
   /** Called with the newest seq that was received. */
   onSeq?: (seq: number) => void;

@@ -1,7 +1,7 @@
 import {
+  type RuntimeEventRecord,
   isDelta,
   isDescribed,
-  type RuntimeEventRecord,
   settlingKinds,
 } from '../../../api/events.ts';
 import { oneLine, summarizeEvent } from '../../../client/event-summary.ts';
@@ -68,7 +68,7 @@ function rowOf(event: RuntimeEventRecord): EventRow {
   };
 }
 
-/** The end of a piece of text that grows; null for an event that is no such piece. A tool is shown as it is now. */
+/** The end of a delta; null for any other event. A tool call has no deltas: its row shows the present state. */
 function pieceOf(event: RuntimeEventRecord): string | null {
   if (!isDelta(event) || event.kind === 'tool.updated') return null;
   return event.payload.text.slice(-MAX_TEXT);

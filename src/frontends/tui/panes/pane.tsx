@@ -1,20 +1,20 @@
 import { Box, Text } from 'ink';
 import { type ReactNode, useLayoutEffect, useState } from 'react';
+import { AppError } from '../../../api/errors.ts';
 import { oneLine } from '../../../core/lib/plain.ts';
 import { truncated } from '../../terminal/width.ts';
-import { AppError } from '../../../api/errors.ts';
-import { useSource } from '../react-hooks.ts';
+import { Lines } from '../dialogs/lines.tsx';
 import { moveKeys, useKeys } from '../keyboard.ts';
 import { Prompt } from '../prompt.tsx';
-import type { PaneModel } from './pane-model.ts';
-import type { PaneProps } from './pane-props.ts';
+import { useSource } from '../react-hooks.ts';
+import type { PaneModel, PaneProps } from './pane-model.ts';
 
 interface ReaderPaneProps extends PaneProps {
   /** The keys that only this kind of pane has. */
   keys?: Parameters<typeof useKeys>[0];
-  /** What is shown where there is no text. */
+  /** Shown instead of an empty text. */
   empty: string;
-  /** What the line of status says where nothing is searched for. */
+  /** Left part of the line of status, unless the user searches. */
   status: string;
   /** Lines above the text, which do not scroll. */
   header?: readonly string[];
@@ -77,17 +77,6 @@ export function ReaderPane(props: ReaderPaneProps): ReactNode {
   );
 }
 
-/** Lines that are no wider than their place. */
-export function Lines({ lines }: { lines: readonly string[] }): ReactNode {
-  // The place of a line is its identity: what scrolls is the text.
-  return lines.map((line, at) => (
-    // oxlint-disable-next-line react/no-array-index-key
-    <Text key={at} wrap="truncate-end">
-      {line === '' ? ' ' : line}
-    </Text>
-  ));
-}
-
 function readerKeys({ model, tell }: PaneProps, height: number, ask: () => void) {
   const { reader } = model;
   const up = (by: number) => () => {
@@ -145,7 +134,7 @@ function describe(connection: ReturnType<PaneModel['connection']['get']>): strin
   return connection.state === 'refused' ? oneLine(connection.why) : 'reconnecting';
 }
 
-/** What was found, and where was looked. */
+/** The number of matches, and the part of the text that was searched. */
 export function searchText(model: PaneModel): string {
   const { index, count } = model.reader.matches();
   const found = count === 0 ? 'not found' : `${index} of ${count}`;

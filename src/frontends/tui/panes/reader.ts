@@ -1,8 +1,7 @@
-import { colorless, withoutColors } from '../../terminal/palette.ts';
+import { type Palette, colorless, withoutColors } from '../../terminal/palette.ts';
 import { matchingLines, withMatches } from '../../terminal/search.ts';
 import { Observable } from '../observable.ts';
-import type { Shape } from './shape.ts';
-import { type Blocks, topOfEnd, isBefore, linesFrom, moved, type LinePosition } from './window.ts';
+import { type Blocks, type LinePosition, isBefore, linesFrom, moved, topOfEnd } from './window.ts';
 
 /** The text that somebody reads, in blocks that may grow, be replaced and be joined by older ones. */
 export interface Text {
@@ -227,4 +226,12 @@ export class Reader {
 
 function shifted({ at, line }: LinePosition, by: number): LinePosition {
   return at + by < 0 ? { at: 0, line: 0 } : { at: at + by, line };
+}
+
+/** The size and the colours in which a pane is drawn. */
+export interface Shape {
+  /** How many lines of text are shown. */
+  rows: number;
+  columns: number;
+  palette: Palette;
 }

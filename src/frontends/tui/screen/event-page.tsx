@@ -42,35 +42,38 @@ type Layer =
 const list: Layer = { name: 'list' };
 const ignoreHold = () => undefined;
 
+/** The page at one moment. */
+interface Page extends EventPageProps {
+  notices: Notices;
+  layer: Layer;
+  setLayer: (layer: Layer) => void;
+  back: () => void;
+  /** The pending approval that the keys answer. */
+  approval: Approval | undefined;
+  showDetail: (by: number) => () => void;
+}
+
 /** The events of a scope, and the pending approvals. */
 export function EventPage(props: EventPageProps): ReactNode {
   const { model, place, rows, columns } = props;
-  const { overviewStore, acts, clock, client } = place;
+  const { overviewStore } = place;
   const palette = useContext(Colors);
   useSource(model.reader.changes);
   const connection = useSource(model.connection);
-  const { kinds } = useSource(model.scope);
   const waiting = [...useSource(overviewStore.overview).approvals.values()];
-  const notices = useNotice(clock, overviewStore);
-  const [layer, setLayer] = useState<Layer>(list);
+  const notices = useNotice(place.clock, overviewStore);
+  const [layer, setLayer] = useLayer(place, notices);
   const [turn, setTurn] = useState(0);
   const index = waiting.length > 0 ? turn % waiting.length : 0;
   const approval = waiting[index];
+  const showDetail = (by: number) => () => {
+    if (by !== 0) model.reader.scroll(by);
+    const row = model.selected();
+    if (!row) return;
+    notices.attempt(model.record(row.last).then((event) => setLayer({ name: 'detail', event })));
+  };
   const back = () => setLayer(list);
-  useResolved(overviewStore, (resolved) => {
-    notices.tell(describeResolved(resolved, acts.isMine(resolved.id)));
-    setLayer((at) => (at.name === 'approval' && at.asked.approval.id === resolved.id ? list : at));
-  });
-  const head = <Head model={model} place={place} />;
-  if (layer.name === 'approval') {
-    const dialog = { asked: layer.asked, acts, notices, rows: rows - 1, columns, onDone: back };
-    return (
-      <Box flexDirection="column" width={columns} height={rows}>
-        {head}
-        <ApprovalDialog key={layer.asked.approval.id} {...dialog} />
-      </Box>
-    );
-  }
+  const page: Page = { ...props, notices, layer, setLayer, back, approval, showDetail };
   const right = layer.name === 'list' ? '? help  q quit' : 'esc back';
   const said = noticeLines(
     { notice: notices.notice, connection },
@@ -78,78 +81,92 @@ export function EventPage(props: EventPageProps): ReactNode {
   );
   const footRows = Math.max(1, said.length);
   const height = Math.max(1, rows - 1 - footRows - (approval ? 1 : 0));
-  const showDetail = (by: number) => () => {
-    if (by !== 0) model.reader.scroll(by);
-    const row = model.selected();
-    if (!row) return;
-    notices.attempt(model.record(row.last).then((event) => setLayer({ name: 'detail', event })));
-  };
-  const filter = (text: string) => {
-    back();
-    const read = readKinds(text);
-    if (read.unknown === null) model.open({ ...model.scope.get(), kinds: read.kinds });
-    else notices.tell(read.unknown);
-  };
-  const overlay =
-    layer.name === 'help' ? (
-      <Help keys={eventKeys} rows={height} columns={columns} onLeave={back} />
-    ) : layer.name === 'detail' ? (
-      <Detail
-        event={layer.event}
-        rows={height}
-        columns={columns}
-        step={showDetail}
-        onLeave={back}
-      />
-    ) : null;
-  const foot =
-    layer.name === 'filter' ? (
-      <Prompt
-        columns={columns}
-        question="Kinds (turn tool.completed; empty: all):"
-        initial={kinds?.join(' ') ?? ''}
-        onCancel={back}
-        onAnswer={filter}
-      />
-    ) : (
-      <Bar
-        rows={footRows}
-        left={<Notice lines={said} hint={statusOf(model, client.url)} />}
-        right={<Tint tone="faint">{right}</Tint>}
-      />
-    );
+  const status = (
+    <Bar
+      rows={footRows}
+      left={<Notice lines={said} hint={statusOf(model, place.client.url)} />}
+      right={<Tint tone="faint">{right}</Tint>}
+    />
+  );
   return (
     <Box flexDirection="column" width={columns} height={rows}>
-      {head}
-      <ReaderPane
-        model={model}
-        rows={rows - 1}
-        columns={columns}
-        isFocused={layer.name === 'list'}
-        palette={palette}
-        tell={notices.tell}
-        onHold={ignoreHold}
-        onKey={() => notices.tell('')}
-        keys={{
-          ...listKeys(props, notices, { approval, setLayer }),
-          return: showDetail(0),
-          tab: () => setTurn(index + 1),
-        }}
-        empty="No events yet"
-        status=""
-        foot={{ rows: footRows, content: foot }}
-        aboveFoot={approval && <Waiting {...{ approval, index, columns }} count={waiting.length} />}
-        overlay={overlay}
-      />
+      <Head model={model} place={place} />
+      {layer.name === 'approval' ? (
+        <ApprovalDialog
+          key={layer.asked.approval.id}
+          {...{ place, notices, columns, asked: layer.asked }}
+          rows={rows - 1}
+          onLeave={back}
+        />
+      ) : (
+        <ReaderPane
+          {...{ model, columns, palette }}
+          rows={rows - 1}
+          isFocused={layer.name === 'list'}
+          tell={notices.tell}
+          onHold={ignoreHold}
+          onKey={() => notices.tell('')}
+          keys={{ ...listKeys(page), tab: () => setTurn(index + 1) }}
+          empty="No events yet"
+          status=""
+          foot={{
+            rows: footRows,
+            content: layer.name === 'filter' ? <FilterPrompt page={page} /> : status,
+          }}
+          aboveFoot={
+            approval && <Waiting {...{ approval, index, columns }} count={waiting.length} />
+          }
+          overlay={overlayOf(page, height)}
+        />
+      )}
     </Box>
   );
 }
 
-function listKeys(
-  { model, onLeave }: EventPageProps,
-  { tell }: Notices,
-  { approval, setLayer }: { approval: Approval | undefined; setLayer: (layer: Layer) => void },
-): KeyTable {
+/** The layer of the page. The dialog of an approval closes when the approval is resolved. */
+function useLayer({ overviewStore, acts }: ScreenContext, { tell }: Notices) {
+  const [layer, setLayer] = useState<Layer>(list);
+  useResolved(overviewStore, (resolved) => {
+    tell(describeResolved(resolved, acts.isMine(resolved.id)));
+    setLayer((at) => (at.name === 'approval' && at.asked.approval.id === resolved.id ? list : at));
+  });
+  return [layer, setLayer] as const;
+}
+
+function overlayOf({ layer, back, columns, showDetail }: Page, rows: number): ReactNode {
+  const room = { rows, columns, onLeave: back };
+  if (layer.name === 'help') return <Help {...room} keys={eventKeys} />;
+  if (layer.name !== 'detail') return null;
+  return <Detail {...room} event={layer.event} step={showDetail} />;
+}
+
+function FilterPrompt({ page }: { page: Page }): ReactNode {
+  const { model, columns, notices, back } = page;
+  const scope = model.scope.get();
+  return (
+    <Prompt
+      columns={columns}
+      question="Kinds (turn tool.completed; empty: all):"
+      initial={scope.kinds?.join(' ') ?? ''}
+      onCancel={back}
+      onAnswer={(text) => {
+        back();
+        const { kinds, unknown } = readKinds(text);
+        if (unknown === null) model.open({ ...scope, kinds });
+        else notices.tell(unknown);
+      }}
+    />
+  );
+}
+
+function listKeys({
+  model,
+  notices: { tell },
+  approval,
+  setLayer,
+  showDetail,
+  onLeave,
+}: Page): KeyTable {
   const { reader } = model;
   const narrow = ({ noun, option, field }: (typeof scopes)[number]) => {
     const id = model.selected()?.[field];
@@ -163,6 +180,7 @@ function listKeys(
   return {
     ...Object.fromEntries(scopes.map((scope) => [scope.key, () => narrow(scope)])),
     ' ': () => (model.follows.get() ? reader.select(reader.cursor) : reader.toEnd()),
+    return: showDetail(0),
     f: () => setLayer({ name: 'filter' }),
     e: () => model.open({}),
     a: ask('accept'),

@@ -1,14 +1,16 @@
+import type { Session } from '../../../api/sessions.ts';
 import type { ActionName } from '../../../core/lib/screen-actions.ts';
+import { type KeyTable, moveKeys } from '../keyboard.ts';
+import { type ListItem, sessionIdOf } from '../list/list-items.ts';
 import { nameOf, sessionTitleOf } from '../list/row-text.ts';
-import { sessionIdOf, type ListItem } from '../list/list-items.ts';
-import { moveKeys, type KeyTable } from '../keyboard.ts';
 import { lenses } from '../list/sections.ts';
-import { list } from './mode.ts';
+import type { VisitProgram } from '../visit.ts';
 import { type Batch, declining, pinning, stoppingAll } from './batch.ts';
+import { list } from './mode.ts';
 import { canSave } from './save.tsx';
+import { clientOf } from './screen-context.ts';
 import type { ScreenState } from './screen-state.ts';
 import { stopping } from './stop.ts';
-import { visit } from './visit.ts';
 
 /** The keys of the list. */
 export function listKeys(shown: ScreenState): KeyTable {
@@ -67,14 +69,22 @@ export function actionKeys(shown: ScreenState): Record<ActionName, () => void> {
 
 /** The actions that the list and the pane have in common. */
 function listItemKeys(shown: ScreenState) {
-  const { setMode, onEvents } = shown;
+  const { setMode, onEvents, tell, attempt, place } = shown;
   const withListItem = (act: (thing: ListItem) => void) => () => {
     if (shown.thing) act(shown.thing);
-    else shown.tell(noRow(shown));
+    else tell(noRow(shown));
   };
+  const withSession = (only: string, act: (session: Session) => void) =>
+    withListItem((thing) => {
+      const session = sessionOf(shown, thing);
+      if (session) act(session);
+      else tell(`only sessions ${only}`);
+    });
+  const update = (session: Session, change: Parameters<typeof place.acts.update>[1]) =>
+    attempt(place.acts.update(session.id, change));
   return {
     next: () => {
-      if (!shown.place.listState.nextThatNeedsMe()) shown.tell('nothing needs you');
+      if (!place.listState.nextThatNeedsMe()) tell('nothing needs you');
     },
     prompt: withListItem((thing) => say(shown, thing)),
     new_session: () => setMode({ name: 'new' }),
@@ -82,16 +92,22 @@ function listItemKeys(shown: ScreenState) {
     restart: withListItem((thing) => restart(shown, thing)),
     approve: withListItem((thing) => answer(shown, thing, 'accept')),
     decline: withListItem((thing) => answer(shown, thing, 'decline')),
-    pin: withListItem((thing) => pin(shown, thing)),
-    snooze: withListItem((thing) => snooze(shown, thing)),
-    mute: withListItem((thing) => mute(shown, thing)),
-    rename: withListItem((thing) => rename(shown, thing)),
-    mode: withListItem((thing) => changeSettings(shown, thing)),
-    queue: withListItem((thing) => queue(shown, thing)),
+    pin: withSession('can be pinned', (session) => update(session, { pinned: !session.pinned })),
+    snooze: withSession('can be snoozed', (session) => snooze(shown, session)),
+    mute: withSession('can be muted', (session) => update(session, { muted: !session.muted })),
+    rename: withSession('can be renamed', (session) => setMode({ name: 'rename', session })),
+    mode: withSession('have a model and a mode', (session) => {
+      if (session.status !== 'closed') setMode({ name: 'settings', session });
+      else tell(`session "${sessionTitleOf(session)}" is closed`);
+    }),
+    queue: withSession('have a queue', (session) => setMode({ name: 'queue', session })),
     shell: withListItem((thing) => visit(shown, thing, 'shell')),
     editor: withListItem((thing) => visit(shown, thing, 'editor')),
-    diff: withListItem((thing) => diff(shown, thing)),
-    merge: withListItem((thing) => finish(shown, thing)),
+    diff: withSession('have a diff', (session) => setMode({ name: 'diff', session })),
+    merge: withSession('with a worktree can be merged', (session) => {
+      if (session.worktree_id !== null) setMode({ name: 'finish', session });
+      else tell('only sessions with a worktree can be merged');
+    }),
     copy: withListItem(() => setMode({ name: 'copy' })),
     save: withListItem((thing) => save(shown, thing)),
     events: withListItem((thing) => onEvents(scopeOf(thing), thing.id)),
@@ -207,63 +223,38 @@ function answer(shown: ScreenState, thing: ListItem, intent: 'accept' | 'decline
     );
 }
 
-function pin(shown: ScreenState, thing: ListItem): void {
-  const session = sessionOf(shown, thing);
-  if (!session) return shown.tell('only sessions can be pinned');
-  shown.attempt(shown.place.acts.update(session.id, { pinned: !session.pinned }));
-}
-
-function mute(shown: ScreenState, thing: ListItem): void {
-  const session = sessionOf(shown, thing);
-  if (!session) return shown.tell('only sessions can be muted');
-  shown.attempt(shown.place.acts.update(session.id, { muted: !session.muted }));
-}
-
-function rename(shown: ScreenState, thing: ListItem): void {
-  const session = sessionOf(shown, thing);
-  if (!session) return shown.tell('only sessions can be renamed');
-  shown.setMode({ name: 'rename', session });
-}
-
-function changeSettings(shown: ScreenState, thing: ListItem): void {
-  const session = sessionOf(shown, thing);
-  if (!session) return shown.tell('only sessions have a model and a mode');
-  if (session.status === 'closed')
-    return shown.tell(`session "${sessionTitleOf(session)}" is closed`);
-  shown.setMode({ name: 'settings', session });
-}
-
-function queue(shown: ScreenState, thing: ListItem): void {
-  const session = sessionOf(shown, thing);
-  if (!session) return shown.tell('only sessions have a queue');
-  shown.setMode({ name: 'queue', session });
-}
-
-function diff(shown: ScreenState, thing: ListItem): void {
-  const session = sessionOf(shown, thing);
-  if (!session) return shown.tell('only sessions have a diff');
-  shown.setMode({ name: 'diff', session });
-}
-
 function save({ setMode, tell }: ScreenState, thing: ListItem): void {
   if (canSave(thing)) setMode({ name: 'save', thing });
   else tell('only conversations and logs can be saved');
 }
 
-function finish(shown: ScreenState, thing: ListItem): void {
-  const session = sessionOf(shown, thing);
-  if (!session || session.worktree_id === null)
-    return shown.tell('only sessions with a worktree can be merged');
-  shown.setMode({ name: 'finish', session });
+function snooze({ place, attempt, setMode }: ScreenState, session: Session): void {
+  const { acts, clock } = place;
+  const { snoozed_until: until } = session;
+  // The same key wakes a session that sleeps.
+  if (until !== null && until > clock.now())
+    return attempt(acts.update(session.id, { snoozed_until: null }));
+  setMode({ name: 'snooze', session });
 }
 
-function snooze(shown: ScreenState, thing: ListItem): void {
-  const session = sessionOf(shown, thing);
-  if (!session) return shown.tell('only sessions can be snoozed');
-  const { acts, clock } = shown.place;
-  const { snoozed_until: until } = session;
-  // One that sleeps is woken by the same key.
-  if (until !== null && until > clock.now())
-    return shown.attempt(acts.update(session.id, { snoozed_until: null }));
-  shown.setMode({ name: 'snooze', session });
+/** Opens the shell or the editor of the user in the directory of a session or process. */
+function visit(shown: ScreenState, thing: ListItem, program: VisitProgram): void {
+  const { place, attempt, tell } = shown;
+  const directory = directoryOf(thing);
+  if (directory === null) return tell(`"${nameOf(thing)}" has no directory`);
+  if (!place.visit) return tell(`no ${program} is available here`);
+  attempt(place.visit(program, { directory, url: clientOf(place, { id: thing.id }).url }));
+}
+
+function directoryOf(thing: ListItem): string | null {
+  switch (thing.kind) {
+    case 'approval':
+      return thing.session?.cwd ?? null;
+    case 'session':
+      return thing.now.session.cwd;
+    case 'process':
+      return thing.process.cwd;
+    case 'team':
+      return null;
+  }
 }

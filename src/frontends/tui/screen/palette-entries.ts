@@ -1,9 +1,9 @@
-import type { PaletteEntry } from '../dialogs/command-palette.tsx';
-import { nameOf } from '../list/row-text.ts';
-import type { ListItem } from '../list/list-items.ts';
 import { type ActionName, explainedKeys } from '../../../core/lib/screen-actions.ts';
-import { wordsOf } from './own-keys.ts';
+import type { PaletteEntry } from '../dialogs/command-palette.tsx';
+import type { ListItem } from '../list/list-items.ts';
+import { nameOf } from '../list/row-text.ts';
 import { actionKeys } from './keys.ts';
+import { wordsOf } from './own-keys.ts';
 import type { ScreenState } from './screen-state.ts';
 
 /** Every action of the screen, and every session, team and process to go to. */

@@ -2,20 +2,19 @@ import { Box, Text } from 'ink';
 import { type ReactNode, useEffect, useEffectEvent, useState } from 'react';
 import type { EventScope } from '../../../client/event-scope.ts';
 import { describeResolved } from '../approval-answer.ts';
-import { useNotice, useResolved, useSource } from '../react-hooks.ts';
 import { useKeys } from '../keyboard.ts';
-import type { Hold } from '../panes/pane-props.ts';
+import type { Hold } from '../panes/pane-model.ts';
+import { useNotice, useResolved, useSource } from '../react-hooks.ts';
 import { useAlerts, useSeen } from './attention.ts';
 import { Body } from './body.tsx';
 import { Foot, saidIn } from './foot.tsx';
 import { Head } from './head.tsx';
 import { listKeys, paneKeys } from './keys.ts';
 import { useMarks } from './marks.ts';
-import { type Base, list, type Mode } from './mode.ts';
+import { type Base, type Mode, list } from './mode.ts';
 import type { ScreenContext } from './screen-context.ts';
 import type { ScreenState } from './screen-state.ts';
-import { usePane } from './use-pane.ts';
-import { useTarget } from './use-target.ts';
+import { usePane, useTarget } from './use-pane.ts';
 
 /** From this width on the pane is beside the list. */
 const WIDE = 100;
@@ -30,7 +29,7 @@ export interface ScreenProps {
   onLeave: () => void;
 }
 
-/** The place to work: the list of everything that goes on, and the pane of what is selected. */
+/** The list of all items, and the pane of the selected one. */
 export function Screen({
   place,
   rows,
@@ -99,13 +98,7 @@ export function Screen({
   if (rows < 12 || columns < 40) return <TooSmall rows={rows} columns={columns} />;
   return (
     <Box flexDirection="column" width={columns} height={rows}>
-      <Head
-        view={view}
-        marked={marks.things.length}
-        overviewStore={overviewStore}
-        clock={place.clock}
-        columns={columns}
-      />
+      <Head shown={shown} />
       <Body shown={shown} />
       <Foot shown={shown} />
     </Box>
