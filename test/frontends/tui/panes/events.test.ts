@@ -214,7 +214,7 @@ describe('A reader with a cursor', () => {
   });
 });
 
-test('The line of an event fits any number of columns, and a growing text shows its end.', () => {
+test('The line of an event fits any number of columns, and a streaming text shows its end.', () => {
   const [row] = withEvents([], [delta(1, 'a', 0, `first 漢字 ${'middle '.repeat(20)}last`)]);
   for (const columns of [40, 60, 72, 90, 110]) {
     const line = eventLine(row as EventRow, { columns, palette: colorless });
