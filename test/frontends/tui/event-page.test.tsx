@@ -15,7 +15,7 @@ describe('the screen of cadre events tail', () => {
   const server = sharedDemo();
   const withServer = (test: (given: TestRuntime) => Promise<void>) => test(server());
 
-  test('shows what is stored and what comes, a message as one line, and leaves with q.', () =>
+  test('The page shows stored and new events, and a message as one line.', () =>
     withServer(async ({ client, directory }) => {
       const { id } = await openSession(client, directory);
       await runTurn(client, id, 'say before');
@@ -33,7 +33,7 @@ describe('the screen of cadre events tail', () => {
       });
     }));
 
-  test('pauses, counts what is new, and goes back to the end.', () =>
+  test('The page pauses, counts new events, and returns to the end.', () =>
     withServer(async ({ client, directory }) => {
       const { id } = await openSession(client, directory);
       await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
@@ -48,7 +48,7 @@ describe('the screen of cadre events tail', () => {
       });
     }));
 
-  test('narrows to the session of an event, to kinds, and widens again.', () =>
+  test('The page filters by the session of an event and by kinds, and shows all events again.', () =>
     withServer(async ({ client, directory }) => {
       const [one, two] = [
         await openSession(client, directory, { title: 'first one' }),
@@ -81,7 +81,7 @@ describe('the screen of cadre events tail', () => {
       });
     }));
 
-  test('finds a text, and shows an event whole.', () =>
+  test('The page finds a text, and shows a whole event.', () =>
     withServer(async ({ client, directory }) => {
       const { id } = await openSession(client, directory);
       await runTurn(client, id, 'say a needle');
@@ -89,7 +89,7 @@ describe('the screen of cadre events tail', () => {
       await withScreen(client, start, async ({ expectShows, press, expectHides, lines }) => {
         await expectShows(/message\.completed +hay/);
         await press('/', 'needle', keys.enter);
-        await expectShows(/"needle" in \d of/);
+        await expectShows(/"needle": \d of \d in all \d+ rows/);
         expect(lines().find((line) => line.startsWith('>'))).toContain('needle');
         await press(keys.enter);
         await expectShows('"kind": "message.completed"');
@@ -105,7 +105,7 @@ describe('the screen of cadre events tail', () => {
       });
     }));
 
-  test('answers what waits, with a reason.', () =>
+  test('The page declines a pending approval with a reason.', () =>
     withDemo(async ({ client, directory }) => {
       const { id } = await openSession(client, directory, { permission_mode: 'require_approval' });
       await withScreen(client, start, async ({ expectShows, press }) => {
@@ -123,7 +123,7 @@ describe('the screen of cadre events tail', () => {
       });
     }));
 
-  test('says what was decided where somebody else was faster.', () =>
+  test('The page reports the decision if another client answers an approval first.', () =>
     withDemo(async ({ client, directory }) => {
       const { id } = await openSession(client, directory, { permission_mode: 'require_approval' });
       await send(client, id, 'ask push it');
@@ -145,7 +145,7 @@ describe('the screen of cadre events tail', () => {
       });
     }));
 
-  test('fits into 40 columns and any other size, with wide characters.', () =>
+  test('The page fits 40 columns and other sizes, also with wide characters.', () =>
     withServer(async ({ client, directory }) => {
       const { id } = await openSession(client, directory);
       await runTurn(client, id, `say ${'漢字 🎉 '.repeat(20)}`);
@@ -167,7 +167,7 @@ describe('the screen of cadre events tail', () => {
       );
     }));
 
-  test('says why where it is refused.', () =>
+  test('The page shows the reason if the server refuses its scope.', () =>
     withServer(async ({ client }) => {
       const scope = { sessionId: 'sess_unknown' };
       await withScreen(client, { page: 'tail', scope }, async ({ expectShows }) => {
@@ -176,7 +176,7 @@ describe('the screen of cadre events tail', () => {
       });
     }));
 
-  test('says what is gone where retention took it.', () =>
+  test('The page shows a gap if the log has no event after its position.', () =>
     withServer(async ({ client, directory }) => {
       await openSession(client, directory);
       const beyond = { page: 'tail', scope: {}, after: 1_000_000 } as const;
@@ -185,7 +185,7 @@ describe('the screen of cadre events tail', () => {
       });
     }));
 
-  test('reads older events when somebody comes to the top.', async () => {
+  test('The page reads older events when the cursor reaches the top.', async () => {
     await using own = tempDirectory();
     await writeLog(
       own.path,
@@ -204,7 +204,32 @@ describe('the screen of cadre events tail', () => {
     );
   });
 
-  test('reconnects by itself, says so, and misses nothing.', async () => {
+  test('The page keeps 5,000 rows: the oldest while a user looks at them, and the newest at the end of the log.', async () => {
+    await using own = tempDirectory();
+    await writeLog(
+      own.path,
+      Array.from({ length: 5600 }, () => shortEvent),
+    );
+    await withDemo(
+      ({ client }) =>
+        withScreen(client, start, async ({ expectShows, expectHides, press }) => {
+          await expectShows('500 loaded rows');
+          for (let rows = 1000; rows <= 5000; rows += 500) {
+            await press(keys.home);
+            await expectShows(`${rows} loaded rows`);
+          }
+          await press(keys.home);
+          await expectShows(/^> +\d+ .*plan\.updated/m);
+          await expectHides('runtime.started');
+          await press(keys.end);
+          await expectShows('runtime.started');
+          await expectShows('500 loaded rows');
+        }),
+      { directory: own.path },
+    );
+  });
+
+  test('The page reconnects after a restart of the server, and misses no event.', async () => {
     await using place = tempDirectory();
     const directory = place.path;
     const port = await keptPort();
