@@ -13,18 +13,22 @@ import {
   PROTOCOL_VERSION,
   type SetSessionModeRequest,
   type SetSessionTitleRequest,
+  RequestError,
+  type ListSessionsRequest,
+  type ListSessionsResponse,
+  type McpServer as AcpMcpServer,
 } from '@agentclientprotocol/sdk/unstable';
 import { endpoints } from '../../api/index.ts';
 import type { Client } from '../../client/client.ts';
-import { AppError } from '../../api/errors.ts';
+import { AppError, type ErrorCode } from '../../api/errors.ts';
 import type { Clock } from '../../core/lib/clock.ts';
 import type { AttachedSession } from './attached-session.ts';
-import { requestError } from './errors.ts';
 import { inputOf } from './input.ts';
-import { listSessions } from './listing.ts';
-import { serversOf } from './mcp-servers.ts';
 import { type NewSession, OpenSessions } from './open-sessions.ts';
 import type { ServerLink } from './server-link.ts';
+import path from 'node:path';
+import type { Session } from '../../api/sessions.ts';
+import type { McpServer } from '../../api/mcp-servers.ts';
 
 export interface AgentOptions {
   link: ServerLink;
@@ -219,4 +223,83 @@ function answering<Params, Response>(
       throw requestError(error);
     }
   };
+}
+
+/** The codes of JSON-RPC and of ACP for what a client can act on; every other error is an internal one. */
+const codes: Partial<Record<ErrorCode, number>> = {
+  invalid: -32602,
+  usage: -32602,
+  not_found: -32002,
+};
+
+/** What to do, where only whoever starts `cadre acp` can do it. */
+const ways: Partial<Record<ErrorCode, string>> = {
+  unauthorized: 'set CADRE_TOKEN for cadre acp, or pass --token-file',
+};
+
+/** An error as the editor gets it: with the words of cadre, and its code in `data`. */
+function requestError(error: unknown): unknown {
+  if (!(error instanceof AppError)) return error;
+  const way = ways[error.code];
+  return new RequestError(
+    codes[error.code] ?? -32603,
+    way === undefined || error.message.includes('--token-file')
+      ? error.message
+      : `${error.message}: ${way}`,
+    { code: error.code },
+  );
+}
+
+/** How many sessions the server is asked for at once. */
+const PAGE = 100;
+
+/**
+ * A page of the sessions that can be gone on with, newest first; with `cwd`, of those of that directory. A page has as
+ * many as one of the server has, but at least one as long as there are any.
+ */
+async function listSessions(
+  link: ServerLink,
+  { cwd, cursor }: ListSessionsRequest,
+): Promise<ListSessionsResponse> {
+  const directory = cwd === undefined || cwd === null ? null : path.resolve(cwd);
+  for (let next = cursor ?? undefined; ;) {
+    const query = { limit: PAGE, ...(next === undefined ? {} : { cursor: next }) };
+    const { value, headers } = await link.ask(endpoints.listSessions, { query });
+    const found = value.filter(
+      (one) => one.status !== 'closed' && (directory === null || one.cwd === directory),
+    );
+    const following = headers['x-next-cursor'];
+    if (typeof following !== 'string') return { sessions: found.map(infoOf) };
+    if (found.length > 0) return { sessions: found.map(infoOf), nextCursor: following };
+    next = following;
+  }
+}
+
+function infoOf({ id, cwd, title, last_activity_at }: Session) {
+  return { sessionId: id, cwd, title, updatedAt: new Date(last_activity_at).toISOString() };
+}
+
+/**
+ * The MCP servers of an editor, as a session takes them. That of cadre is left out, because every agent has it. Throws
+ * `invalid` for one that lives in the editor.
+ */
+function serversOf(servers: readonly AcpMcpServer[]): McpServer[] {
+  const others = servers.filter(({ name }) => name !== 'cadre');
+  return others.map((server) => {
+    if (!('type' in server)) {
+      const { name, command, args, env } = server;
+      return { type: 'stdio', name, command, args, env: byName(env) };
+    }
+    if (server.type === 'acp')
+      throw new AppError(
+        'invalid',
+        `cadre cannot reach MCP server "${server.name}", because it runs in the editor: remove the server`,
+      );
+    const { type, name, url, headers } = server;
+    return { type, name, url, headers: byName(headers) };
+  });
+}
+
+function byName(pairs: readonly { name: string; value: string }[]): Record<string, string> {
+  return Object.fromEntries(pairs.map(({ name, value }) => [name, value]));
 }

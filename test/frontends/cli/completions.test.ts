@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it, test } from 'vitest';
 import { sharedDemo } from '../../support/demo-server.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import { describeProgram, describeTree } from '../../../src/frontends/cli/complete/describe.ts';
-import { cursorContextOf } from '../../../src/frontends/cli/complete/cursor-context.ts';
+import { cursorContextOf } from '../../../src/frontends/cli/complete/complete.ts';
 import type { CompletionTable } from '../../../src/frontends/cli/complete/table.ts';
 import { completionScript, scripts } from '../../../src/frontends/cli/commands/completion.ts';
 import { commands } from '../../../src/frontends/cli/commands/index.ts';

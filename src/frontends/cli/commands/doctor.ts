@@ -1,6 +1,15 @@
 import type { Command } from 'commander';
-import { agentFindings } from '../doctor/agents.ts';
-import { configuration, dataDirectory, diskSpace, registration, token } from '../doctor/files.ts';
+import { agentFindings, providerFindings, rules, server } from '../doctor/server.ts';
+import {
+  configuration,
+  dataDirectory,
+  diskSpace,
+  registration,
+  token,
+  git,
+  node,
+  prerequisites,
+} from '../doctor/machine.ts';
 import {
   type Check,
   fail,
@@ -9,8 +18,6 @@ import {
   checkInput,
   type Verdict,
 } from '../doctor/check.ts';
-import { git, node, prerequisites } from '../doctor/machine.ts';
-import { providerFindings, rules, server } from '../doctor/server.ts';
 import type { GlobalOptions } from '../context.ts';
 import { exitCodes } from '../exit.ts';
 import { type Layout, layoutOf, stateStyle } from '../layout.ts';

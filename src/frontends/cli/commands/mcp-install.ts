@@ -6,10 +6,11 @@ import { shellWord } from '../../../core/lib/shell-word.ts';
 import { type GlobalOptions, serverDirectory } from '../context.ts';
 import type { Register } from '../endpoint-command.ts';
 import { sessionId } from '../find.ts';
-import { details } from '../output.ts';
-import { asList } from '../output-options.ts';
+import { details, ago, table } from '../output.ts';
+import { asList, layoutFor } from '../output-options.ts';
 import { clientAction, type CommandContext, showDocument, type World } from '../world.ts';
-import { listCallers } from './mcp-list.ts';
+import type { Token } from '../../../api/tokens.ts';
+import { tokens as tokenNoun } from '../nouns.ts';
 
 const agentNames = ['claude', 'codex', 'opencode', 'gemini'];
 const modes = ['read_only', 'default', 'full_access'] as const;
@@ -76,7 +77,7 @@ async function install(
 ): Promise<void> {
   const { readCaller, removeCaller, writeCaller } =
     await import('../../../core/config/caller-file.ts');
-  const { addEntry, programOf } = await import('../mcp/change.ts');
+  const { addEntry, programOf } = await import('../mcp/agents.ts');
   const agent = await agentOf(name);
   // Before the person is asked anything, and before there is a token.
   programOf(agent, world.env);
@@ -112,7 +113,7 @@ async function install(
 
 /** Prints what `install` would do; it needs no server. */
 async function plan(world: World, name: string, command: Command): Promise<void> {
-  const { plannedChange } = await import('../mcp/change.ts');
+  const { plannedChange } = await import('../mcp/agents.ts');
   const global = command.optsWithGlobals<GlobalOptions>();
   const directory = await serverDirectory(global, world.env);
   const start = await serverStart(name, directory, world.env);
@@ -129,7 +130,7 @@ async function uninstall(
   name: string,
 ): Promise<void> {
   const { readCaller, removeCaller } = await import('../../../core/config/caller-file.ts');
-  const { removeEntry } = await import('../mcp/change.ts');
+  const { removeEntry } = await import('../mcp/agents.ts');
   const directory = await serverDirectory(global, world.env);
   const caller = readCaller(directory, name);
   // The token first: an agent whose configuration cannot be changed has no use of the entry then.
@@ -188,5 +189,63 @@ async function revoke(client: Client, token_id: string): Promise<void> {
     await client.call(endpoints.deleteToken, { params: { token_id } });
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'not_found') throw error;
+  }
+}
+
+/** `cadre mcp list`. Without a server it is not known when the tokens were last used. */
+async function listCallers(world: World, command: Command): Promise<void> {
+  const { readCaller } = await import('../../../core/config/caller-file.ts');
+  const { fileWithEntry, mcpAgents } = await import('../mcp/agents.ts');
+  const global = command.optsWithGlobals<GlobalOptions>();
+  const directory = await serverDirectory(global, world.env);
+  const tokens = await knownTokens(world, global);
+  const found = mcpAgents.flatMap((agent) => {
+    const caller = readCaller(directory, agent.name);
+    const file = fileWithEntry(agent, world.env);
+    if (!caller && file === null) return [];
+    const token = tokens?.find(({ id }) => id === caller?.token_id);
+    return {
+      agent: agent.name,
+      file,
+      token_id: caller?.token_id ?? null,
+      token_valid: tokens && token !== undefined,
+      permission_mode: token?.permission_mode ?? null,
+      session_id: caller?.session_id ?? null,
+      last_used_at: token?.last_used_at ?? null,
+    };
+  });
+  const rows = found.map((one) => [
+    one.agent,
+    one.file ?? 'no entry: install it again',
+    one.token_id === null ? 'none: install it again' : one.token_id.slice(-8),
+    one.token_valid === false && one.token_id !== null ? 'revoked' : (one.permission_mode ?? '-'),
+    one.session_id?.slice(-8) ?? '-',
+    one.last_used_at === null ? '-' : ago(one.last_used_at, world.clock.now()),
+  ]);
+  const layout = layoutFor(world, command);
+  showDocument(
+    world,
+    global,
+    found,
+    () => table(['AGENT', 'CONFIGURED IN', 'TOKEN', 'MODE', 'SESSION', 'LAST USED'], rows, layout),
+    () => found.map(({ agent }) => agent),
+  );
+  if (found.length === 0 && world.stderr.isTTY && !global.json)
+    world.stderr.write(`cadre: no agent has the tools: see cadre mcp install --help\n`);
+}
+
+/** The tokens of the server; null where no server answers, or this user may not see them. */
+async function knownTokens(world: World, global: GlobalOptions): Promise<Token[] | null> {
+  let client: Client | undefined;
+  try {
+    client = await world.connect(global);
+    const all: Token[] = [];
+    for await (const page of tokenNoun.all(client)) all.push(...page);
+    return all;
+  } catch (error) {
+    if (error instanceof AppError) return null;
+    throw error;
+  } finally {
+    client?.close();
   }
 }
