@@ -1,11 +1,12 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { HttpClient } from '../../client/client.ts';
+import { type Client, HttpClient } from '../../client/client.ts';
 import { defaultConfigFile, defaultDataDirectory } from '../../core/config/paths.ts';
 import { findRegistration, type Registered } from '../../core/config/registration.ts';
 import type { Config } from '../../core/config/schema.ts';
 import { readToken } from '../../core/config/token.ts';
 import { AppError } from '../../api/errors.ts';
+import type { Clock } from '../../core/lib/clock.ts';
 import type { OutputOptions } from './output-options.ts';
 import { configureColors } from '../terminal/palette.ts';
 
@@ -25,18 +26,60 @@ export interface GlobalOptions extends OutputOptions {
   fleet?: string | true;
 }
 
-/** The servers in the configuration, where a command asks servers by their names; null where it asks the one it always asks. */
-export async function namedServers(
+/** The servers that a command line asks. */
+export type AskedServers =
+  /** The server that runs on this machine, found by its data directory. */
+  | { kind: 'local' }
+  | { kind: 'address'; url: string }
+  | {
+      kind: 'named';
+      /** All servers in the configuration. */
+      servers: Config['servers'];
+      /** Whether the options name only one of the servers. */
+      isOne: boolean;
+    }
+  | { kind: 'fleet' };
+
+/** Decides which servers the options, the environment and the configuration name. */
+export async function askedServers(
   options: GlobalOptions,
   env: NodeJS.ProcessEnv,
-): Promise<Config['servers'] | null> {
+): Promise<AskedServers> {
+  if (options.fleet !== undefined || env.CADRE_FLEET) return { kind: 'fleet' };
   const { url: urls = env.CADRE_URL ? [env.CADRE_URL] : [], on, dataDir } = options;
   const servers = (await configuration(options, env))?.servers ?? [];
   const isNamed =
     urls.length === 0
       ? servers.length > 0 && dataDir === undefined
       : servers.some(({ url }) => url !== null && urls.some((one) => isAt(one, url)));
-  return isNamed || urls.length > 1 || on !== undefined ? servers : null;
+  if (isNamed || urls.length > 1 || on !== undefined)
+    return {
+      kind: 'named',
+      servers,
+      isOne: on !== undefined || (urls.length || servers.length) === 1,
+    };
+  const [url] = urls;
+  return url === undefined ? { kind: 'local' } : { kind: 'address', url };
+}
+
+/**
+ * Connects to the servers of `askedServers`. Throws as `connectOne` and `addressesFor`, and the error of the only server.
+ */
+export async function connect(
+  options: GlobalOptions,
+  env: NodeJS.ProcessEnv,
+  clock: Clock,
+): Promise<Client> {
+  const asked = await askedServers(options, env);
+  if (asked.kind === 'fleet') return (await import('./fleet.ts')).connectFleet(options, env, clock);
+  if (asked.kind !== 'named') return connectOne(options, env);
+  const { addressesFor, clientOfAll } = await import('./named-servers.ts');
+  const addresses = await addressesFor(asked.servers, options, env);
+  const [first, ...others] = addresses;
+  if (!first) throw new AppError('usage', 'no server is configured: pass --url');
+  if (others.length > 0) return clientOfAll(addresses, first.url, env, clock);
+  if (first.client instanceof AppError) throw first.client;
+  return first.client;
 }
 
 /**

@@ -186,13 +186,13 @@ export async function runIn(
   let code: number = exitCodes.ok;
   const own = {
     async connect(options, starter) {
-      const { connect } = await import('./connect.ts');
+      const { connect } = await import('./context.ts');
       const { env, clock } = outside;
       try {
         return await connect(options, env, clock);
       } catch (error) {
         if (!starter || !(error instanceof AppError) || error.code !== 'unreachable') throw error;
-        await (await import('./autostart.ts')).startServer(world, options, starter, error);
+        await (await import('./no-server.ts')).startServer(world, options, starter, error);
         return connect(options, env, clock);
       }
     },

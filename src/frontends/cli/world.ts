@@ -21,8 +21,8 @@ export interface World {
   cwd: () => string;
   clock: Clock;
   /**
-   * A client of the server that the options name. Throws as `connect` of connect.ts. With `starter`, a server is started if
-   * none runs, as autostart.ts describes.
+   * A client of the server that the options name. Throws as `connect` of context.ts. With `starter`, a server is started if
+   * none runs, as no-server.ts describes.
    */
   connect(options: GlobalOptions, starter?: Starter): Promise<Client>;
   /** Aborts on INT and TERM, with the exit code to end with as its reason. */

@@ -80,7 +80,7 @@ export function eventCommands(program: Command, world: World): void {
         } catch (error) {
           if (hasBegun || !options.follow) throw error;
           const global = self.optsWithGlobals<GlobalOptions>();
-          const { waitForServer } = await import('../wait-for-server.ts');
+          const { waitForServer } = await import('../no-server.ts');
           if (!(await waitForServer(world, global, error, limit))) return;
         }
       }

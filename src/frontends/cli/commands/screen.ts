@@ -4,7 +4,7 @@ import type { Client } from '../../../client/client.ts';
 import { serversOf } from '../../../client/routed.ts';
 import { oneLine } from '../../../core/lib/plain.ts';
 import { AppError } from '../../../api/errors.ts';
-import { namedServers, serverDirectory, type GlobalOptions } from '../context.ts';
+import { askedServers, serverDirectory, type GlobalOptions } from '../context.ts';
 import { exitCodes } from '../exit.ts';
 import { matches } from '../find.ts';
 import { approvals, processes, sessions } from '../nouns.ts';
@@ -60,15 +60,8 @@ async function answeringServer(world: World, options: HomeOptions): Promise<Clie
     return client;
   } catch (error) {
     client?.close();
-    const isElsewhere =
-      world.env.CADRE_URL !== undefined || (await namedServers(options, world.env));
-    if (
-      options.url !== undefined ||
-      isElsewhere ||
-      !(error instanceof AppError) ||
-      error.code !== 'unreachable'
-    )
-      throw error;
+    const isUnreachable = error instanceof AppError && error.code === 'unreachable';
+    if (!isUnreachable || (await askedServers(options, world.env)).kind !== 'local') throw error;
     return null;
   }
 }

@@ -6,7 +6,7 @@ import { isRecord, type Offer, recordOffers, type Get } from './records.ts';
 import { type CommandTree, type CompletionTable, tableAsset, type CommandValue } from './table.ts';
 import type { HttpClient } from '../../../client/client.ts';
 import { AppError } from '../../../api/errors.ts';
-import { configuration, connectOne, type GlobalOptions, namedServers } from '../context.ts';
+import { askedServers, configuration, connectOne, type GlobalOptions } from '../context.ts';
 import { isFleetAddress } from '../../../bundles/choose.ts';
 
 type Surroundings = Pick<World, 'env' | 'stdout' | 'clock'>;
@@ -120,9 +120,12 @@ async function clientsOf(
     dataDir,
     on: listOf(on),
   };
-  if (!(await namedServers(options, env))) return [await connectOne(options, env)];
+  const asked = await askedServers(options, env);
+  // A fleet would take too long to answer.
+  if (asked.kind === 'fleet') return [];
+  if (asked.kind !== 'named') return [await connectOne(options, env)];
   const { addressesFor } = await import('../named-servers.ts');
-  const addresses = (await addressesFor(options, env)) ?? [];
+  const addresses = await addressesFor(asked.servers, options, env);
   return addresses.flatMap(({ client }) => (client instanceof AppError ? [] : [client]));
 }
 
