@@ -43,17 +43,36 @@ export function terminalOf({ stdin, stdout, env }: World): ScreenStreams | null 
   return { stdin: stdin as NodeJS.ReadStream, stdout: stdout as NodeJS.WriteStream };
 }
 
-/** The arguments that every client command gets. */
-export interface CommandContext {
+/** The arguments of a command that works without a server. */
+export interface LocalContext<Options extends GlobalOptions = GlobalOptions> {
   world: World;
-  client: Client;
-  global: GlobalOptions;
+  /** The options of the program and of the command. */
+  global: Options;
   /** Writes the command's only document: `value` as JSON with `--json`, only `ids` with `--quiet`, else `text`. */
   show: (value: unknown, text: () => string, ids?: () => readonly string[]) => void;
   /** Tells people something on stderr, where that is a terminal and they did not ask for JSON. */
   note: (text: string) => void;
   /** How text for people is laid out on stdout. */
   layout: Layout;
+}
+
+/** The arguments of a client command. */
+export interface CommandContext extends LocalContext {
+  client: Client;
+}
+
+/** The action of a command that works without a server: runs the command with its arguments and options. */
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- commander passes what the command declares
+export function localAction<Arguments extends unknown[], Options extends GlobalOptions>(
+  world: World,
+  run: (context: LocalContext<Options>, ...args: Arguments) => void | Promise<void>,
+): (...args: unknown[]) => Promise<void> {
+  return async (...args) => {
+    const command = args.pop() as Command;
+    const { context, shown } = contextOf<Options>(world, command);
+    await run(context, ...(args as Arguments));
+    await shown();
+  };
 }
 
 /**
@@ -67,21 +86,12 @@ export function clientAction<Arguments extends unknown[]>(
 ): (...args: unknown[]) => Promise<void> {
   return async (...args) => {
     const command = args.pop() as Command;
-    const global = command.optsWithGlobals<GlobalOptions>();
-    const client = await world.connect(global, startsServer(command) ? 'command' : undefined);
+    const { context, shown } = contextOf(world, command);
+    const starter = startsServer(command) ? 'command' : undefined;
+    const client = await world.connect(context.global, starter);
     try {
-      let later: Promise<void> | undefined;
-      const show: CommandContext['show'] = (value, text, ids) => {
-        const write = () => showDocument(world, global, value, text, ids);
-        if (global.json || isQuiet(global) || isNarrow(text())) write();
-        else later = loadWidths().then(write);
-      };
-      const note = (text: string) => {
-        if (world.stderr.isTTY && !global.json) world.stderr.write(`cadre: ${text}\n`);
-      };
-      const layout = layoutFor(world, command);
-      await run({ world, client, global, show, note, layout }, ...(args as Arguments));
-      await later;
+      await run({ ...context, client }, ...(args as Arguments));
+      await shown();
       for (const remark of client.remarks?.() ?? []) world.stderr.write(`cadre: ${remark}\n`);
     } catch (error) {
       if (error instanceof AppError) throw inFlags(orUnreachable(error, client), command);
@@ -89,6 +99,27 @@ export function clientAction<Arguments extends unknown[]>(
     } finally {
       client.close();
     }
+  };
+}
+
+/** The context of a command, and what waits until its document is written. */
+function contextOf<Options extends GlobalOptions>(
+  world: World,
+  command: Command,
+): { context: LocalContext<Options>; shown: () => Promise<void> | undefined } {
+  const global = command.optsWithGlobals<Options>();
+  let later: Promise<void> | undefined;
+  const show: LocalContext['show'] = (value, text, ids) => {
+    const write = () => showDocument(world, global, value, text, ids);
+    if (global.json || isQuiet(global) || isNarrow(text())) write();
+    else later = loadWidths().then(write);
+  };
+  const note = (text: string) => {
+    if (world.stderr.isTTY && !global.json) world.stderr.write(`cadre: ${text}\n`);
+  };
+  return {
+    context: { world, global, show, note, layout: layoutFor(world, command) },
+    shown: () => later,
   };
 }
 

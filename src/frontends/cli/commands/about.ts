@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import { commit, version, LICENSES_FILE, readBuilt, programFile } from '../../../core/lib/self.ts';
-import type { GlobalOptions } from '../context.ts';
-import { showDocument, type World } from '../world.ts';
+import { localAction, type World } from '../world.ts';
 import { AppError } from '../../../api/errors.ts';
 import { licensesIn } from '../licenses.ts';
 import fs from 'node:fs';
@@ -13,15 +12,13 @@ export function versionCommand(program: Command, world: World): void {
   program
     .command('version')
     .description('Print the version of cadre')
-    .action((_options: object, command: Command) => {
-      const value = { name: 'cadre', version, commit, node: process.version };
-      showDocument(
-        world,
-        command.optsWithGlobals<GlobalOptions>(),
-        value,
-        () => `cadre ${version} (${commit}, node ${process.version})\n`,
-      );
-    });
+    .action(
+      localAction(world, ({ show }) => {
+        const { version: node } = process;
+        const text = () => `cadre ${version} (${commit}, node ${node})\n`;
+        show({ name: 'cadre', version, commit, node }, text);
+      }),
+    );
 }
 
 /** `cadre licenses`. */
@@ -29,21 +26,18 @@ export function licensesCommand(program: Command, world: World): void {
   program
     .command('licenses')
     .description('Print the licenses of the software bundled with cadre')
-    .action((_options: object, command: Command) => {
-      const bytes = readBuilt(LICENSES_FILE);
-      if (!bytes)
-        throw new AppError(
-          'not_found',
-          `the file ${LICENSES_FILE} does not exist: build cadre to create the file`,
-        );
-      const text = new TextDecoder().decode(bytes);
-      showDocument(
-        world,
-        command.optsWithGlobals<GlobalOptions>(),
-        { licenses: licensesIn(text) },
-        () => text,
-      );
-    });
+    .action(
+      localAction(world, ({ show }) => {
+        const bytes = readBuilt(LICENSES_FILE);
+        if (!bytes)
+          throw new AppError(
+            'not_found',
+            `the file ${LICENSES_FILE} does not exist: build cadre to create the file`,
+          );
+        const text = new TextDecoder().decode(bytes);
+        show({ licenses: licensesIn(text) }, () => text);
+      }),
+    );
 }
 
 /** `cadre upgrade`: it downloads and changes nothing. */
@@ -51,12 +45,12 @@ export function upgradeCommand(program: Command, world: World): void {
   program
     .command('upgrade')
     .description('Show how to upgrade this copy of cadre')
-    .action((_options: object, command: Command) => {
-      const found = installationOf(programFile());
-      showDocument(world, command.optsWithGlobals<GlobalOptions>(), { version, ...found }, () =>
-        upgradeText(found),
-      );
-    });
+    .action(
+      localAction(world, ({ show }) => {
+        const found = installationOf(programFile());
+        show({ version, ...found }, () => upgradeText(found));
+      }),
+    );
 }
 
 function upgradeText({ method, program, directory, command, before }: Installation): string {

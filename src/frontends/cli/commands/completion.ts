@@ -1,7 +1,6 @@
 import { Argument, type Command, InvalidArgumentError } from 'commander';
 import { readAsset } from '../../../core/lib/self.ts';
-import type { GlobalOptions } from '../context.ts';
-import { showDocument, type World } from '../world.ts';
+import { localAction, type World } from '../world.ts';
 
 /** The files of completions/, by their shells. The shells look for these names. */
 export const scripts = { bash: 'cadre.bash', zsh: '_cadre', fish: 'cadre.fish' } as const;
@@ -29,15 +28,12 @@ Install the script, then start a new shell:
         or in ~/.zshrc, after compinit and an alias for cadre: source <(cadre completion zsh)
   fish  cadre completion fish > ~/.config/fish/completions/cadre.fish`,
     )
-    .action((shell: Shell, { name }: { name: string }, command: Command) => {
-      const script = completionScript(shell, name);
-      showDocument(
-        world,
-        command.optsWithGlobals<GlobalOptions>(),
-        { shell, script },
-        () => script,
-      );
-    });
+    .action(
+      localAction(world, ({ show }, shell: Shell, { name }: { name: string }) => {
+        const script = completionScript(shell, name);
+        show({ shell, script }, () => script);
+      }),
+    );
 }
 
 /** The script with which a shell completes a command, `cadre` or an alias for it. */

@@ -4,9 +4,8 @@ import { AppError } from '../../../api/errors.ts';
 import type { EngineStatus, FleetNode } from '../../../fleet/index.ts';
 import type { GlobalOptions } from '../context.ts';
 import { details, listOf, mebibytes } from '../output.ts';
-import { layoutOf } from '../layout.ts';
-import { asList, layoutFor } from '../output-options.ts';
-import { showDocument, type World } from '../world.ts';
+import { asList } from '../output-options.ts';
+import { localAction, type LocalContext, type World } from '../world.ts';
 import path from 'node:path';
 import { newUuid } from '../../../core/lib/ids.ts';
 import { count } from '../count.ts';
@@ -21,36 +20,33 @@ export function fleetCommands(program: Command, world: World): void {
   fleet
     .command('status')
     .description('Show the state of the NATS servers of the fleet')
-    .action(async (_options: object, command: Command) => {
-      const options = command.optsWithGlobals<GlobalOptions>();
-      const { engineStatus, fleetNodes } = await import('../../../fleet/index.ts');
-      const found = await onFleet(options, world, async ({ connection, names }) => {
-        const nodes = await fleetNodes(connection, names);
-        const engine = await engineStatus(connection, names);
-        const alive = nodes.filter(({ state }) => state === 'alive').length;
-        const not_mirrored = nodes.flatMap(({ node, mirror, detail }) =>
-          mirror === 'off' || mirror === 'failing' ? { node, mirror, detail } : [],
-        );
-        return { fleet: names.fleet, ...engine, nodes: nodes.length, alive, not_mirrored };
-      });
-      showDocument(world, options, found, () =>
-        details(statusFields(found), { layout: layoutOf(world.stdout, world.env) }),
-      );
-    });
+    .action(
+      localAction(world, async ({ global, show, layout }) => {
+        const { engineStatus, fleetNodes } = await import('../../../fleet/index.ts');
+        const found = await onFleet(global, world, async ({ connection, names }) => {
+          const nodes = await fleetNodes(connection, names);
+          const engine = await engineStatus(connection, names);
+          const alive = nodes.filter(({ state }) => state === 'alive').length;
+          const not_mirrored = nodes.flatMap(({ node, mirror, detail }) =>
+            mirror === 'off' || mirror === 'failing' ? { node, mirror, detail } : [],
+          );
+          return { fleet: names.fleet, ...engine, nodes: nodes.length, alive, not_mirrored };
+        });
+        show(found, () => details(statusFields(found), { layout }));
+      }),
+    );
 
   const nodes = asList(fleet.command('nodes'))
     .description('List the nodes (cadre servers) of the fleet, including offline nodes')
-    .action(async (_options: object, command: Command) => {
-      const options = command.optsWithGlobals<GlobalOptions>();
-      const { fleetNodes } = await import('../../../fleet/index.ts');
-      const nodes = await onFleet(options, world, ({ connection, names }) =>
-        fleetNodes(connection, names),
-      );
-      const layout = layoutFor(world, command);
-      showDocument(world, options, nodes, () =>
-        nodeTable(nodes, { now: world.clock.now(), layout }),
-      );
-    });
+    .action(
+      localAction(world, async ({ global, show, layout }) => {
+        const { fleetNodes } = await import('../../../fleet/index.ts');
+        const found = await onFleet(global, world, ({ connection, names }) =>
+          fleetNodes(connection, names),
+        );
+        show(found, () => nodeTable(found, { now: world.clock.now(), layout }));
+      }),
+    );
   nodes
     .command('replace')
     .description(
@@ -62,31 +58,35 @@ export function fleetCommands(program: Command, world: World): void {
       '--credentials <file>',
       'Key file of the fleet administrator (default: fleet.person.credentials in the configuration)',
     )
-    .action(async (name: string, _options: object, command: Command) => {
-      const options = command.optsWithGlobals<ReplaceOptions>();
-      const { ADMIN, replaceNode } = await import('../../../fleet/index.ts');
-      if (options.yes !== true)
-        throw new AppError(
-          'usage',
-          `readers lose the event log of node "${name}" when the next server with this name starts: pass --yes to confirm`,
-        );
-      const { credentials } = options;
-      const as = credentials === undefined ? {} : { name: ADMIN, credentials };
-      const replaced = await onFleet(
-        options,
-        world,
-        ({ connection, names }) => replaceNode(connection, names, name),
-        as,
-      );
-      showDocument(world, options, { node: name, replaced }, () =>
-        replaced === null ? `Node name ${name} was already free\n` : `Freed node name ${name}\n`,
-      );
-    });
+    .action(localAction(world, replaceNode));
 }
 
-interface ReplaceOptions extends GlobalOptions {
+interface ReplaceOptions {
   yes?: true;
   credentials?: string;
+}
+
+async function replaceNode(
+  { world, global, show }: LocalContext,
+  name: string,
+  { yes, credentials }: ReplaceOptions,
+): Promise<void> {
+  if (yes !== true)
+    throw new AppError(
+      'usage',
+      `readers lose the event log of node "${name}" when the next server with this name starts: pass --yes to confirm`,
+    );
+  const fleet = await import('../../../fleet/index.ts');
+  const as = credentials === undefined ? {} : { name: fleet.ADMIN, credentials };
+  const replaced = await onFleet(
+    global,
+    world,
+    ({ connection, names }) => fleet.replaceNode(connection, names, name),
+    as,
+  );
+  show({ node: name, replaced }, () =>
+    replaced === null ? `Node name ${name} was already free\n` : `Freed node name ${name}\n`,
+  );
 }
 
 const nodeTable = listOf<FleetNode>(
@@ -232,10 +232,11 @@ function fleetInit(fleet: Command, world: World): void {
       'Directory for the data of NATS on each NATS host',
       '/var/lib/nats',
     )
-    .action(async (_options: object, command: Command) => {
-      const options = command.optsWithGlobals<InitOptions>();
-      await (options.printNatsConfig ? printConfig(options, world) : make(options, world));
-    });
+    .action(
+      localAction(world, (context: LocalContext<InitOptions>) =>
+        context.global.printNatsConfig ? printConfig(context) : createFleet(context),
+      ),
+    );
 }
 
 function several(value: string, before: readonly string[]): string[] {
@@ -243,7 +244,11 @@ function several(value: string, before: readonly string[]): string[] {
 }
 
 /** Prints the configuration. Only the public halves of the keys are in it. */
-async function printConfig(options: InitOptions, world: World): Promise<void> {
+async function printConfig({
+  world,
+  global: options,
+  show,
+}: LocalContext<InitOptions>): Promise<void> {
   const [{ configuration }, part] = await Promise.all([
     import('../context.ts'),
     import('../../../fleet/index.ts'),
@@ -263,14 +268,18 @@ async function printConfig(options: InitOptions, world: World): Promise<void> {
     storeDirectory: path.resolve(world.cwd(), options.storeDir),
   };
   const config = part.natsConfig(plan, (name) => part.publicKeyIn(keys, name));
-  showDocument(world, options, { config, keys }, () => config);
+  show({ config, keys }, () => config);
   if (!options.json)
     world.stderr.write(
       `cadre: the keys are in ${keys}: give each node and user its own key, and keep the others\n`,
     );
 }
 
-async function make(options: InitOptions, world: World): Promise<void> {
+async function createFleet({
+  world,
+  global: options,
+  show,
+}: LocalContext<InitOptions>): Promise<void> {
   const [{ fleetVisit }, part] = await Promise.all([
     import('../fleet.ts'),
     import('../../../fleet/index.ts'),
@@ -291,7 +300,7 @@ async function make(options: InitOptions, world: World): Promise<void> {
       made.length === 0
         ? `Fleet ${visit.fleet} already exists\n`
         : `Created fleet ${visit.fleet}: ${made.join(', ')}\n`;
-    showDocument(world, options, { fleet: visit.fleet, made }, () => text);
+    show({ fleet: visit.fleet, made }, () => text);
   } finally {
     await connection.close();
   }

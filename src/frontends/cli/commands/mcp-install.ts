@@ -7,8 +7,14 @@ import { type GlobalOptions, serverDirectory } from '../context.ts';
 import type { Register } from '../endpoint-command.ts';
 import { sessionId } from '../find.ts';
 import { details, ago, table } from '../output.ts';
-import { asList, layoutFor } from '../output-options.ts';
-import { clientAction, type CommandContext, showDocument, type World } from '../world.ts';
+import { asList } from '../output-options.ts';
+import {
+  clientAction,
+  type CommandContext,
+  localAction,
+  type LocalContext,
+  type World,
+} from '../world.ts';
 import type { Token } from '../../../api/tokens.ts';
 import { tokens as tokenNoun } from '../nouns.ts';
 
@@ -41,9 +47,11 @@ export const installCommands: readonly Register[] = [
         'Print the change to the configuration file of the agent, but do not write the file',
       )
       .action((name: string, options: InstallOptions, command: Command) =>
-        options.print
-          ? plan(world, name, command)
-          : clientAction(world, install)(name, options, command),
+        (options.print ? localAction(world, printPlan) : clientAction(world, install))(
+          name,
+          options,
+          command,
+        ),
       ),
   (mcp, world) =>
     mcp
@@ -58,7 +66,7 @@ export const installCommands: readonly Register[] = [
       .description(
         "List agents that run outside of cadre and have cadre's tools, with the token of each agent",
       )
-      .action((_options: object, command: Command) => listCallers(world, command)),
+      .action(localAction(world, listCallers)),
 ];
 
 interface InstallOptions {
@@ -77,7 +85,7 @@ async function install(
 ): Promise<void> {
   const { readCaller, removeCaller, writeCaller } =
     await import('../../../core/config/caller-file.ts');
-  const { addEntry, programOf } = await import('../mcp/agents.ts');
+  const { addEntry, fileWithEntry, programOf } = await import('../mcp/agents.ts');
   const agent = await agentOf(name);
   // Before the person is asked anything, and before there is a token.
   programOf(agent, world.env);
@@ -101,7 +109,6 @@ async function install(
     throw error;
   }
   if (before) await revoke(client, before.token_id);
-  const { fileWithEntry } = await import('../mcp/agents.ts');
   const file = fileWithEntry(agent, world.env);
   const made = { agent: name, token_id: id, session_id, permission_mode, file };
   show(made, () => details(made, { layout }));
@@ -112,9 +119,8 @@ async function install(
 }
 
 /** Prints what `install` would do; it needs no server. */
-async function plan(world: World, name: string, command: Command): Promise<void> {
+async function printPlan({ world, global, show }: LocalContext, name: string): Promise<void> {
   const { plannedChange } = await import('../mcp/agents.ts');
-  const global = command.optsWithGlobals<GlobalOptions>();
   const directory = await serverDirectory(global, world.env);
   const start = await serverStart(name, directory, world.env);
   const change = plannedChange(await agentOf(name), start, world.env);
@@ -122,7 +128,7 @@ async function plan(world: World, name: string, command: Command): Promise<void>
     change.command
       ? `${change.command.map(shellWord).join(' ')}\n`
       : `# ${change.file}\n${change.content}`;
-  showDocument(world, global, { agent: name, ...change }, text);
+  show({ agent: name, ...change }, text);
 }
 
 async function uninstall(
@@ -193,10 +199,9 @@ async function revoke(client: Client, token_id: string): Promise<void> {
 }
 
 /** `cadre mcp list`. Without a server it is not known when the tokens were last used. */
-async function listCallers(world: World, command: Command): Promise<void> {
+async function listCallers({ world, global, show, note, layout }: LocalContext): Promise<void> {
   const { readCaller } = await import('../../../core/config/caller-file.ts');
   const { fileWithEntry, mcpAgents } = await import('../mcp/agents.ts');
-  const global = command.optsWithGlobals<GlobalOptions>();
   const directory = await serverDirectory(global, world.env);
   const tokens = await knownTokens(world, global);
   const found = mcpAgents.flatMap((agent) => {
@@ -222,16 +227,12 @@ async function listCallers(world: World, command: Command): Promise<void> {
     one.session_id?.slice(-8) ?? '-',
     one.last_used_at === null ? '-' : ago(one.last_used_at, world.clock.now()),
   ]);
-  const layout = layoutFor(world, command);
-  showDocument(
-    world,
-    global,
+  show(
     found,
     () => table(['AGENT', 'CONFIGURED IN', 'TOKEN', 'MODE', 'SESSION', 'LAST USED'], rows, layout),
     () => found.map(({ agent }) => agent),
   );
-  if (found.length === 0 && world.stderr.isTTY && !global.json)
-    world.stderr.write(`cadre: no agent has the tools: see cadre mcp install --help\n`);
+  if (found.length === 0) note('no agent has the tools: see cadre mcp install --help');
 }
 
 /** The tokens of the server; null where no server answers, or this user may not see them. */

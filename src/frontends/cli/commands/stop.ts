@@ -1,8 +1,7 @@
 import type { Command } from 'commander';
 import { serverDirectory } from '../context.ts';
-import type { ServeOptions } from '../serve-options.ts';
 import { managerOf } from '../service/choose-manager.ts';
-import { showDocument, type World } from '../world.ts';
+import { localAction, type World } from '../world.ts';
 import { signal } from '../../../core/children/identity.ts';
 import {
   allowStart,
@@ -23,15 +22,18 @@ export function stopCommand(program: Command, world: World): void {
 
 /** Adds the action of a command that stops the server. */
 export function describeStop(command: Command, world: World): Command {
-  return command.action(async (own: { now?: boolean }, self: Command) => {
-    const options = self.optsWithGlobals<ServeOptions>();
-    const directory = await serverDirectory(options, world.env);
-    const manager = managerOf(world.env);
-    const pid = await stopServer(world, directory, { manager, isNow: own.now === true });
-    showDocument(world, options, { stopped: pid !== null, pid }, () =>
-      pid === null ? `No server is running on ${directory}\n` : `Stopped the server (pid ${pid})\n`,
-    );
-  });
+  return command.action(
+    localAction(world, async ({ global, show }, own: { now?: boolean }) => {
+      const directory = await serverDirectory(global, world.env);
+      const manager = managerOf(world.env);
+      const pid = await stopServer(world, directory, { manager, isNow: own.now === true });
+      show({ stopped: pid !== null, pid }, () =>
+        pid === null
+          ? `No server is running on ${directory}\n`
+          : `Stopped the server (pid ${pid})\n`,
+      );
+    }),
+  );
 }
 
 const LOOK_MS = 50;

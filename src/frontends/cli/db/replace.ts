@@ -15,6 +15,8 @@ import type { World } from '../world.ts';
 import { check } from './check.ts';
 import { lockStore, STORE, withStoreFiles, storeDirectory } from './store-files.ts';
 
+export type ReplaceOptions = GlobalOptions & { yes?: boolean };
+
 /** What a restore has done. */
 export interface Restored {
   data_dir: string;
@@ -34,7 +36,7 @@ export interface Restored {
  */
 export async function restore(
   world: World,
-  options: GlobalOptions & { yes?: boolean },
+  options: ReplaceOptions,
   file: string,
 ): Promise<Restored | null> {
   const backup = path.resolve(world.cwd(), file);
@@ -124,7 +126,7 @@ interface RolledBack {
  */
 export async function rollBack(
   world: World,
-  options: GlobalOptions & { yes?: boolean },
+  options: ReplaceOptions,
   file: string | undefined,
 ): Promise<RolledBack | null> {
   const directory = storeDirectory(world, options);
