@@ -14,7 +14,7 @@ import { configureColors } from '../terminal/palette.ts';
 export interface GlobalOptions extends OutputOptions {
   url?: readonly string[] | undefined;
   tokenFile?: readonly string[] | undefined;
-  /** Of several servers, the one that is asked. */
+  /** Name of the server to ask, if there are several. */
   on?: readonly string[] | undefined;
   dataDir?: string | undefined;
   /** The configuration file. Only some commands take this option. */
@@ -83,10 +83,10 @@ export async function connect(
 }
 
 /**
- * A client of the server that the options name, else `CADRE_URL` and `CADRE_TOKEN`, else the registration of the server
- * on this machine. That server's token is sent only to the address it registered, because the environment that names
- * another address may come from a file in a foreign directory. Throws `unreachable` where no server is known, `usage`
- * and `unauthorized` as `tokenFor`.
+ * Connects to the server that the options name, else to `CADRE_URL` with `CADRE_TOKEN`, else to the registered server
+ * of this machine. The token of that server is sent only to its registered address, because the environment with
+ * another address may come from a file in a foreign directory. Throws `unreachable` if no server is known, `usage` and
+ * `unauthorized` as `tokenFor`.
  */
 export async function connectOne(
   options: GlobalOptions,
@@ -164,7 +164,7 @@ export function configuration(
   return config;
 }
 
-/** What was read, by environment and file. */
+/** The configurations that were read, by environment and file. */
 const read = new WeakMap<NodeJS.ProcessEnv, Map<string | undefined, Promise<Config | null>>>();
 
 /** The variables that every client reads. */

@@ -78,7 +78,7 @@ async function addressesOf(
           'unreachable',
           `no server is running on ${local.directory}: start one with cadre serve --detach`,
         );
-      // A token of the environment is for servers that the command line names: those of the configuration have their own.
+      // A token of the environment is only for servers of the command line: configured servers have their own.
       const own = isConfigured ? withoutToken : env;
       const remedy = isConfigured
         ? 'set token_file in [[servers]], or pass --token-file FILE'

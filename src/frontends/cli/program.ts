@@ -155,7 +155,7 @@ function asksVersionOnly(argv: readonly string[] = []): boolean {
 /** Runs the command line of this process, which names one of the commands, and sets the exit code. */
 export async function runCli(commands: Commands): Promise<void> {
   const argv = process.argv.slice(2);
-  // The reader of a pipe has closed it, which is no error.
+  // The reader of a pipe may close it: that does not count as an error.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(exitCodes.ok);
     const failure = new AppError('internal', `cannot write output: ${error.message}`);

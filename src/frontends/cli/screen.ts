@@ -25,7 +25,7 @@ export async function openScreen(
 ): Promise<boolean> {
   const terminal = terminalOf(world);
   if (global.json || !terminal) return false;
-  // Fails before the screen is opened. Of several servers the screen shows which of them answer.
+  // Fails before the screen opens. The screen shows which of several servers answer.
   if (!answers && !serversOf(client)) await client.call(endpoints.getVersion, {});
   const { clock, env } = world;
   const signal = world.interrupted();

@@ -6,7 +6,7 @@ import { choicesOf } from './choices.ts';
 import type { GlobalOptions } from './context.ts';
 import { milliseconds } from './milliseconds.ts';
 
-/** What `cadre serve` and whoever starts it later may be told. */
+/** The options of `cadre serve`, and of the commands that start it later. */
 export interface ServeOptions extends GlobalOptions {
   bind?: string;
   port?: string;

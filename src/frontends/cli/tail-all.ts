@@ -58,7 +58,7 @@ function beginning({ afterSeq, since }: TailOptions, now: number): Beginning {
   );
 }
 
-/** Tells people what becomes of the way to each server. */
+/** Reports when a server becomes unreachable or reachable. */
 class LogWakeup {
   readonly #away = new Map<string, string>();
   readonly #names: readonly string[];
@@ -85,7 +85,7 @@ class LogWakeup {
 }
 
 const content = z.object({
-  /** Where a reader of all servers goes on. */
+  /** The position of a reader of all servers. */
   cursor: z.string(),
   /** The length of the output at that time; null where the output is not a regular file. */
   bytes: z.int().nullable(),
@@ -114,7 +114,7 @@ class CursorOfSeveral {
     this.#written = new Map(lines.flatMap(placeOf));
   }
 
-  /** Where to go on; null before the first event. */
+  /** The position to continue from; null before the first event. */
   get start(): string | null {
     return this.#start?.cursor ?? null;
   }

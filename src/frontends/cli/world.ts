@@ -11,7 +11,7 @@ import { isNarrow, loadWidths } from './widths.ts';
 /** Who wants a server that a command may start: a user who typed a command, or an editor that started `cadre acp`. */
 export type Starter = 'command' | 'editor';
 
-/** What is around a command: its streams, environment, directory and clock, the server, signals and the exit code. */
+/** The environment of a command: its streams, variables, directory and clock, the server, signals and the exit code. */
 export interface World {
   stdin: NodeJS.ReadableStream & { isTTY?: boolean };
   stdout: NodeJS.WritableStream & { isTTY?: boolean; columns?: number };
@@ -37,7 +37,7 @@ interface ScreenStreams {
   stdout: NodeJS.WriteStream;
 }
 
-/** The terminal that a screen can be drawn on; null where stdin or stdout is none, or it is dumb. */
+/** The terminal for the screen; null if stdin or stdout is not a terminal, or the terminal is dumb. */
 export function terminalOf({ stdin, stdout, env }: World): ScreenStreams | null {
   if (!stdin.isTTY || !stdout.isTTY || env.TERM === 'dumb') return null;
   return { stdin: stdin as NodeJS.ReadStream, stdout: stdout as NodeJS.WriteStream };
@@ -50,7 +50,7 @@ export interface LocalContext<Options extends GlobalOptions = GlobalOptions> {
   global: Options;
   /** Writes the command's only document: `value` as JSON with `--json`, only `ids` with `--quiet`, else `text`. */
   show: (value: unknown, text: () => string, ids?: () => readonly string[]) => void;
-  /** Tells people something on stderr, where that is a terminal and they did not ask for JSON. */
+  /** Writes a note on stderr, if stderr is a terminal and the output is not JSON. */
   note: (text: string) => void;
   /** How text for people is laid out on stdout. */
   layout: Layout;
@@ -130,7 +130,7 @@ function startsServer(command: Command): boolean {
   return top.name() === 'run' || top.name() === 'sessions';
 }
 
-/** Of several servers, what was not found may be on one that could not be asked. */
+/** One of several servers that did not answer may have the missing record. */
 function orUnreachable(error: AppError, client: Client): AppError {
   const remarks = client.remarks?.() ?? [];
   if (error.code !== 'not_found' || remarks.length === 0) return error;

@@ -40,7 +40,7 @@ export interface AgentOptions {
   fixed: ((client: Client) => Promise<string>) | null;
 }
 
-/** Cadre as an ACP agent, for one connection: its sessions are those of the server, and stay when the editor leaves. */
+/** Cadre as an ACP agent, for one connection: its sessions belong to the server, and stay when the editor leaves. */
 export function createCadreAgent(options: AgentOptions): AgentApp {
   const { initialize, session: of } = methods.agent;
   const mine = new Handlers(options);
@@ -93,7 +93,7 @@ export function createCadreAgent(options: AgentOptions): AgentApp {
     .onNotification(of.cancel, ({ params }) => mine.cancel(params.sessionId));
 }
 
-/** What each request does. Throws AppErrors. */
+/** The handlers of the requests. They throw AppErrors. */
 class Handlers {
   readonly #options: AgentOptions;
   #open: OpenSessions | null = null;
@@ -135,7 +135,7 @@ class Handlers {
 
   async resume(sessionId: string): Promise<Offer> {
     const attached = await this.#sessions.resume(sessionId);
-    // What was asked before is not among the events that come.
+    // The coming events do not include earlier requests.
     attached.begin(() => attached.askAll());
     return attached.choosing.offer;
   }
@@ -163,7 +163,7 @@ class Handlers {
     await this.choose(sessionId, 'mode', modeId);
   }
 
-  /** Sets a choice for the turns of the editor, and tells it the choices after that. */
+  /** Sets a choice for the turns of the editor, and returns the choices after that. */
   async choose(sessionId: string, option: string, value: unknown): Promise<ConfigOptions> {
     const session = this.#sessions.get(sessionId);
     session.choosing.choose(option, value);
@@ -184,7 +184,7 @@ class Handlers {
     this.#open?.find(sessionId)?.cancel();
   }
 
-  /** Lets go of all sessions, which go on. */
+  /** Detaches from all sessions, which continue. */
   leave(): void {
     this.#open?.detachAll();
   }
@@ -232,7 +232,7 @@ const codes: Partial<Record<ErrorCode, number>> = {
   not_found: -32002,
 };
 
-/** What to do, where only whoever starts `cadre acp` can do it. */
+/** The next step, where only the user who starts `cadre acp` can act. */
 const ways: Partial<Record<ErrorCode, string>> = {
   unauthorized: 'set CADRE_TOKEN for cadre acp, or pass --token-file',
 };
@@ -254,8 +254,8 @@ function requestError(error: unknown): unknown {
 const PAGE = 100;
 
 /**
- * A page of the sessions that can be gone on with, newest first; with `cwd`, of those of that directory. A page has as
- * many as one of the server has, but at least one as long as there are any.
+ * Lists a page of the sessions that can continue, newest first; with `cwd`, only sessions of this directory. A page has
+ * as many sessions as a page of the server, and at least one if any is left.
  */
 async function listSessions(
   link: ServerLink,
@@ -280,8 +280,8 @@ function infoOf({ id, cwd, title, last_activity_at }: Session) {
 }
 
 /**
- * The MCP servers of an editor, as a session takes them. That of cadre is left out, because every agent has it. Throws
- * `invalid` for one that lives in the editor.
+ * Translates the MCP servers of an editor. The server of cadre is left out, because every agent has it. Throws
+ * `invalid` for a server that lives in the editor.
  */
 function serversOf(servers: readonly AcpMcpServer[]): McpServer[] {
   const others = servers.filter(({ name }) => name !== 'cadre');

@@ -33,13 +33,13 @@ interface Dependencies {
   sessionId: string;
   /** Whether the editor shows forms. */
   hasForms: boolean;
-  /** The tool call that a request is about, by the ids in it; null where none was told of. */
+  /** The tool call of a request, by the ids in it; null if the editor does not have the call. */
   callOf: (request: unknown) => AskedCall | null;
   /** Keeps what the editor is shown of a call, which the agent may not tell again. */
   noteChanges: (item_id: string, content: readonly ToolCallContent[]) => void;
-  /** Tells the editor of the session. */
+  /** Sends an update of the session to the editor. */
   update: (update: SessionUpdate) => Promise<void>;
-  /** Tells the user something. */
+  /** Shows a text to the user. */
   tell: (text: string) => void;
 }
 
@@ -49,9 +49,9 @@ interface Dependencies {
  */
 export class ApprovalRelay {
   readonly #deps: Dependencies;
-  /** What the editor is asked just now, and what withdraws it. */
+  /** The open requests to the editor, with their withdrawals. */
   readonly #asked = new Map<string, AbortController>();
-  /** Approvals that stand for a tool call of which the agent has not told. */
+  /** Approvals that replace a tool call that the agent has not sent. */
   readonly #standIns = new Set<string>();
 
   constructor(deps: Dependencies) {
@@ -93,7 +93,7 @@ export class ApprovalRelay {
     await this.#deps.update({ sessionUpdate: 'tool_call_update', toolCallId: id, status: end });
   }
 
-  /** Withdraws every request. The approvals go on waiting. */
+  /** Withdraws every request. The approvals stay pending. */
   close(): void {
     for (const withdrawal of this.#asked.values()) withdrawal.abort();
   }
@@ -194,7 +194,7 @@ function formOf(questions: readonly Question[]): ElicitationSchema {
   };
 }
 
-/** What is asked, in words: the questions with their options. */
+/** The questions with their options, as text. */
 function questionsText({ title, questions }: Approval): string {
   const asked = (questions ?? []).map((one) =>
     [
@@ -226,7 +226,7 @@ function decisionOfForm(
   return { decision: 'accept', answers: Object.fromEntries(answered) };
 }
 
-/** The answers that an editor without forms can offer: those of a single question with options; else only to decline. */
+/** The answers for an editor without forms: the options of a single question, else only to decline. */
 function permissionOptionsOf(questions: readonly Question[]): PermissionOption[] {
   const [only, ...others] = questions;
   const choices = only && others.length === 0 && !only.multiple ? only.options : [];

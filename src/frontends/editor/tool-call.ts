@@ -2,7 +2,7 @@ import type { ToolCallContent, ToolKind } from '@agentclientprotocol/sdk/unstabl
 import type { ToolCall } from '../../api/tool-call.ts';
 import { lastBytes } from '../../core/lib/cut.ts';
 
-/** How much of the output of a tool is told, in bytes. */
+/** The maximum part of the output of a tool that is sent, in bytes. */
 export const MAX_BYTES = 1024 * 1024;
 
 /** A tool call, as items and events show it. */
@@ -13,14 +13,14 @@ export interface DisplayedTool extends Pick<
   input?: unknown;
 }
 
-/** What a tool call has caused. */
+/** The effects of a tool call. */
 interface ToolContent {
   output?: string;
-  /** The changes of files that a person was asked for, where the call itself tells of none. */
+  /** The changes of files in the approval request, if the call itself has none. */
   changes?: readonly ToolCallContent[];
 }
 
-/** What an editor is told of a tool call. What is left out stays as it was. */
+/** The fields of a tool call for the editor. An absent field does not change. */
 export function toolFields(
   item_id: string,
   { title, kind, input, diffs = [], locations = [] }: DisplayedTool,
@@ -53,7 +53,7 @@ export function textContent(text: string): ToolCallContent[] {
   return [{ type: 'content', content: { type: 'text', text: lastBytes(text, MAX_BYTES) } }];
 }
 
-/** An output without the diffs in it, which are told by themselves. */
+/** An output without its diffs, which are sent separately. */
 function without(output: string, diffs: NonNullable<DisplayedTool['diffs']>): string {
   const rest = diffs.reduce((text, { diff }) => text.replace(diff, () => ''), output);
   return rest.trim() === '' ? '' : rest;

@@ -66,7 +66,7 @@ const unlisted = {
   'completion shell': Object.keys(scripts),
   'mcp install agent': mcpAgents.map(({ name }) => name),
   'mcp uninstall agent': mcpAgents.map(({ name }) => name),
-  // Those whose login is kept in a home of their own.
+  // The providers with their own home for the login.
   'providers login provider': [...loginProviderIds, 'acp'],
   'providers logout provider': [...loginProviderIds, 'acp'],
   'sessions snapshots state': [...states],

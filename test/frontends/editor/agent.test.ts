@@ -18,7 +18,7 @@ import { openSession, runTurn, send } from '../../support/turns.ts';
 const server = sharedDemo();
 const of = methods.agent.session;
 
-/** The kinds of updates, without those that are told beside the conversation. */
+/** The kinds of updates, without the updates outside of the conversation. */
 function course(updates: readonly SessionUpdate[]): string[] {
   return updates
     .map(({ sessionUpdate }) => sessionUpdate)
@@ -463,7 +463,7 @@ describe('session/request_permission', () => {
     const asked: unknown[] = [];
     for (const [option, says] of [
       ['once', 'allowed (allow_once)'],
-      // Cadre keeps the consent: the agent is told nothing that it could keep for longer.
+      // Cadre keeps the consent, so the agent gets an answer for this call only.
       ['session', 'allowed (allow_once)'],
       ['reject', 'rejected'],
     ] as const) {

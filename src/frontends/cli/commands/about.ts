@@ -86,7 +86,7 @@ interface Installation {
   directory: string | null;
   /** The command that upgrades the copy. Words in capital letters are for the user to replace. */
   command: string;
-  /** What the command needs, or where it has to run. */
+  /** Preparation for the command, or the place where it has to run. */
   before: string;
 }
 

@@ -138,7 +138,7 @@ async function tail(
   }
 }
 
-/** Of several servers, the one whose session, process or team is read. */
+/** Chooses the server with the session, process or team, if there are several servers. */
 async function withOwner(
   context: CommandContext,
   { session, process, team }: TailOptions,

@@ -69,7 +69,7 @@ async function run(context: CommandContext, words: string[], options: RunOptions
     body: {
       command: words.length === 1 ? (words[0] ?? '') : words.map(shellWord).join(' '),
       cwd: here === undefined ? undefined : path.resolve(world.cwd(), here),
-      // The server's default is for agents, which forget what they started; 0 is no limit.
+      // The server has a default limit for agents, which forget their processes; 0 sets no limit.
       timeout_ms: options.timeout ?? 0,
       session_id,
       stdin: passesInput ? 'pipe' : 'none',
@@ -152,7 +152,7 @@ async function sendInput(
     }
     await send({ eof: true });
   } catch (error) {
-    // The process has ended, reads no more or is out of reach: what follows its output tells of that.
+    // The process has ended, reads no more or is out of reach: the reader of its output reports that.
     if (!over.aborted && !(error instanceof AppError)) throw error;
   } finally {
     stdin.pause();

@@ -27,7 +27,7 @@ interface Discovered {
   configured: boolean;
   /** Whether it is logged in, as the server has seen it; null if that is unknown. */
   logged_in: boolean | null;
-  /** What to do next. */
+  /** The next setup step. */
   next: string;
 }
 
@@ -158,7 +158,7 @@ function loginOf(
   return listed?.agents.find((one) => one.name === name)?.auth.authenticated ?? null;
 }
 
-/** What the server lacks of an agent that this command finds; null where it lacks nothing, or none runs. */
+/** The problem that the server reports for an agent; null for no problem, and if no server runs. */
 function serverSays(
   { name, provider }: Omit<Discovered, 'next'>,
   server: readonly ProviderRecord[] | null,

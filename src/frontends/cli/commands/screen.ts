@@ -55,7 +55,7 @@ async function answeringServer(world: World, options: HomeOptions): Promise<Clie
   let client: Client | undefined;
   try {
     client = await world.connect(options);
-    // Of several servers the screen shows which of them answer.
+    // The screen shows which of several servers answer.
     if (!serversOf(client)) await client.call(endpoints.getVersion, {});
     return client;
   } catch (error) {

@@ -125,7 +125,7 @@ async function upTo(
   return { hits: hits.slice(0, limit), hasMore: cursor !== undefined || hits.length > limit };
 }
 
-/** What the indexes do not have yet, a line for each server. */
+/** The missing parts of the indexes, with a line for each server. */
 async function behind(client: Client): Promise<string[]> {
   const indexes = await indexesOf(client);
   return indexes.flatMap(({ node, index }) => {
@@ -169,7 +169,7 @@ async function forget({ client, show }: CommandContext): Promise<void> {
 
 const KIND_COLUMNS = 6;
 
-/** What was found: what it is of, the text, and the command that shows all of its turn. */
+/** The results: for each its session, the text, and the command that shows the whole turn. */
 function hitsText(
   hits: readonly SearchHit[],
   { now, layout }: { now: number; layout: Layout },
@@ -211,7 +211,7 @@ function oneLineOf(text: string): string {
   return `${/^\s/.test(text) ? ' ' : ''}${inner}${/\s$/.test(text) ? ' ' : ''}`;
 }
 
-/** What an index does not have, for people; null where it has everything. */
+/** The missing part of an index, as text; null if the index is complete. */
 function behindText({ state, done, back_to, detail }: SearchIndex): string | null {
   if (state === 'ready' || state === 'off') return null;
   if (state === 'waiting')

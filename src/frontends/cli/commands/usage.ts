@@ -164,7 +164,7 @@ export const usageCommand = endpointCommand({
   },
 });
 
-/** What turns have used as a table, with a last row for all of them. */
+/** The usage of turns as a table, with a last row for the sum. */
 function usageTable({ by, rows, total }: UsageReport, layout: Layout): string {
   const heading = [...heads[by], 'TURNS', 'TOKENS', 'INPUT', 'OUTPUT', 'CACHED', 'COST'];
   const sums = { key: null, name: null, provider: null, agent: null, ...total };
@@ -173,7 +173,7 @@ function usageTable({ by, rows, total }: UsageReport, layout: Layout): string {
   return table(heading, [...lines, last], layout);
 }
 
-/** What a budget does not know of what was used; null: it knows all that it limits. */
+/** The usage that a budget cannot count; null if the budget counts everything. */
 function unknownText({ limit, spent }: Pick<Budget, 'limit' | 'spent'>): string | null {
   const { turns_without_tokens: noTokens, turns_without_cost: noCost } = spent;
   const missing = [
@@ -183,7 +183,7 @@ function unknownText({ limit, spent }: Pick<Budget, 'limit' | 'spent'>): string 
   return missing.length === 0 ? null : `${missing.join(', ')}: these are not counted`;
 }
 
-/** What a reader of the table should know of its numbers, a sentence a line. */
+/** Notes on the numbers of the table, one sentence a line. */
 function usageNotes({ total, left_out }: UsageReport): string[] {
   const { turns, turns_without_tokens: tokens, turns_without_cost: cost } = total;
   return [

@@ -90,7 +90,7 @@ async function valuesFor(
   }
 }
 
-/** What the values of flags are, whose placeholders say less. */
+/** The kinds of values of flags with a less specific placeholder. */
 const byFlag: Readonly<Record<string, string>> = {
   '--agent-mode': 'agent-mode',
   '--worktree': 'worktree',
@@ -106,7 +106,7 @@ function withoutConfig(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   }
 }
 
-/** What the line says of the servers. */
+/** The options of the command line that name servers. */
 type Asked = Record<'url' | 'tokenFile' | 'dataDir' | 'on', string | undefined>;
 
 /** The clients of the servers that a command line asks. */

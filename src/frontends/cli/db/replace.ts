@@ -17,7 +17,7 @@ import { lockStore, STORE, withStoreFiles, storeDirectory } from './store-files.
 
 export type ReplaceOptions = GlobalOptions & { yes?: boolean };
 
-/** What a restore has done. */
+/** The result of a restore. */
 export interface Restored {
   data_dir: string;
   backup: string;
@@ -106,7 +106,7 @@ function isWanted(world: World, question: string, remedy: string): Promise<boole
 
 const UNSEEN = 'check which data the rollback would remove, then pass --yes';
 
-/** What a rollback has done. */
+/** The result of a rollback. */
 interface RolledBack {
   /** The version that wrote the data that are in place now, their format and their newest seq. */
   version: string;
@@ -156,7 +156,7 @@ export async function rollBack(
   });
 }
 
-/** What was done, for people, and what to do now. */
+/** Describes the result of a rollback, and the next steps. */
 export function rolledBackText(done: RolledBack): string {
   const isOlder = done.version !== version;
   return [

@@ -110,7 +110,7 @@ export const node: Check = () => {
   return ok(`${process.version}${isPackaged() ? ', in the executable' : ` (${process.execPath})`}`);
 };
 
-/** What the server needs to find and end its children, and to lock its data directory, by how the machine is looked at. */
+/** The programs with which the server finds and ends its children, and locks its data directory. */
 const NEEDED = hasProc ? ['/bin/sh', 'flock', 'grep'] : ['/bin/sh', 'ps', 'awk', 'lsof'];
 
 export const prerequisites: Check = ({ world }) => {

@@ -47,7 +47,7 @@ export const server: Check = async (input) => {
   if (failing.length === 0) return ok(`${found.url} is healthy`);
   const parts = failing.map(([name, check]) => {
     const { detail } = check as { detail?: string };
-    // What providers lack is a check of its own.
+    // The problems of providers are a check of their own.
     return detail === undefined || name === 'providers' ? name : `${name}: ${detail}`;
   });
   return warn(`${found.url} is degraded (${parts.join('; ')}): see cadre status`);
@@ -151,7 +151,7 @@ export async function agentFindings({ found, config, world }: CheckInput): Promi
   return tried.map((one) => ({ check: `agent ${one.name}`, ...verdictOn(one) }));
 }
 
-/** An agent that nobody has configured is only installed: what it lacks is no failure. */
+/** A problem of an agent that is installed but not configured is only a warning. */
 function verdictOn(tried: TriedAgent) {
   const { name, version, problem, configured, opens_session, modes, missing_modes } = tried;
   if (problem !== null) return configured ? fail(problem) : warn(problem);

@@ -16,7 +16,7 @@ import { Parser, Renderer, type Tokens } from 'marked';
 import { partsOfCode } from '../../terminal/highlight.ts';
 import { tokensOf } from '../../terminal/markdown.ts';
 
-/** A conversation to export: that of a session, or of a team with the turns of its members in order. */
+/** The exported conversation of a session, or of a team with the turns of its members in order. */
 export interface Exported {
   title: string;
   /** Facts below the title, each with its name. */

@@ -21,7 +21,7 @@ export interface ServerStart {
 /** An agent of the user that can be given cadre's tools. */
 export interface McpAgent {
   name: string;
-  /** What the user installs, and what is found on PATH. */
+  /** The program of the agent, as PATH has it. */
   command: string;
   /** The arguments of its own commands that change its configuration; null: cadre changes the file. */
   own: { add: (server: ServerStart) => string[]; remove: string[] } | null;
@@ -136,7 +136,7 @@ export async function removeEntry(agent: McpAgent, env: NodeJS.ProcessEnv): Prom
   return true;
 }
 
-/** What `addEntry` would do, for people. */
+/** Describes the change that `addEntry` would make. */
 export function plannedChange(
   agent: McpAgent,
   server: ServerStart,

@@ -1,8 +1,8 @@
+// `modify` of the library would lay out the lines around a change again, and remove comments beside a removed value.
 import {
   applyEdits,
   findNodeAtLocation,
   getNodeValue,
-  modify,
   type Node,
   type ParseError,
   parseTree,
@@ -23,9 +23,18 @@ export function valueAt(text: string, keys: readonly string[]): unknown {
  */
 export function withValue(text: string, keys: readonly string[], value: unknown): string {
   const whole = text.trim() === '' ? '{}\n' : text;
-  find(whole, keys);
-  const formattingOptions = { insertSpaces: true, tabSize: 2, eol: '\n' };
-  return applyEdits(whole, modify(whole, [...keys], value, { formattingOptions }));
+  const found = find(whole, keys);
+  if (found) return applyEdits(whole, [{ ...found, content: json(value, keys.length) }]);
+  const depth = keys.findLastIndex((_, at) => find(whole, keys.slice(0, at)) !== undefined);
+  const { offset, length, children = [] } = find(whole, keys.slice(0, depth)) as Node;
+  const [key = '', ...deeper] = keys.slice(depth);
+  const inner = deeper.reduceRight<unknown>((one, name) => ({ [name]: one }), value);
+  const member = `${lineBreak(depth + 1)}${JSON.stringify(key)}: ${json(inner, depth + 1)}`;
+  const isBlank = whole.slice(offset + 1, offset + length - 1).trim() === '';
+  const [blank, after] = isBlank
+    ? [length - 2, lineBreak(depth)]
+    : [0, children.length > 0 ? ',' : ''];
+  return applyEdits(whole, [{ offset: offset + 1, length: blank, content: member + after }]);
 }
 
 /** Removes the value at a path of keys, and the objects that are empty without it. */
@@ -39,7 +48,7 @@ export function withoutValue(text: string, keys: readonly string[]): string {
   return isBare ? withoutValue(rest, around) : rest;
 }
 
-/** Removes a member with its comma and the line break before it. `modify` would remove the comments around it, too. */
+/** Removes a member with its comma and the line break before it. */
 function withoutMember(text: string, { offset, length, parent }: Node): string {
   const start = text.slice(0, offset).trimEnd().length;
   const end = offset + length;
@@ -76,7 +85,7 @@ function parsed(text: string): [error: ParseError | undefined, root: Node | unde
   return [errors[0], root];
 }
 
-/** What the parser expects where it finds an error; for all other errors, a value. */
+/** The expected parts by the errors of the parser. All other errors mean that a value is missing. */
 const wanted: Readonly<Record<string, string>> = {
   PropertyNameExpected: 'a string',
   ColonExpected: 'a colon',
@@ -85,6 +94,14 @@ const wanted: Readonly<Record<string, string>> = {
   CloseBracketExpected: 'a closing bracket',
   EndOfFileExpected: 'the end of the file',
 };
+
+function json(value: unknown, depth: number): string {
+  return JSON.stringify(value, null, 2).replaceAll('\n', lineBreak(depth));
+}
+
+function lineBreak(depth: number): string {
+  return `\n${'  '.repeat(depth)}`;
+}
 
 function broken(text: string, at: number, expected: string): AppError {
   const line = text.slice(0, at).split('\n').length;

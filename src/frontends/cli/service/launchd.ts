@@ -33,7 +33,7 @@ export function launchd(env: NodeJS.ProcessEnv): Manager {
     // A file in that directory is read at each login.
     enable: async () => [await launchctl('enable', service)],
     async start() {
-      // What runs with the file as it was before is ended first.
+      // A service that runs with the previous file ends first.
       const ran = (await isLoaded()) ? [await launchctl('bootout', service)] : [];
       return [...ran, await launchctl('bootstrap', domain, file)];
     },
@@ -55,7 +55,7 @@ export function launchd(env: NodeJS.ProcessEnv): Manager {
   };
 }
 
-/** What `launchctl print` says of a service. Its form is for people: what is not found in it counts as stopped. */
+/** The state in the output of `launchctl print`, which is a text for people: a missing value counts as stopped. */
 export function printedState(text: string): ServiceState {
   const value = (name: string) => new RegExp(`^\\t${name} = (.*)$`, 'm').exec(text)?.[1] ?? null;
   const pid = Number(value('pid'));

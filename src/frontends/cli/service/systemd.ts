@@ -104,7 +104,7 @@ async function stateOf(runner: Runner): Promise<ServiceState | null> {
     state,
     pid: pid > 0 ? pid : null,
     enabled: found.UnitFileState === 'enabled',
-    // What the server said last is not true of a service that has stopped.
+    // The last status text of the server does not apply to a stopped service.
     detail: state === 'stopped' ? null : found.StatusText || failure || null,
   };
 }
@@ -142,7 +142,7 @@ function realPath(file: string): string {
   return fs.existsSync(file) ? fs.realpathSync(file) : file;
 }
 
-/** How a unit learns that the server is ready: told by `systemd-notify`, or not at all where that is not installed. */
+/** `canNotify`: whether `systemd-notify` can report that the server is ready. */
 interface UnitOptions {
   version: string;
   canNotify: boolean;

@@ -7,7 +7,7 @@ import { PassThrough } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import { plain } from '../../../core/lib/plain.ts';
 
-/** What somebody does at the line. */
+/** The actions of the user at the line. */
 export interface LineActions {
   /** They typed a line, which is not blank. */
   said(text: string): void;
@@ -15,13 +15,13 @@ export interface LineActions {
   interrupt(): void;
   /** Ctrl-D on an empty line, or the terminal is gone. */
   leave(): void;
-  /** What a line that begins so may become, by Tab. */
+  /** The completions of a line for Tab. */
   complete(typed: string): Promise<readonly string[]>;
 }
 
 /**
- * A line of input at the bottom of a terminal, and the text that comes meanwhile above it. While a question is on the
- * terminal, the line is away; what was typed on it comes back. What is pasted is one message, also of many lines.
+ * A line of input at the bottom of a terminal, with the output above it. A question hides the line, and the typed text
+ * returns after it. A paste of several lines is one message.
  */
 export class InputLine implements TalkOutput {
   readonly #input: NodeJS.ReadStream;
@@ -50,7 +50,7 @@ export class InputLine implements TalkOutput {
     this.#actions = actions;
   }
 
-  /** Shows the line, with a text to go on with. */
+  /** Shows the line with a text in it. */
   open(text = ''): void {
     const keys = new Pastes(this.#input, this.#output);
     this.#keys = keys;
@@ -82,7 +82,7 @@ export class InputLine implements TalkOutput {
       this.#line?.prompt();
     });
     line.on('SIGINT', () => {
-      // What was typed goes, as in a shell.
+      // Ctrl-C discards the typed text, as in a shell.
       if (line.line !== '') for (const name of ['e', 'u']) line.write(null, { ctrl: true, name });
       else this.#actions.interrupt();
     });
@@ -212,7 +212,7 @@ class Pastes extends PassThrough {
   readonly #input: NodeJS.ReadStream;
   readonly #output: NodeJS.WriteStream;
   readonly #decoder = new StringDecoder('utf8');
-  /** What was read and is not passed on: a paste whose end has not come, or the beginning of its mark. */
+  /** The input that was read but not passed on: an incomplete paste, or the start of its mark. */
   #kept = '';
 
   constructor(input: NodeJS.ReadStream, output: NodeJS.WriteStream) {

@@ -65,7 +65,7 @@ function repositoryOf(directory: string): string | null {
       ? at
       : mainOf(at, readSmallFile(git, { maxBytes: 8192 }).text);
   } catch {
-    // Whatever cannot be read has no sessions to go on with.
+    // An unreadable directory has no sessions to continue.
     return null;
   }
 }

@@ -18,7 +18,7 @@ export class TurnText {
   readonly #isVerbose: boolean;
   /** How many bytes of the text of each open item are written. */
   readonly #written = new Map<string, number>();
-  /** The end of what is written of each open item: an emoji may go on in its next piece. */
+  /** The end of the written text of each open item: the next piece may continue an emoji. */
   readonly #ends = new Map<string, string>();
   /** The steps of the plan as they were shown last. */
   #plan: readonly string[] = [];
@@ -84,7 +84,7 @@ export class TurnText {
     return this.#plainPiece(item_id, text);
   }
 
-  /** What is not written yet of an item that has ended: the stream may have begun late, or lost pieces. */
+  /** The unwritten rest of a completed item: the stream may have begun late, or lost pieces. */
   #rest({ item_id, text = '' }: Piece): string {
     const rest = Buffer.from(text).subarray(this.#written.get(item_id) ?? 0);
     const shown = this.#plainPiece(item_id, rest.toString('utf8'));
