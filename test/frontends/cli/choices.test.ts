@@ -75,7 +75,7 @@ const unlisted = {
 };
 
 describe('the choices of options and arguments', () => {
-  it('are those of the schema wherever a schema has an enum for them', async () => {
+  it('equal the enum of the schema, if the schema has one.', async () => {
     const listed = Object.entries(schemas).map(([place, schema]) => [place, choicesOf(schema)]);
     expect(choicesIn(await createProgram({} as World, commands))).toEqual({
       ...Object.fromEntries(listed),

@@ -295,7 +295,7 @@ describe('cadre doctor', () => {
     ]);
   });
 
-  test('goes on where the configuration is wrong, and says what of it.', async () => {
+  test('doctor reports an invalid configuration, and continues with the other checks.', async () => {
     using home = tempDirectory();
     const env = { CADRE_LOG_LEVEL: 'loud' };
     const ended = await runHere(home.path, ['doctor', '--json'], { env });

@@ -184,7 +184,7 @@ describe('service install', () => {
     expect(meant.stdout).toMatch(/^ExecStart=.* --bind 0\.0\.0\.0:7433 --allow-remote$/m);
   });
 
-  test('without a manager says how to go on.', async () => {
+  test('A machine without a service manager gets the command for a background server.', async () => {
     await using place = tempDirectory('service');
     const env = { PATH: programs(place.path) };
     const none = await runHere(place.path, ['service', 'install'], { env });

@@ -44,7 +44,7 @@ describe('the systemd unit', () => {
     },
   );
 
-  test('waits to be told only where there is a program that tells.', () => {
+  test('The systemd unit has Type=notify only if systemd-notify is installed.', () => {
     const start = { command: ['/c'], variables: {}, variablesFile: '/e', log: '/l' } as const;
     const told = systemdUnit(start, { version: '1', canNotify: true });
     expect(told).toMatch(/^Type=notify\nNotifyAccess=all\nWatchdogSec=2min$/m);

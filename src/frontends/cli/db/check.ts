@@ -20,9 +20,9 @@ export type Finding = Corruption & { file?: string };
 
 /** The findings about a database and the files beside it. */
 export interface Checked extends Omit<CheckReport, 'damage'> {
-  /** The kept output of processes; null for a backup, and for a server on another machine. */
+  /** The stored output of processes; null for a backup or a server on another machine. */
   logs: LogsReport | null;
-  /** The search index; null also if there is none. */
+  /** The search index; null for a backup or a server on another machine, and if no index exists. */
   search: IndexReport | null;
   damage: Finding[];
 }
