@@ -17,15 +17,15 @@ export function configCommands(program: Command, world: World): void {
   const config = program.command('config').description('Show and check the configuration');
 
   asList(config.command('show'))
-    .description('Show every configuration key with its value (secrets are masked)')
+    .description('Show all configuration keys and values (secrets are masked)')
     .option(...configOption)
-    .option('--origin', 'Show the source of each configuration value')
+    .option('--origin', 'Show whether each value comes from the file, the environment or a default')
     .action(localAction(world, showConfiguration));
 
   config
     .command('check')
     .description(
-      'List every problem of the configuration, one per line (exit code 2 if there is a problem, otherwise 0)',
+      'Check the configuration, and list each problem on a line (exit code 2 if there are problems)',
     )
     .option(...configOption)
     .action(

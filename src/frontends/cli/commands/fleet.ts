@@ -50,10 +50,10 @@ export function fleetCommands(program: Command, world: World): void {
   nodes
     .command('replace')
     .description(
-      'Free the name of a lost node (cadre server) for a new node (requires the admin key)',
+      'Make the name of a lost node (cadre server) available for a new node (requires the admin key)',
     )
     .argument('<name>', 'Name of the node (cadre server of the fleet)')
-    .option('--yes', 'Confirm that you want to free the name of the node (required)')
+    .option('--yes', 'Confirm the command (required)')
     .option(
       '--credentials <file>',
       'Key file of the fleet administrator (default: fleet.person.credentials in the configuration)',
@@ -74,7 +74,7 @@ async function replaceNode(
   if (yes !== true)
     throw new AppError(
       'usage',
-      `readers lose the event log of node "${name}" when the next server with this name starts: pass --yes to confirm`,
+      `the fleet loses the event log of node "${name}" when a new server with this name starts: pass --yes to confirm`,
     );
   const fleet = await import('../../../fleet/index.ts');
   const as = credentials === undefined ? {} : { name: fleet.ADMIN, credentials };
@@ -181,7 +181,7 @@ function fleetInit(fleet: Command, world: World): void {
     )
     .option(
       '--max-bytes <n>',
-      'Maximum size of the stored events in bytes, above which the fleet drops the oldest events',
+      'Maximum size of the stored events in bytes (above this size, the fleet deletes the oldest events)',
       count,
       4 * 1024 ** 3,
     )
@@ -191,7 +191,7 @@ function fleetInit(fleet: Command, world: World): void {
     )
     .option(
       '--keys <directory>',
-      'Directory with one file for each key of the fleet, in which cadre creates missing keys',
+      'Directory with the key files of the fleet (cadre creates missing keys)',
       'fleet-keys',
     )
     .option(

@@ -24,7 +24,7 @@ export const queueCommands = commandGroup(
     queueAdd,
     endpointCommand({
       name: 'list',
-      description: 'List the queue entries (prompts to send later) of sessions, in queue order',
+      description: 'List queue entries (prompts that are sent later), in queue order',
       endpoint: endpoints.listQueue,
       options: [
         sessionAs('session_id', '--session <session>', 'Show only queue entries of this session'),
@@ -54,7 +54,11 @@ export const queueCommands = commandGroup(
       endpoint: endpoints.moveQueueEntry,
       operands: [entry],
       options: [
-        entryAs('before', '--before <entry>', 'Queue entry before which the moved entry is placed'),
+        entryAs(
+          'before',
+          '--before <entry>',
+          'Move the entry to the position before this queue entry',
+        ),
         {
           flags: '--first',
           description: 'Move the entry to the front of the queue',
@@ -79,13 +83,10 @@ export const queueCommands = commandGroup(
         )
         .option(
           '--until <time>',
-          "Time at which the pause of a session's queue ends: 18:00, +2h or an ISO time (only with --session)",
+          "Time at which the session's queue resumes: 18:00, +2h or an ISO time (only with --session)",
         )
-        .option(
-          '--zone <zone>',
-          'Time zone of the time in --until (default: time zone of this machine)',
-        )
-        .option('--reason <text>', 'Reason for the pause, which cadre records')
+        .option('--zone <zone>', 'Time zone for --until (default: time zone of this machine)')
+        .option('--reason <text>', 'Reason for the pause (cadre stores the reason)')
         .action(clientAction(world, pause)),
     (queue, world) =>
       queue
@@ -94,7 +95,7 @@ export const queueCommands = commandGroup(
         .argument(`[${entryArgument[0].slice(1, -1)}]`, entryArgument[1])
         .option(
           '--session <session>',
-          'Resume the whole queue of this session, also if an interrupted turn has paused the queue',
+          'Resume the whole queue of this session, even if the interrupt of a turn paused the queue',
         )
         .action(clientAction(world, resume)),
     (queue, world) =>
@@ -201,7 +202,7 @@ type AddOptions = TimeOptions & TurnSettingOptions & { image: string[] };
 /** `cadre queue add`: the same as `cadre sessions send --queue`. */
 function queueAdd(queue: Command, world: World): void {
   const command = withPrompt(queue.command('add').argument(...sessionArgument)).description(
-    'Queue a prompt until the session is idle, or until a time',
+    'Queue a prompt to send when the session is idle, or at a set time',
   );
   withTimes(withTurnSettings(command)).action(
     async (said: string, words: string[], options: AddOptions, self: Command) => {
@@ -222,7 +223,7 @@ function queueEdit(queue: Command, world: World): void {
   )
     .option(
       '--now',
-      'Remove the due time of the queue entry, so that the entry is due as soon as the session is idle',
+      'Remove the due time, so that the prompt is sent as soon as the session is idle',
     )
     .option('--model <model>', 'Model for the turns that the queue entry starts')
     .action(clientAction(world, edit));

@@ -111,7 +111,8 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
       session,
       {
         flags: '<item>',
-        description: 'Id of the item (list the ids with cadre sessions items --json)',
+        description:
+          'Id of the message, thought or tool call (list the ids with cadre sessions items --json)',
         field: 'item_id',
       },
     ],
@@ -123,7 +124,7 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
   endpointCommand({
     name: 'commands',
     description:
-      'List the slash commands of the agent (to run a slash command, start a prompt with the slash command)',
+      'List the slash commands of the agent, such as /review, that a prompt can start with',
     endpoint: endpoints.listCommands,
     operands: [session],
     empty: 'no slash commands: the agent has not sent a list of slash commands yet',
@@ -146,14 +147,14 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
   endpointCommand({
     name: 'after-limit',
     description:
-      'Choose whether a session resumes automatically or waits for you after a usage limit of the agent resets',
+      "Choose whether a session resumes by itself, or waits for you, when the provider's usage limit resets",
     endpoint: endpoints.updateSession,
     operands: [
       session,
       {
         flags: '<what>',
         description:
-          'Action of the session after a usage limit of the agent resets: resume automatically, or wait for you',
+          "Choose to resume the session automatically, or to wait for you, when the provider's usage limit resets",
         field: 'after_limit',
       },
     ],
@@ -208,7 +209,7 @@ function sessionCreate(sessions: Command, world: World): void {
     .addOption(
       new Option(
         '--after-limit <what>',
-        'Action of the session after a usage limit of the agent resets: resume automatically, or wait for you',
+        "Choose to resume the session automatically, or to wait for you, when the provider's usage limit resets",
       ).choices(afterLimit.options),
     )
     .action(clientAction(world, createSession));
@@ -250,7 +251,7 @@ function sessionAttach(sessions: Command, world: World): void {
     )
     .option(
       '--agent-mode <mode>',
-      'Mode of the agent for turns that you send: name of a mode that the agent defines, such as plan',
+      'Name of a mode that the agent itself defines, such as plan, for turns that you send',
     )
     .action(
       clientAction(world, async (context, said: string | undefined, options: AttachOptions) =>
