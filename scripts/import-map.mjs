@@ -445,6 +445,10 @@ export const doors = {
     in: ['frontends/cli/jq'],
     because: 'only --jq filters JSON, and its bundle is loaded for that alone',
   },
+  'jsonc-parser': {
+    in: ['frontends/cli/mcp/jsonc'],
+    because: 'only mcp/jsonc edits files with comments: the configuration of agents',
+  },
   'cli-truncate': {
     in: ['frontends/terminal/width'],
     because: 'only terminal/width counts columns, so that all lines use the same widths',

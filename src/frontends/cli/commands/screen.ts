@@ -3,12 +3,17 @@ import { endpoints } from '../../../api/index.ts';
 import type { Client } from '../../../client/client.ts';
 import { oneLine } from '../../../core/lib/plain.ts';
 import { AppError } from '../../../api/errors.ts';
-import { namedServers, serverDirectory, type GlobalOptions } from '../context.ts';
+import { askedServers, serverDirectory, type GlobalOptions } from '../context.ts';
 import { exitCodes } from '../exit.ts';
 import { matches } from '../find.ts';
 import { approvals, processes, sessions } from '../nouns.ts';
 import { openScreen } from '../screen.ts';
 import { clientAction, terminalOf, type World } from '../world.ts';
+import { type Listing, listAll } from '../../../client/listing.ts';
+import { durationText } from '../../terminal/time.ts';
+import type { Layout } from '../layout.ts';
+import { listedTables } from '../listed-tables.ts';
+import { details, mebibytes } from '../output.ts';
 
 interface HomeOptions extends GlobalOptions {
   select?: string;
@@ -49,20 +54,13 @@ async function answeringServer(world: World, options: HomeOptions): Promise<Clie
   let client: Client | undefined;
   try {
     client = await world.connect(options);
-    // Of several servers the screen shows which of them answer.
+    // The screen shows which of several servers answer.
     if (!client.servers) await client.call(endpoints.getVersion, {});
     return client;
   } catch (error) {
     client?.close();
-    const isElsewhere =
-      world.env.CADRE_URL !== undefined || (await namedServers(options, world.env));
-    if (
-      options.url !== undefined ||
-      isElsewhere ||
-      !(error instanceof AppError) ||
-      error.code !== 'unreachable'
-    )
-      throw error;
+    const isUnreachable = error instanceof AppError && error.code === 'unreachable';
+    if (!isUnreachable || (await askedServers(options, world.env)).kind !== 'local') throw error;
     return null;
   }
 }
@@ -90,4 +88,44 @@ async function offerServer(world: World, options: HomeOptions): Promise<boolean>
   if (signal.aborted) world.exit(Number(signal.reason));
   else if (interrupted) world.exit(exitCodes.interrupted);
   return isStarted;
+}
+
+/** `cadre top`. */
+export function topCommand(program: Command, world: World): void {
+  program
+    .command('top')
+    .description('Show a live view of sessions, approvals and processes')
+    .action(
+      clientAction(world, async (context) => {
+        if (await openScreen(context, { page: 'top' })) return;
+        const { client, show, layout } = context;
+        const servers = client.servers;
+        if (servers) return (await import('../top-of-all.ts')).showAll(context, servers);
+        const { server, ...listed } = await listAll(client);
+        show({ url: client.url, server, ...listed }, () =>
+          describe(client.url, { server, ...listed }, { now: world.clock.now(), layout }),
+        );
+      }),
+    );
+}
+
+function describe(
+  url: string,
+  { server, ...listed }: Omit<Listing, 'seq'>,
+  { now, layout }: { now: number; layout: Layout },
+) {
+  return [
+    details(
+      {
+        server: url,
+        status: server.health.status,
+        version: server.health.version,
+        uptime: durationText(server.health.uptime_ms),
+        memory: mebibytes(server.memory.rss_bytes),
+        streams: server.streams.followers,
+      },
+      { layout },
+    ),
+    ...listedTables(listed, { now, layout }),
+  ].join('\n');
 }

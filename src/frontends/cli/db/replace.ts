@@ -1,19 +1,113 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
+import { prepareDirectory, withDataDirectory } from '../../../core/config/data-directory.ts';
+import { dataDirectory, loadConfig } from '../../../core/config/load.ts';
 import { AppError } from '../../../api/errors.ts';
 import { failpointsFrom } from '../../../core/lib/failpoint.ts';
 import { systemIds } from '../../../core/lib/ids.ts';
 import { sqlWasm, version } from '../../../core/lib/self.ts';
 import { shellWord } from '../../../core/lib/shell-word.ts';
-import type { Noun, StoreFacts } from '../../../core/store/older-copies.ts';
+import type { StoreFacts, Noun } from '../../../core/store/older-copies.ts';
 import { askYes } from '../ask-yes.ts';
 import type { GlobalOptions } from '../context.ts';
 import { plain } from '../output.ts';
 import type { World } from '../world.ts';
-import { lockStore, STORE, storeDirectory, withStoreFiles } from './store-files.ts';
+import { check } from './check.ts';
+import { lockStore, STORE, withStoreFiles, storeDirectory } from './store-files.ts';
 
-/** What a rollback has done. */
-export interface RolledBack {
+export type ReplaceOptions = GlobalOptions & { yes?: boolean };
+
+/** The result of a restore. */
+export interface Restored {
+  data_dir: string;
+  backup: string;
+  /** The version that wrote the backup, its format and its newest seq. */
+  version: string;
+  format: number;
+  seq: number;
+  /** The files that hold what was there before. */
+  replaced: string[];
+}
+
+/**
+ * Puts a backup in the place of the database of the data directory, which may be missing or damaged. Returns null where
+ * the user declines. Throws `conflict` where a server runs, `not_found` without the file, `storage_damaged` for a backup
+ * that is not whole, `usage` where something is replaced and nobody can be asked.
+ */
+export async function restore(
+  world: World,
+  options: ReplaceOptions,
+  file: string,
+): Promise<Restored | null> {
+  const backup = path.resolve(world.cwd(), file);
+  const { damage } = await check(world, options, backup);
+  if (damage.length > 0)
+    throw new AppError(
+      'storage_damaged',
+      `the backup ${backup} has damaged rows (${damage.length}), so nothing was changed: list the rows with cadre db check ${shellWord(backup)}, or name another backup`,
+    );
+  const directory = dataDirectory(loadConfig(options, world.env), world.env);
+  withDataDirectory(directory, () => prepareDirectory(directory));
+  using _lock = await lockStore(directory);
+  return await withStoreFiles(directory, async () => {
+    const { factsOf } = await import('../../../core/store/older-copies.ts');
+    const { stampOf } = await import('../../../core/store/rollback.ts');
+    const { restoreStore } = await import('../../../core/store/restore.ts');
+    const facts = await factsOf(backup, sqlWasm);
+    const store = path.join(directory, STORE);
+    const isThere = existsSync(store) || existsSync(`${store}-wal`);
+    world.stderr.write(restorePlan(facts, directory, isThere));
+    if (
+      isThere &&
+      !options.yes &&
+      !(await isWanted(world, 'restore? [y/N] ', 'pass --yes to confirm'))
+    )
+      return null;
+    const { replaced } = await restoreStore({
+      directory,
+      backup,
+      wasm: sqlWasm,
+      newEpoch: () => systemIds.next('epoch'),
+      stamp: stampOf(world.clock.now()),
+      failpoint: failpointsFrom(world.env.CADRE_FAILPOINTS),
+    });
+    const { version, format, seq } = facts;
+    return { data_dir: directory, backup, version, format, seq, replaced };
+  });
+}
+
+/** Describes a restore that was done. */
+export function restoredText({ data_dir, backup, replaced }: Restored): string {
+  return [
+    `Restored ${backup} to ${data_dir}\n`,
+    ...replaced.map((file) => `  kept    ${file}\n`),
+    '  start   cadre serve\n',
+  ].join('');
+}
+
+function restorePlan(
+  { version, format, seq, newest, file }: StoreFacts,
+  directory: string,
+  isThere: boolean,
+): string {
+  const until = newest === null ? '' : `, up to ${new Date(newest).toISOString()}`;
+  return [
+    `  backup    ${plain(file)}\n`,
+    `  holds     data of cadre ${plain(version)} (format ${format}), seq ${seq}${until}\n`,
+    `  replaces  ${isThere ? path.join(directory, STORE) : 'nothing'}\n`,
+  ].join('');
+}
+
+/** Asks before data is replaced. Throws `usage` with the remedy if nobody can be asked. */
+function isWanted(world: World, question: string, remedy: string): Promise<boolean> {
+  if (world.stdin.isTTY && world.stderr.isTTY) return askYes(world, question);
+  throw new AppError('usage', `not a terminal: ${remedy}`);
+}
+
+const UNSEEN = 'check which data the rollback would remove, then pass --yes';
+
+/** The result of a rollback. */
+interface RolledBack {
   /** The version that wrote the data that are in place now, their format and their newest seq. */
   version: string;
   format: number;
@@ -32,7 +126,7 @@ export interface RolledBack {
  */
 export async function rollBack(
   world: World,
-  options: GlobalOptions & { yes?: boolean },
+  options: ReplaceOptions,
   file: string | undefined,
 ): Promise<RolledBack | null> {
   const directory = storeDirectory(world, options);
@@ -47,8 +141,8 @@ export async function rollBack(
         ? await olderCopy(directory, store)
         : await factsOf(existing(path.resolve(world.cwd(), file)), sqlWasm);
     const lost = newerThan(copy, store);
-    world.stderr.write(planText(copy, store, lost));
-    if (!options.yes && !(await isWanted(world))) return null;
+    world.stderr.write(rollbackPlan(copy, store, lost));
+    if (!options.yes && !(await isWanted(world, 'roll back? [y/N] ', UNSEEN))) return null;
     const { kept } = await replace({
       directory,
       copy: copy.file,
@@ -62,7 +156,7 @@ export async function rollBack(
   });
 }
 
-/** What was done, for people, and what to do now. */
+/** Describes the result of a rollback, and the next steps. */
 export function rolledBackText(done: RolledBack): string {
   const isOlder = done.version !== version;
   return [
@@ -94,7 +188,7 @@ async function olderCopy(directory: string, store: StoreFacts): Promise<StoreFac
   );
 }
 
-function planText(copy: StoreFacts, store: StoreFacts, lost: RolledBack['lost']): string {
+function rollbackPlan(copy: StoreFacts, store: StoreFacts, lost: RolledBack['lost']): string {
   const counts = Object.entries(lost).map(([noun, count]) => counted(count, noun));
   const events = store.seq - copy.seq;
   const what = [...counts, ...(events > 0 ? [`events ${copy.seq + 1} to ${store.seq}`] : [])];
@@ -109,12 +203,4 @@ function planText(copy: StoreFacts, store: StoreFacts, lost: RolledBack['lost'])
 
 function counted(count: number, noun: string): string {
   return `${count} ${count === 1 ? noun.replace(/(ss)es$|s$/, '$1') : noun}`;
-}
-
-function isWanted(world: World): Promise<boolean> {
-  if (world.stdin.isTTY && world.stderr.isTTY) return askYes(world, 'roll back? [y/N] ');
-  throw new AppError(
-    'usage',
-    'not a terminal: check which data the rollback would remove, then pass --yes',
-  );
 }

@@ -1,19 +1,84 @@
+import type { Command } from 'commander';
+import { commit, version, LICENSES_FILE, readBuilt, programFile } from '../../../core/lib/self.ts';
+import { localAction, type World } from '../world.ts';
+import { AppError } from '../../../api/errors.ts';
+import { licensesIn } from '../licenses.ts';
 import fs from 'node:fs';
 import path from 'node:path';
-import { shellWord } from '../../core/lib/shell-word.ts';
+import { shellWord } from '../../../core/lib/shell-word.ts';
+
+/** `cadre version`. */
+export function versionCommand(program: Command, world: World): void {
+  program
+    .command('version')
+    .description('Print the version of cadre')
+    .action(
+      localAction(world, ({ show }) => {
+        const { version: node } = process;
+        const text = () => `cadre ${version} (${commit}, node ${node})\n`;
+        show({ name: 'cadre', version, commit, node }, text);
+      }),
+    );
+}
+
+/** `cadre licenses`. */
+export function licensesCommand(program: Command, world: World): void {
+  program
+    .command('licenses')
+    .description('Print the licenses of the software bundled with cadre')
+    .action(
+      localAction(world, ({ show }) => {
+        const bytes = readBuilt(LICENSES_FILE);
+        if (!bytes)
+          throw new AppError(
+            'not_found',
+            `the file ${LICENSES_FILE} does not exist: build cadre to create the file`,
+          );
+        const text = new TextDecoder().decode(bytes);
+        show({ licenses: licensesIn(text) }, () => text);
+      }),
+    );
+}
+
+/** `cadre upgrade`: it downloads and changes nothing. */
+export function upgradeCommand(program: Command, world: World): void {
+  program
+    .command('upgrade')
+    .description('Show how to upgrade this copy of cadre')
+    .action(
+      localAction(world, ({ show }) => {
+        const found = installationOf(programFile());
+        show({ version, ...found }, () => upgradeText(found));
+      }),
+    );
+}
+
+function upgradeText({ method, program, directory, command, before }: Installation): string {
+  const place = directory === null ? '' : ` in ${directory}`;
+  return `cadre ${version} is ${program}, ${kinds[method]}${place}.
+To upgrade it:
+  1. ${before}
+  2. Run: ${command}
+  3. Restart the server if one runs: cadre stop, then cadre serve --detach
+     (a service: restart it with systemd or launchd)
+`;
+}
+
+const kinds: Readonly<Record<InstallMethod, string>> = {
+  deb: 'installed as a Debian package',
+  homebrew: 'installed with Homebrew',
+  npm: 'installed with npm',
+  'install.sh': 'installed with install.sh',
+  make: 'installed with make install',
+  checkout: 'built from the checkout',
+  archive: 'unpacked from an archive',
+};
 
 /** How a copy of cadre was installed. */
-export type InstallMethod =
-  | 'deb'
-  | 'homebrew'
-  | 'npm'
-  | 'install.sh'
-  | 'make'
-  | 'checkout'
-  | 'archive';
+type InstallMethod = 'deb' | 'homebrew' | 'npm' | 'install.sh' | 'make' | 'checkout' | 'archive';
 
 /** An installed copy of cadre, and how it is upgraded. */
-export interface Installation {
+interface Installation {
   method: InstallMethod;
   /** The real path of the program. */
   program: string;
@@ -21,7 +86,7 @@ export interface Installation {
   directory: string | null;
   /** The command that upgrades the copy. Words in capital letters are for the user to replace. */
   command: string;
-  /** What the command needs, or where it has to run. */
+  /** Preparation for the command, or the place where it has to run. */
   before: string;
 }
 
