@@ -1,4 +1,7 @@
 import { unifiedDiff } from './details.ts';
+import { type Excess, excessText } from './bounded-line.ts';
+import { excessOf } from './json-connection.ts';
+import type { AgentUpdate } from './provider.ts';
 
 /** The limits of what is derived from one message of an agent. Texts are measured in UTF-16 code units. */
 export const DERIVED_LIMITS = {
@@ -116,4 +119,36 @@ function linesIn(text: string): number {
 /** A value as the JSON of a title, made of as much of it as is shown. */
 export function inWords(value: unknown): string {
   return JSON.stringify(new MessageBudget().bounded(value));
+}
+
+/** Explains that a request was declined because it is larger than anybody is shown. */
+export function tooLargeRequest(excess: Excess): { code: string; message: string } {
+  return {
+    code: 'request_too_large',
+    message: `cadre declined a request of the agent, because the request is too large: ${excessText(excess)}`,
+  };
+}
+
+/** Says once a turn that something was left out of a message. */
+export class Omissions {
+  #isTold = false;
+
+  beginTurn(): void {
+    this.#isTold = false;
+  }
+
+  /** The notices for a message: at most one. */
+  of(message: unknown, budget: MessageBudget): AgentUpdate[] {
+    const excess = excessOf(message);
+    if (this.#isTold || (!excess && !budget.hasOmitted)) return [];
+    this.#isTold = true;
+    const { entries, text } = budget.omitted;
+    const parts = [
+      ...(excess ? [excessText(excess)] : []),
+      ...(entries > 0 ? [`${entries} entries omitted`] : []),
+      ...(text > 0 ? [`${text} characters omitted`] : []),
+    ];
+    const what = `a message of the agent is too large to show in full: ${parts.join('; ')}`;
+    return [{ type: 'notice', code: 'message_cut', message: what }];
+  }
 }

@@ -4,8 +4,7 @@ import type { AuthStatus } from '../api/providers.ts';
 import { AppError } from '../api/errors.ts';
 import { agentEnvironment, pickVariables } from '../core/children/environment.ts';
 import { findProgram } from '../core/lib/find-program.ts';
-import type { LoginWatch } from './login-watch.ts';
-import type { LoginSituation } from './own-home.ts';
+import type { LoginWatch, LoginSituation } from './login-watch.ts';
 
 /** How an agent that the user has installed is configured: the section `[providers.<id>]`. */
 export interface InstalledSettings {

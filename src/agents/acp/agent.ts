@@ -12,26 +12,21 @@ import {
   type TurnOutcome,
   type TurnSettings,
 } from '../provider.ts';
-import { applySettings } from './apply.ts';
-import { Choices } from './choices.ts';
+import { applySettings, Choices } from './choices.ts';
 import { agentError } from './connection.ts';
-import { contentOf } from './prompt-content.ts';
-import { Elicitations } from './elicitations.ts';
+import { contentOf } from './blocks.ts';
+import { Elicitations } from './elicitation.ts';
 import { PermissionPromptMonitor, type Notice } from './permission-prompt-monitor.ts';
 import { noteChoices } from './last-seen.ts';
 import { DeferredOptions } from './deferred-options.ts';
-import { limitIn } from './limits.ts';
+import { limitIn, outcomeOf } from './outcome.ts';
 import { type ChoiceName, nothingOffered, type Offer, readChoiceUpdate } from './options.ts';
-import { outcomeOf } from './outcome.ts';
-import { mcpServersOf } from './mcp-servers.ts';
-import { isCadreTool } from './cadre-tools.ts';
-import { describedRequest } from './late-report.ts';
+import { mcpServersOf, isCadreTool } from './cadre-tools.ts';
+import { declineTooLarge, describedRequest } from './permission-requests.ts';
 import { allowOnce, outcomeFor, readPermission } from './permission.ts';
 import { AcpProcess, type StartOptions } from './process.ts';
 import { openedIn, reopen } from './reopen.ts';
-import { UpdateForwarder } from './update-forwarder.ts';
-import { otherSession, refIn } from './subagents.ts';
-import { declineTooLarge } from './too-large.ts';
+import { UpdateForwarder, otherSession, refIn } from './update-forwarder.ts';
 import { UsageMeter } from './usage.ts';
 import type { StoredInputItem } from '../../api/input.ts';
 

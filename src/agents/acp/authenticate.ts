@@ -1,8 +1,7 @@
 import { ProviderError } from '../provider.ts';
 import { type AuthMethod, methodInWords, needsPerson, readAuthMethods } from './auth-methods.ts';
-import type { AuthStage } from './auth-record.ts';
+import type { AuthStage, LastSeen } from './last-seen.ts';
 import { agentError } from './connection.ts';
-import type { LastSeen } from './last-seen.ts';
 import type { ResolvedAgent } from './resolve.ts';
 
 /** The protocol's error of an agent that nobody is logged in to. */

@@ -1,12 +1,18 @@
 import { z } from 'zod';
 import type { ApprovalDetail } from '../../api/approvals.ts';
-import { approvalTitle } from '../approval-title.ts';
+import { approvalTitle } from '../details.ts';
 import { MessageBudget } from '../budget.ts';
 import { type AgentAnswer, type AgentRequest, inputDetails, type ToolChange } from '../provider.ts';
-import { argumentsInMeta, metaDetails } from './call-meta.ts';
+import {
+  argumentsInMeta,
+  metaDetails,
+  isContinued,
+  mergeCalls,
+  NOT_KEPT,
+  type ReportedCall,
+} from './reported-call.ts';
 import { argumentsIn, detailsOf } from './details.ts';
 import { arrayOf } from '../lenient.ts';
-import { isContinued, mergeCalls, NOT_KEPT, type ReportedCall } from './reported-call.ts';
 import { readToolCall } from './tool-call.ts';
 
 /** So many options of a request are read. */

@@ -1,13 +1,17 @@
+import { z } from 'zod';
 import type { RateLimit } from '../claude-limits.ts';
-import { Omissions } from '../omissions.ts';
-import { type AgentSink, report, type TurnSettings } from '../provider.ts';
-import { MessageBudget } from '../budget.ts';
+import { Omissions, MessageBudget, DERIVED_LIMITS } from '../budget.ts';
+import {
+  type AgentSink,
+  report,
+  type TurnSettings,
+  type KeptFile,
+  type AgentUpdate,
+} from '../provider.ts';
 import { ToolCallTracker } from './tool-call-tracker.ts';
 import type { PermissionPromptMonitor } from './permission-prompt-monitor.ts';
-import { withMediaKept } from './kept-media.ts';
-import { limitAfterUpdate } from './limits.ts';
+import { limitAfterUpdate } from './outcome.ts';
 import type { ReportedCall } from './reported-call.ts';
-import { Subagents } from './subagents.ts';
 import { isOfSession, readUpdate } from './updates.ts';
 import type { UsageMeter } from './usage.ts';
 
@@ -96,3 +100,140 @@ export class UpdateForwarder {
 }
 
 const WORK: ReadonlySet<string> = new Set(['message', 'reasoning', 'tool', 'plan']);
+
+/** Keeps the data of an image, a sound or a file; null where it is too large to be kept. */
+type SaveResponse = (bytes: Buffer) => Promise<KeptFile | null>;
+
+/** Of an update with more images and files than these none is kept. */
+const MAX_KEPT = 32;
+
+const withContent = z.object({ content: z.unknown() });
+
+/**
+ * An update whose blocks hold no data: it is kept elsewhere, and the block says where. The update itself, at once, where
+ * it has no such block.
+ */
+function withMediaKept(update: unknown, keep: SaveResponse): unknown {
+  const { content = null } = withContent.safeParse(update).data ?? {};
+  if (!Array.isArray(content))
+    return dataOf(content) === null ? update : replaced(update as object, content, keep);
+  const isMuch = content.length > DERIVED_LIMITS.entries;
+  const count = isMuch ? 0 : content.filter((part) => dataOf(blockOfPart(part)) !== null).length;
+  return count === 0 || count > MAX_KEPT ? update : replaced(update as object, content, keep);
+}
+
+async function replaced(update: object, content: unknown, keep: SaveResponse): Promise<unknown> {
+  if (!Array.isArray(content)) return { ...update, content: await withoutData(content, keep) };
+  const parts = await Promise.all(
+    content.map(async (part: unknown) => {
+      const block = blockOfPart(part);
+      if (dataOf(block) === null) return part;
+      return { ...(part as object), content: await withoutData(block, keep) };
+    }),
+  );
+  return { ...update, content: parts };
+}
+
+/** The block in a part of the content of a tool call. */
+function blockOfPart(part: unknown): unknown {
+  return withContent.safeParse(part).data?.content;
+}
+
+const withData = z.looseObject({ type: z.enum(['image', 'audio']), data: z.string() });
+const withBlob = z.looseObject({
+  type: z.literal('resource'),
+  resource: z.looseObject({ blob: z.string() }),
+});
+
+/** The data of a block; null where it has none, and where it is cut. */
+function dataOf(block: unknown): string | null {
+  const data =
+    withData.safeParse(block).data?.data ?? withBlob.safeParse(block).data?.resource.blob ?? null;
+  return data?.endsWith(']') ? null : data;
+}
+
+async function withoutData(block: unknown, keep: SaveResponse): Promise<unknown> {
+  const data = dataOf(block);
+  const kept = data === null ? null : await keep(Buffer.from(data, 'base64'));
+  if (!kept) return block;
+  const media = withData.safeParse(block).data;
+  if (media) return { ...media, data: null, kept };
+  const embedded = withBlob.parse(block);
+  return { ...embedded, resource: { ...embedded.resource, blob: null, kept } };
+}
+
+/** One subagent, as it is shown. */
+interface Shown {
+  text: string;
+  /** The agent's id of the message that it said last. */
+  message: string | undefined;
+}
+
+/**
+ * What other sessions of an agent say over the connection of ours: those of its subagents. It is shown as theirs: what
+ * they say is the output of a tool call for each of them, and their calls stand beside those of the agent itself.
+ */
+class Subagents {
+  readonly #shown = new Map<string, Shown>();
+
+  /** A turn begins or ends: what is said from now on is shown by calls of its own. */
+  clear(): void {
+    this.#shown.clear();
+  }
+
+  /** An update of another session as it is shown; null for what is of that session alone. */
+  read(session: string, update: AgentUpdate): AgentUpdate | null {
+    switch (update.type) {
+      case 'message':
+        return this.#say(session, update.text, update.ref);
+      case 'title':
+        return this.#entitle(session, update.title);
+      case 'tool':
+        return { ...update, ref: refIn(session, update.ref) };
+      case 'notice':
+        return update;
+      default:
+        return null;
+    }
+  }
+
+  #say(session: string, text: string, message: string | undefined): AgentUpdate | null {
+    const shown = this.#shown.get(session);
+    if (text === '' || (shown?.text.length ?? 0) >= DERIVED_LIMITS.text) return null;
+    const before = shown?.message;
+    const isNext = before !== undefined && message !== undefined && before !== message;
+    const whole = `${shown?.text ?? ''}${isNext ? '\n\n' : ''}${text}`;
+    this.#shown.set(session, { text: whole, message });
+    return toolOf(session, {
+      ...(shown ? {} : { title: `subagent ${session}` }),
+      kind: 'think',
+      status: 'running',
+      output: whole,
+    });
+  }
+
+  #entitle(session: string, title: string): AgentUpdate {
+    if (!this.#shown.has(session)) this.#shown.set(session, { text: '', message: undefined });
+    return toolOf(session, { title: `subagent: ${title}`, kind: 'think' });
+  }
+}
+
+const about = z.looseObject({ sessionId: z.string() });
+
+/** The session that a message is about, where it is not that of `ref`; `ref` is empty until that one is open. */
+export function otherSession(params: unknown, ref: string): string | null {
+  const { sessionId } = about.safeParse(params).data ?? {};
+  return sessionId === undefined || ref === '' || sessionId === ref ? null : sessionId;
+}
+
+/** The id of a tool call of another session: it may be that of a call of ours. */
+export function refIn(session: string | null, ref: string): string {
+  return session === null ? ref : `${session}/${ref}`;
+}
+
+function toolOf(
+  session: string,
+  change: Extract<AgentUpdate, { type: 'tool' }>['change'],
+): AgentUpdate {
+  return { type: 'tool', ref: `subagent/${session}`, change };
+}

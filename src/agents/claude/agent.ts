@@ -3,10 +3,8 @@ import type { Session } from '../../api/sessions.ts';
 import { newUuid } from '../../core/lib/ids.ts';
 import { imageData } from '../image-data.ts';
 import type { Excess } from '../bounded-line.ts';
-import { MessageBudget } from '../budget.ts';
-import { excessOf, Refusal } from '../json-connection.ts';
-import { tooLargeRequest } from '../omissions.ts';
-import { OpenRequests } from '../open-requests.ts';
+import { MessageBudget, tooLargeRequest } from '../budget.ts';
+import { excessOf, Refusal, OpenRequests } from '../json-connection.ts';
 import {
   type Agent,
   type AgentSink,
@@ -18,22 +16,27 @@ import {
   type TurnSettings,
 } from '../provider.ts';
 import type { Connection, Message } from './connection.ts';
-import { acceptsEdits, type Grant } from './grants.ts';
-import { type ClaudeOptions, startInitialized } from './initialized.ts';
-import { outcomeOf, textOf } from './outcome.ts';
 import {
+  acceptsEdits,
+  type Grant,
   approvalRequest,
   type Permission,
   readPermission,
   refusalOf,
   responseTo,
 } from './permission.ts';
-import type { ClaudeProcess } from './process.ts';
+import {
+  type ClaudeOptions,
+  startInitialized,
+  type ClaudeProcess,
+  serversFor,
+  TOOL_SERVER,
+  ToolsChannel,
+} from './process.ts';
+import { outcomeOf, textOf, readResultUsage } from './outcome.ts';
 import { BYPASS, mayBypass, modeOf, objectionTo, readModel, readModes } from './settings.ts';
 import { toolKindOf, toolTitleOf } from './tools.ts';
-import { serversFor, TOOL_SERVER, ToolsChannel } from './tools-channel.ts';
 import { Reader } from './updates.ts';
-import { readResultUsage } from './usage.ts';
 import type { StoredInputItem } from '../../api/input.ts';
 
 /** The mode in which claude edits files in its directory without asking. */

@@ -4,9 +4,8 @@ import type { AuthStatus, Model } from '../../api/providers.ts';
 import type { Session } from '../../api/sessions.ts';
 import { HealthRecord } from '../health-record.ts';
 import { InstalledAgent, type InstalledSettings } from '../installed.ts';
-import { LOGIN_MS, LoginWatch } from '../login-watch.ts';
+import { LOGIN_MS, LoginWatch, logoutOf } from '../login-watch.ts';
 import { ModelCache } from '../model-cache.ts';
-import { logoutOf } from '../own-home.ts';
 import type {
   Agent,
   AgentSink,
@@ -18,7 +17,7 @@ import type {
   TurnSettings,
 } from '../provider.ts';
 import { openClaude } from './agent.ts';
-import { askModels, type ClaudeOptions } from './initialized.ts';
+import { askModels, type ClaudeOptions } from './process.ts';
 import { askStatus, endLogin, readKey, removeKey, writeKey } from './login.ts';
 import { objectionTo } from './settings.ts';
 import { listTranscripts } from './transcripts.ts';

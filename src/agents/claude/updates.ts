@@ -1,13 +1,12 @@
 import { z } from 'zod';
 import type { Usage } from '../../api/sessions.ts';
 import { limitAfter, type RateLimit } from '../claude-limits.ts';
-import { MessageBudget } from '../budget.ts';
+import { MessageBudget, Omissions } from '../budget.ts';
 import { arrayOf } from '../lenient.ts';
-import { Omissions } from '../omissions.ts';
 import type { AgentUpdate, ToolChange } from '../provider.ts';
 import type { Message } from './connection.ts';
 import { toolKindOf, toolTitleOf } from './tools.ts';
-import { addTokens, noTokens, readTokens, type Tokens, usageOf } from './usage.ts';
+import { addTokens, noTokens, readTokens, type Tokens, usageOf } from './outcome.ts';
 
 /** Messages that say nothing about the course of a turn. */
 const IGNORED = new Set([

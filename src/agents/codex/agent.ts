@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Session } from '../../api/sessions.ts';
-import { OpenRequests } from '../open-requests.ts';
+import { OpenRequests } from '../json-connection.ts';
 import {
   type Agent,
   type AgentAnswer,
@@ -13,15 +13,21 @@ import {
   type TurnOutcome,
   type TurnSettings,
 } from '../provider.ts';
-import { unlessAborted } from '../unless-aborted.ts';
+import { unlessAborted } from '../agent-process.ts';
 import type { Route } from './app-server.ts';
 import type { Params, RequestId } from './connection.ts';
 import { Reader } from './items.ts';
-import { reachedLimit } from './limits.ts';
-import type { CodexOptions } from './options.ts';
+import { reachedLimit, Meter } from './usage.ts';
+import {
+  type CodexOptions,
+  configOf,
+  modeRefusedBy,
+  objectionTo,
+  readThread,
+  turnParams,
+} from './settings.ts';
 import { outcomeOf, readError, readRetry, turnIn } from './outcome.ts';
 import { type CodexRequest, readRequest, refusalOf } from './requests.ts';
-import { configOf, modeRefusedBy, objectionTo, readThread, turnParams } from './settings.ts';
 import type { Lease } from './shared-server.ts';
 import {
   type AgentState,
@@ -29,9 +35,10 @@ import {
   foreignTurn,
   ownTurn,
   type ThreadTurn,
-} from './thread-turn.ts';
-import { isGone, isRefusal, whenFree } from './threads.ts';
-import { Meter } from './usage.ts';
+  isGone,
+  isRefusal,
+  whenFree,
+} from './threads.ts';
 import type { StoredInputItem } from '../../api/input.ts';
 
 /** How codex says that there is nothing to interrupt. */

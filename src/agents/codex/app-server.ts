@@ -11,9 +11,16 @@ import {
   tailOf,
 } from '../agent-process.ts';
 import { ProviderError } from '../provider.ts';
-import { Connection, type Params, type RequestId } from './connection.ts';
-import { limitsAfter, type RateLimits } from './limits.ts';
-import { isKnown, parentOf, threadOf, versionIn } from './messages.ts';
+import {
+  Connection,
+  type Params,
+  type RequestId,
+  isKnown,
+  parentOf,
+  threadOf,
+  versionIn,
+} from './connection.ts';
+import { limitsAfter, type RateLimits } from './usage.ts';
 
 /** The time limit of all requests. Codex answers each soon, also `turn/start`, which it answers before the turn ends. */
 const REQUEST_MS = 120_000;

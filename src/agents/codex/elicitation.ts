@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Question } from '../../api/approvals.ts';
 import { cutTitle } from '../../core/lib/cut-title.ts';
-import { approvalTitle } from '../approval-title.ts';
+import { approvalTitle } from '../details.ts';
 import { inWords } from '../budget.ts';
 import { type AgentAnswer, type AgentRequest, inputDetails } from '../provider.ts';
 import type { Params } from './connection.ts';

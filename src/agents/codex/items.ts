@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { MessageBudget } from '../budget.ts';
-import { Omissions } from '../omissions.ts';
+import { MessageBudget, Omissions } from '../budget.ts';
 import type { AgentUpdate, ToolChange } from '../provider.ts';
 import { shorten } from '../../core/lib/shorten.ts';
 import type { Params } from './connection.ts';

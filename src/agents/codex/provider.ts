@@ -3,9 +3,8 @@ import type { AuthStatus, Model } from '../../api/providers.ts';
 import type { Session } from '../../api/sessions.ts';
 import { HealthRecord } from '../health-record.ts';
 import { InstalledAgent, type InstalledSettings } from '../installed.ts';
-import { LOGIN_MS, LoginWatch } from '../login-watch.ts';
+import { LOGIN_MS, LoginWatch, logoutOf } from '../login-watch.ts';
 import { ModelCache } from '../model-cache.ts';
-import { logoutOf } from '../own-home.ts';
 import type {
   Agent,
   AgentSink,
@@ -16,7 +15,7 @@ import type {
   ProviderError,
   TurnSettings,
 } from '../provider.ts';
-import type { ProgramOptions } from '../run-program.ts';
+import type { ProgramOptions } from '../agent-process.ts';
 import { openCodex } from './agent.ts';
 import { AppServer } from './app-server.ts';
 import { askStatus, makeHome, readAccount, writeAuth } from './login.ts';

@@ -1,14 +1,12 @@
 import { z } from 'zod';
 import type { ApprovalDetail, Question } from '../../api/approvals.ts';
 import type { Excess } from '../bounded-line.ts';
-import { inWords } from '../budget.ts';
+import { inWords, tooLargeRequest } from '../budget.ts';
 import { excessOf } from '../json-connection.ts';
-import { tooLargeRequest } from '../omissions.ts';
 import { type AgentAnswer, type AgentRequest, inputDetails } from '../provider.ts';
 import type { Params } from './connection.ts';
 import { cutTitle } from '../../core/lib/cut-title.ts';
-import { approvalTitle } from '../approval-title.ts';
-import { commandDetail } from '../details.ts';
+import { approvalTitle, commandDetail } from '../details.ts';
 import { contentFor, readElicitation, fieldsRequest } from './elicitation.ts';
 import { allDetails, changeDetails, legacyChangeDetails } from './changes.ts';
 import { type Reader, titleOfChanges } from './items.ts';

@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/lib/clock.ts';
-import { unlessAborted } from '../unless-aborted.ts';
+import { unlessAborted } from '../agent-process.ts';
 import type { AppServer } from './app-server.ts';
 
 /** A server that nobody uses lives so much longer, so that the next session need not start one. */
