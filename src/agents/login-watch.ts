@@ -33,11 +33,6 @@ export function missingVariable({ id, from }: LoginSituation, name: string): str
   return `${set}${passingLine(id, [name])}`;
 }
 
-/** Why a provider whose agent refused its last turn for want of a login is not healthy; null for any other. */
-export function logoutOf(situation: LoginSituation, isLoggedOut: boolean): string | null {
-  return isLoggedOut ? `not logged in: ${loginHint(situation)}` : null;
-}
-
 function heldBack(id: LoginProviderId, names: readonly string[]): string {
   const are = names.length === 1 ? 'is' : 'are';
   return `${names.join(' and ')}, which ${are} set where the server runs and not passed on: ${passingLine(id, names)}`;

@@ -1,25 +1,28 @@
 import { z } from 'zod';
-import type { Child, Supervisor } from '../../core/children/supervisor.ts';
+import type { Child } from '../../core/children/supervisor.ts';
 import type { Clock } from '../../core/lib/clock.ts';
-import { endAgent, agentEndOf, lossOf, replyTo, startAgent, tailOf } from '../agent-process.ts';
+import {
+  endAgent,
+  agentEndOf,
+  lossOf,
+  type ProgramOptions,
+  replyTo,
+  startAgent,
+  tailOf,
+} from '../agent-process.ts';
 import { Connection, type Handlers } from './connection.ts';
 import type { Model } from '../../api/providers.ts';
-import { type AgentTools, ProviderError, type TurnOutcome, type ToolChannel } from '../provider.ts';
+import { type AgentTools, ProviderError, type ToolChannel } from '../provider.ts';
 import { bypassRefused, type Initialized, readInitialized } from './settings.ts';
-import type { LoginSituation } from '../login-watch.ts';
+import type { InstalledAgentDeps } from '../installed.ts';
 
 /** The time limit of control requests, which claude answers soon, also on a busy machine. */
 const REQUEST_MS = 120_000;
 
-export interface Start {
-  command: string;
-  args: readonly string[];
+interface Start extends ProgramOptions {
   cwd: string;
-  env: Record<string, string>;
   /** For the ledger and the log. */
   what: string;
-  supervisor: Supervisor;
-  clock: Clock;
 }
 
 /** One `claude`, and the connection to it. */
@@ -73,21 +76,8 @@ const GONE_WORDS = /no conversation found/i;
 /** How it says there that it refuses to run without asking. */
 const ROOT_WORDS = /root\/sudo/i;
 
-export interface ClaudeOptions {
-  command: string;
-  /** The configured arguments; those of the adapter come after them. */
-  args: readonly string[];
-  env: Record<string, string>;
-  /** How claude is logged in. */
-  login: LoginSituation;
-  /** Takes the end of each turn, and returns it. */
-  onEnded: (outcome: TurnOutcome) => TurnOutcome;
-  supervisor: Supervisor;
-  clock: Clock;
-  signal: AbortSignal;
-  /** The tools that the agent of a session is given. */
-  toolsFor: (sessionId: string) => AgentTools;
-  onUnknown: () => void;
+/** The program, whose arguments come before those of the adapter, and the dependencies of an agent. */
+export interface ClaudeOptions extends ProgramOptions, InstalledAgentDeps {
   /** Starts a process by `start`, and records whether it came up. */
   starting: <T>(start: () => Promise<T>) => Promise<T>;
   /** The modes that claude has named; null: it has named none yet. */

@@ -1,4 +1,4 @@
-import type { Child, Supervisor } from '../../core/children/supervisor.ts';
+import type { Child } from '../../core/children/supervisor.ts';
 import type { Clock } from '../../core/lib/clock.ts';
 import { version } from '../../core/lib/self.ts';
 import {
@@ -6,6 +6,7 @@ import {
   endAgent,
   agentEndOf,
   lossOf,
+  type ProgramOptions,
   replyTo,
   startAgent,
   tailOf,
@@ -39,12 +40,7 @@ export interface Route {
   retire(): void;
 }
 
-export interface Start {
-  command: string;
-  args: readonly string[];
-  env: Record<string, string>;
-  supervisor: Supervisor;
-  clock: Clock;
+interface Start extends ProgramOptions {
   onUnknown: () => void;
   /** Called with the version that the server names; null where it names none. */
   onVersion: (version: string | null) => void;

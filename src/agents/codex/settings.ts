@@ -8,12 +8,10 @@ import {
   objectionToAgentMode,
   ProviderError,
   type TurnSettings,
-  type TurnOutcome,
 } from '../provider.ts';
 import { type CodexModel, levelsOf } from './models.ts';
 import type { StoredInputItem } from '../../api/input.ts';
-import type { Clock } from '../../core/lib/clock.ts';
-import type { LoginSituation } from '../login-watch.ts';
+import type { InstalledAgentDeps } from '../installed.ts';
 
 /** What codex may do, in the fields of `turn/start`. */
 export interface Permissions {
@@ -222,18 +220,9 @@ function serverEntry(
   return [name, { url, http_headers: headers }];
 }
 
-/** What the agent of a session is given besides the session. */
-export interface CodexOptions {
-  clock: Clock;
-  signal: AbortSignal;
+/** The dependencies of the agent of one session. */
+export interface CodexOptions extends InstalledAgentDeps {
   models: readonly CodexModel[];
-  /** How codex is logged in. */
-  login: LoginSituation;
-  /** Takes the end of each turn, and returns it. */
-  onEnded: (outcome: TurnOutcome) => TurnOutcome;
-  /** The tools that the agent of a session is given. */
-  toolsFor: (sessionId: string) => AgentTools;
   /** The variables that commands in a directory get. */
   variablesAt: (directory: string) => Record<string, string>;
-  onUnknown: () => void;
 }
