@@ -4,9 +4,8 @@ import { agentName, type ProviderId, providerIds } from '../../api/provider-kind
 import { toolNames } from '../../api/tool-names.ts';
 import { nearest } from '../lib/nearest.ts';
 import { fleetContradictions } from './fleet-section.ts';
-import { clientSection } from './client-section.ts';
+import { clientSection, screenSection } from './screen-section.ts';
 import { hookSection, linkBase } from './hooks-section.ts';
-import { screenSection } from './screen-section.ts';
 
 const milliseconds = z.int().min(0).max(2_147_483_647);
 

@@ -9,7 +9,7 @@ import {
 import type { Usage } from '../../api/sessions.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Ids } from '../lib/ids.ts';
-import { checksum } from '../store/checksum.ts';
+import { checksum } from '../store/corruption-log.ts';
 import type { Database } from '../store/database.ts';
 import type { SqlValue } from '../store/raw-statement.ts';
 import type { Statement } from '../store/statement.ts';

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import path from 'node:path';
 import type { Clock } from '../lib/clock.ts';
-import { checksum } from './checksum.ts';
+import { checksum } from './corruption-log.ts';
 import { DATABASE_FILE } from './connection.ts';
 import type { FileSystem } from './host/file-system.ts';
 

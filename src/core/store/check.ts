@@ -1,6 +1,6 @@
 import nodeFs from 'node:fs';
 import { AppError } from '../../api/errors.ts';
-import { checksum } from './checksum.ts';
+import { checksum } from './corruption-log.ts';
 import { type SqlTools, sqlTools } from './connection.ts';
 import type { HostedSqlite } from './host/sqlite.ts';
 import { assertKnownFormat } from './migrate.ts';

@@ -34,7 +34,7 @@ import { migration028 } from './migrations/028-reviews.ts';
 import { migration030 } from './migrations/030-hooks.ts';
 import { migration031 } from './migrations/031-worktrees-due.ts';
 import { ANCHORED } from './anchor.ts';
-import { checksum } from './checksum.ts';
+import { checksum } from './corruption-log.ts';
 
 /** Completes the records of a table, for example with a field that they lack. */
 interface Completion {

@@ -1,4 +1,4 @@
-import { cleanEnvironment } from '../../../core/children/process-environment.ts';
+import { cleanEnvironment } from '../../../core/children/environment.ts';
 import type { Supervisor } from '../../../core/children/supervisor.ts';
 import { AppError } from '../../../api/errors.ts';
 import type { Clock } from '../../../core/lib/clock.ts';

@@ -13,7 +13,7 @@ import type { Database } from '../../../core/store/database.ts';
 import { persist } from '../../../core/store/persist.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
 import { startFailure } from './command.ts';
-import { processEnvironment } from '../../../core/children/process-environment.ts';
+import { processEnvironment } from '../../../core/children/environment.ts';
 import type { StreamName } from './output.ts';
 import {
   type Cause,
