@@ -49,7 +49,10 @@ export function tailOf(stderr: Readable): () => string {
   return () => plain(tail).trim().split('\n').slice(-5).join(' | ');
 }
 
-/** Tells whether an agent was lost: it has exited, or its output has ended. That is known before {@link agentEndOf} resolves. */
+/**
+ * Reports whether an agent was lost: it has exited, or its output has ended. The loss is known before {@link
+ * agentEndOf} resolves.
+ */
 export function lossOf(child: Child, heard: ReadProgress): () => boolean {
   let isLost = false;
   const lose = () => void (isLost = true);

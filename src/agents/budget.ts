@@ -11,7 +11,7 @@ export const DERIVED_LIMITS = {
   /** All texts together. The beginning of each is kept all the same, as long as this. */
   text: 1024 * 1024,
   shortText: 256,
-  /** What is compared for all diffs together. */
+  /** Compared lines and text of all diffs together. */
   diffLines: 50_000,
   diffText: 2 * 1024 * 1024,
   /** The longest path of a file, and the names in all paths together: each is looked up. */
@@ -26,9 +26,8 @@ const CUT_MARK = ' … [omitted: the message is too large]';
  * it is read; what is beyond the limits is left out unread.
  */
 export class MessageBudget {
-  /** What was read so far. */
   readonly taken = { values: 0, text: 0, diffLines: 0, diffText: 0, names: 0 };
-  /** What was left out: entries and fields, and code units of texts. */
+  /** Omitted entries and fields, and omitted code units of texts. */
   readonly omitted = { entries: 0, text: 0 };
   readonly #diffs = new Map<string, string | null>();
 
@@ -85,7 +84,7 @@ export class MessageBudget {
     return diff;
   }
 
-  /** Whether a path can be that of a file, and there is room for looking up its names. */
+  /** Reports whether a path can name a file, and its names may still be looked up. */
   isPath(path: string): boolean {
     if (path.length > DERIVED_LIMITS.path) return false;
     this.taken.names += path.split('/').length;

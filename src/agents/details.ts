@@ -93,8 +93,8 @@ function marked(mark: string, text: string, lines: readonly string[]): string[] 
 }
 
 /**
- * What a person reads of a request, in one line: the agent's own title, and after it what the tool would do, unless the
- * title says that already.
+ * Returns the one-line title of a request: the agent's own title, and then the effect of the tool unless the title
+ * contains it.
  */
 export function approvalTitle(title: string, detail: string | null): string {
   const [name, rest] = [onOneLine(endsOf(title)), onOneLine(endsOf(detail ?? ''))];

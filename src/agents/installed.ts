@@ -15,7 +15,7 @@ export interface InstalledSettings {
   /** Null: enabled where its command is found. */
   enabled: boolean | null;
   command: string;
-  /** The arguments before those of the adapter. */
+  /** Arguments before the arguments of the adapter. */
   args: readonly string[];
   env: Readonly<Record<string, string>>;
   /** Variables of the server's environment that the agent gets. */
@@ -167,7 +167,7 @@ export abstract class InstalledProvider<M extends Model = Model> {
   }
 }
 
-/** A list of models is good for so long. */
+/** A list of models is valid for this time. */
 const FRESH_MS = 600_000;
 
 /** The models that an agent has listed, so that it is not asked for them each time. */

@@ -2,12 +2,12 @@ import type { Readable, Writable } from 'node:stream';
 import type { BoundedLine, Excess } from './bounded-line.ts';
 import { readJsonLines, type ReadProgress, parsed } from './json-lines.ts';
 
-/** What an agent answers to a request that it refuses. */
+/** The error of a request that an agent refuses. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
 }
 
-/** Takes what a line says, in order; undefined for a line that is no JSON. A promise holds back the next line. */
+/** Handles the value of a line, in order; undefined for a line that is not JSON. A promise delays the next line. */
 type TakeJson = (json: unknown, line: string) => Promise<void> | undefined;
 
 /** JSON values both ways, one a line, and the requests that wait for the agent's answer. */
@@ -17,7 +17,7 @@ export class JsonConnection<Id> {
   readonly #stdin: Writable;
   readonly #pending = new Map<Id, PromiseWithResolvers<unknown>>();
 
-  /** What `take` throws ends the connection. */
+  /** An error that `take` throws ends the connection. */
   constructor(
     streams: { stdin: Writable; stdout: Readable },
     take: TakeJson,

@@ -107,7 +107,7 @@ export class AcpAgentKind implements NamedAgentKind {
 
   missingModes(): readonly (readonly [mode: string, name: string])[] {
     const offered = this.lastModes();
-    // Of an agent that offers its modes only after a first prompt, nothing is known here.
+    // Nothing is known here about an agent that offers its modes only after a first prompt.
     if (offered.length === 0) return [];
     return Object.entries(this.agent.modes).flatMap(([mode, name]) =>
       name === undefined || offered.some(({ id }) => id === name) ? [] : [[mode, name] as const],
@@ -194,8 +194,8 @@ export class AcpAgentKind implements NamedAgentKind {
 }
 
 /**
- * The environment of an agent: the usual variables of `from`, those that it may have besides, its home, and those of the
- * configuration. No other agent gets any of the last three.
+ * Returns the environment of an agent: the usual variables of `from`, its secrets and passed variables, its home, and
+ * the configured variables. No other agent gets any of the last three.
  */
 export function environmentOf(
   { passEnv, home, homeVariables, env }: ResolvedAgent,

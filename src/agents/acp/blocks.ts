@@ -52,7 +52,7 @@ export function blockText(block: unknown): string | null {
   return embedded ? resourceText(embedded) : null;
 }
 
-/** Whether a block is a text, which goes on where the text before it ended. */
+/** Reports whether a block is a text, which continues the text before it. */
 export function isTextBlock(block: unknown): boolean {
   return textBlock.safeParse(block).success;
 }
@@ -61,7 +61,7 @@ type Media = Pick<z.output<typeof media>, 'uri' | 'data' | 'kept'>;
 
 function mediaLink(what: string, { uri, data, kept }: Media): string {
   if (kept) return markdownLink(`${what}, ${kept.bytes} bytes`, kept.path);
-  // Of data that is cut the size is not known.
+  // The size of cut data is unknown.
   const size = data?.endsWith(']') ? '' : `, ${Buffer.byteLength(data ?? '', 'base64')} bytes`;
   const bytes = data ? `${size}, not kept` : '';
   return uri ? markdownLink(what + bytes, uri) : `[${what}${bytes}]`;

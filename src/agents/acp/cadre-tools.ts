@@ -133,7 +133,7 @@ const ownCall = z.union([
     server: z.literal(TOOL_SERVER),
     tool: z.string().refine((name) => offered.has(name)),
   }),
-  // Of several calls at once it says only of which server they are.
+  // A request about several calls at once names only their server.
   z.looseObject({ serverName: z.literal(TOOL_SERVER) }),
 ]);
 
@@ -160,8 +160,8 @@ function hasOwnTitle(
 }
 
 /**
- * The MCP servers that an agent is given with its session: that of cadre, and those of the client. Throws
- * {@link ProviderError} for one that the agent does not take.
+ * Returns the MCP servers of a session: the server of cadre, and the servers of the client. Throws {@link
+ * ProviderError} for a server that the agent does not support.
  */
 export function mcpServersOf(tools: AgentTools, takes: AgentAbilities['mcp']): object[] {
   const { sidecar, others } = tools;

@@ -16,7 +16,7 @@ interface Dependencies {
   gone: () => Promise<unknown>;
 }
 
-/** What a turn that has begun does about a choice that is offered late. */
+/** The handling of a choice that is offered while a turn runs. */
 interface Deferral {
   settings: TurnSettings;
   /** The choices that are set once they are offered. */

@@ -12,9 +12,9 @@ interface Dependencies {
   sink: AgentSink;
   /** Whether a turn runs whose requests go to people. */
   isAsking: () => boolean;
-  /** What is known of a tool call of the turn. */
+  /** Returns the known fields of a tool call of the turn. */
   callOf: (ref: string) => ReportedCall | undefined;
-  /** Shows a page to whoever waits for the agent, where that is no turn. */
+  /** Shows a page outside a turn, such as the page of a login. */
   onPage: ((page: LoginPage) => void) | undefined;
 }
 
@@ -226,7 +226,7 @@ interface Choice {
   value: string | boolean;
 }
 
-/** What may be chosen for a field, each by a label of its own. */
+/** Returns the choices of a field, each with its own label. */
 function choicesOf({ type, enum: plain, oneOf, anyOf, items }: Field): Choice[] {
   if (type === 'boolean')
     return [
@@ -253,7 +253,7 @@ function titleOf({ title, const: value }: z.output<typeof option>): string {
   return title || value;
 }
 
-/** What a field accepts, and what it is where it is not answered. */
+/** Returns the limits of a field and its default. */
 function limitsOf(one: Field): string {
   const between = (least: unknown, most: unknown, what: string) => [
     ...(typeof least === 'number' ? [`at least ${least}${what}`] : []),

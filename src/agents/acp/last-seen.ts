@@ -5,8 +5,8 @@ import { type ChoiceName, choiceNames, type Offered } from './options.ts';
 import { plain } from '../../core/lib/plain.ts';
 
 /**
- * What was last seen of an agent by any of its processes, so that it can be told without starting one. It is empty when
- * the server starts.
+ * The newest facts about an agent from any of its processes, so that cadre can report them without a start of the
+ * agent. They are empty when the server starts.
  */
 export interface LastSeen {
   /** Null: none of its processes has opened a session. */
@@ -34,8 +34,8 @@ export function nothingSeen(): LastSeen {
 }
 
 /**
- * Keeps what an agent offers in a session. It tells the efforts of its current model alone: a model that it has not
- * worked with yet is shown with those.
+ * Stores the choices that an agent offers in a session. The agent names the efforts of its current model only, so a
+ * model that it has not used yet is shown with those efforts.
  */
 export function noteChoices(seen: LastSeen, choices: Choices): void {
   const { offered, current } = choices.choice('model');

@@ -54,7 +54,7 @@ interface ModeWords {
 
 const ASKING = 'ask(s|ing)?|approvals?|confirm(s|ing|ations?)?|permissions?|prompt(s|ing)?';
 
-/** What agents call a mode in which nobody is asked. */
+/** Names of modes in which an agent asks nobody. */
 const PERMISSIVE_NAME = new RegExp(
   String.raw`\b(auto(?! (accept )?(edits?|complete|compact|detect|save))|autopilot|autonom(y|ous)|bypass\w*|yolo|full\w*|never|` +
     String.raw`danger(ous(ly)?)?|un(restricted|attended|safe|supervised)|(allow|accept|approve|trust) (all|everything)|` +

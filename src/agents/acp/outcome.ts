@@ -27,16 +27,19 @@ const meter = z.looseObject({ _meta: z.looseObject({ [METER]: z.unknown() }) });
 const refusal = z.looseObject({
   message: z.string().catch(''),
   data: z.looseObject({
-    /** Of claude-agent-acp. */
+    /** Field of claude-agent-acp. */
     errorKind: z.string().nullish().catch(null),
-    /** Of codex-acp. */
+    /** Field of codex-acp. */
     codexErrorInfo: z.unknown().optional(),
   }),
 });
 /** How claude begins what it says of a usage limit; of a busy server it says something else. */
 const CLAUDE_WORDS = /you['\u2019]ve (?:hit|reached) your/i;
 
-/** The limits after an update of a session: ACP has none, but the agent for claude adds those of claude to its usage. */
+/**
+ * Returns the limits after an update of a session. ACP has no limits, but the agent for claude adds its limits to the
+ * usage.
+ */
 export function limitAfterUpdate(before: RateLimit | null, raw: unknown): RateLimit | null {
   const metered = meter.safeParse(raw).data?._meta[METER];
   return metered === undefined ? before : limitAfter(before, { rate_limit_info: metered });

@@ -60,8 +60,9 @@ const NOT_SHOWN = new Set(['sessionUpdate', 'toolCallId', 'status', 'rawOutput',
 export const NOT_KEPT = 'messages not shown';
 
 /**
- * Returns the messages about a call after one more, without those that it repeats or continues: agents stream the
- * arguments of a call, each time with all of them so far. Of too many messages the first ones and the newest are kept.
+ * Returns the messages about a call after one more, without the messages that it repeats or continues: agents stream
+ * the arguments of a call, and each message has all arguments so far. If there are too many messages, the first ones
+ * and the newest are kept.
  */
 export function withMessage(
   messages: readonly ReportedCall[],

@@ -23,7 +23,7 @@ export interface AcpSettings {
   agents: Readonly<Record<string, AgentSettings>>;
 }
 
-/** The section `[providers.acp.agents.NAME]`. What is null or absent is as the catalogue has it. */
+/** The section `[providers.acp.agents.NAME]`. The catalogue has the default of a key that is null or absent. */
 interface AgentSettings {
   enabled: boolean;
   command: string | null;
@@ -85,8 +85,9 @@ export function resolveAgents(
 }
 
 /**
- * The section of an agent over its entry of the catalogue, key by key. `from` is the environment of the server. An agent
- * with a name of its own takes the entry of its command: so an agent of the catalogue can be had twice, with two homes.
+ * Returns the section of an agent over its entry of the catalogue, key by key. `from` is the environment of the server.
+ * An agent with its own name uses the entry of its command, so that one agent of the catalogue can be configured twice,
+ * with two homes.
  */
 function resolveAgent(
   name: string,
@@ -125,8 +126,8 @@ function resolveAgent(
 }
 
 /**
- * Completes an agent that is started by a command of one's own with what the catalogue knows of it, by what it calls
- * itself. What the configuration says of it stays.
+ * Adds the facts of the catalogue to an agent with a custom command, by the name that the agent reports. Configured
+ * values stay.
  */
 export function recognise(agent: ResolvedAgent, reported: string): void {
   const entry = catalogue.find(({ reports }) => reports.includes(reported));

@@ -4,11 +4,11 @@ import { DERIVED_LIMITS, type MessageBudget } from '../budget.ts';
 import { mergeCalls, NOT_KEPT, type ReportedCall, withMessage } from './reported-call.ts';
 import { contentText, diffPart, readToolCall } from './tool-call.ts';
 
-/** What was shown as the output of a call. */
+/** The shown output of a call. */
 interface Shown {
   /** The texts of its content. */
   content: string;
-  /** What its terminal has written, where the agent tells that beside the content. */
+  /** Output of its terminal, if the agent reports that in addition to the content. */
   terminal: string;
 }
 
@@ -18,7 +18,7 @@ const list = z.array(z.unknown()).catch([]);
 interface Open {
   /** All that was said of it. */
   call: ReportedCall;
-  /** What was said of it since the last turn began, which may be about another call with the same id. */
+  /** Fields of the call since the last turn began. They may be about another call with the same id. */
   said: ReportedCall;
   /** The messages since then, without those that a later one repeats. */
   messages: readonly ReportedCall[];
@@ -34,10 +34,10 @@ interface Open {
 const MAX_KEPT_UNITS = 32 * 1024 * 1024;
 const MAX_OPEN = 10_000;
 
-/** What is known of a call that was forgotten: nobody can say that its request shows all of it. */
+/** Messages of a forgotten call: its request may not show all of it. */
 const FORGOTTEN: readonly ReportedCall[] = [{ [NOT_KEPT]: 1 }];
 
-/** What an agent has reported of its tool calls. A call may go on after its turn. */
+/** The tool calls that an agent has reported. A call may continue after its turn. */
 export class ToolCallTracker {
   readonly #open = new Map<string, Open>();
   /** The calls that have ended since the last turn began. */
@@ -172,7 +172,7 @@ export class ToolCallTracker {
     const content = contentText(list.parse(news.content), budget);
     const terminal = withTerminal(shown.terminal, news._meta);
     if (content === null && terminal === '') return change;
-    // What the terminal has written is often repeated as the raw output.
+    // The raw output often repeats the output of the terminal.
     if (content === null && terminal === shown.terminal)
       return isWhole ? change : without(change, 'output');
     shown.content = content ?? shown.content;
@@ -181,8 +181,8 @@ export class ToolCallTracker {
   }
 
   /**
-   * Returns what the request for a permission tells of its call. Its texts are what the agent asks, which the approval
-   * shows: they are no output of the call, nor were they when the agent sent them before.
+   * Returns the change of a call that a permission request describes. The approval shows the texts of the request, so
+   * they are not output of the call, even if the agent sent them before.
    */
   asked(ref: string, { call, budget }: { call: ReportedCall; budget: MessageBudget }): ToolChange {
     const parts = list.parse(call.content);

@@ -26,7 +26,6 @@ interface Dependencies {
 
 /** Hands on what an agent reports. `other` is the session of a subagent; null: it is of the agent itself. */
 export class UpdateForwarder {
-  /** What the agent has reported of its tool calls. */
   readonly calls = new ToolCallTracker();
   readonly #deps: Dependencies;
   readonly #subagents = new Subagents();
@@ -37,7 +36,7 @@ export class UpdateForwarder {
     this.#deps = deps;
   }
 
-  /** What the agent has told of the limits of its account in this turn; null where it has told nothing. */
+  /** Limits of the account that the agent reported in this turn. Null if it reported none. */
   get rateLimit(): RateLimit | null {
     return this.#rateLimit;
   }
@@ -54,7 +53,7 @@ export class UpdateForwarder {
     this.#subagents.clear();
   }
 
-  /** Takes an update of a turn, of the session, or of what goes on after a turn. */
+  /** Forwards an update of a turn, of the session, or of work after a turn. */
   forward(raw: unknown, other: string | null, settings: TurnSettings): Promise<void> | undefined {
     const { sink } = this.#deps;
     const kept = withMediaKept(raw, (data) => sink.saveFile(data));
@@ -104,7 +103,7 @@ const WORK: ReadonlySet<string> = new Set(['message', 'reasoning', 'tool', 'plan
 /** Keeps the data of an image, a sound or a file; null where it is too large to be kept. */
 type SaveResponse = (bytes: Buffer) => Promise<KeptFile | null>;
 
-/** Of an update with more images and files than these none is kept. */
+/** If an update has more images and files than this, none is kept. */
 const MAX_KEPT = 32;
 
 const withContent = z.object({ content: z.unknown() });
@@ -170,8 +169,8 @@ interface Shown {
 }
 
 /**
- * What other sessions of an agent say over the connection of ours: those of its subagents. It is shown as theirs: what
- * they say is the output of a tool call for each of them, and their calls stand beside those of the agent itself.
+ * Messages of the subagents of an agent, which have their own sessions on the same connection. The texts of a subagent
+ * are the output of one tool call, and its calls are shown next to the calls of the agent.
  */
 class Subagents {
   readonly #shown = new Map<string, Shown>();
@@ -220,13 +219,13 @@ class Subagents {
 
 const about = z.looseObject({ sessionId: z.string() });
 
-/** The session that a message is about, where it is not that of `ref`; `ref` is empty until that one is open. */
+/** Returns the session of a message if it differs from `ref`; `ref` is empty until the agent's session is open. */
 export function otherSession(params: unknown, ref: string): string | null {
   const { sessionId } = about.safeParse(params).data ?? {};
   return sessionId === undefined || ref === '' || sessionId === ref ? null : sessionId;
 }
 
-/** The id of a tool call of another session: it may be that of a call of ours. */
+/** Returns a unique id for a tool call of another session, because both sessions may use the same id. */
 export function refIn(session: string | null, ref: string): string {
   return session === null ? ref : `${session}/${ref}`;
 }

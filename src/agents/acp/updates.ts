@@ -6,7 +6,7 @@ import { arrayOf } from '../lenient.ts';
 import { readToolCall } from './tool-call.ts';
 import { readUsageUpdate } from './usage.ts';
 
-/** Kinds that say nothing that clients are told. */
+/** Kinds that are not reported to clients. */
 const IGNORED = new Set([
   'compaction_summary_chunk',
   'config_option_update',
@@ -128,7 +128,7 @@ const notice = z.looseObject({ severity: text, title: z.string(), description: t
 /** The severities that have a code of their own. */
 const SEVERITIES = new Set(['warning', 'error']);
 
-/** What an agent tells the user outside of the conversation. */
+/** Reads a notice for the user outside of the conversation. */
 function readNotice(raw: unknown): AgentUpdate | 'unknown' {
   const { data } = notice.safeParse(raw);
   if (!data) return 'unknown';
@@ -144,7 +144,7 @@ const compaction = z.looseObject({
   error: text,
 });
 
-/** That an agent makes its context shorter, as far as it has come. */
+/** Reads the progress of a compaction of the agent's context. */
 function readCompaction(raw: unknown): AgentUpdate | 'unknown' {
   const { data } = compaction.safeParse(raw);
   if (!data) return 'unknown';

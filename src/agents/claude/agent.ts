@@ -68,7 +68,7 @@ function isResumeFailed(error: unknown): boolean {
   return error instanceof ProviderError && error.code === 'resume_failed';
 }
 
-/** What the agent is at: `preparing` lasts until a turn's settings are applied and its prompt is sent. */
+/** `preparing` lasts until a turn's settings are applied and its prompt is sent. */
 type State =
   | { is: 'idle' }
   | { is: 'preparing'; restart: Promise<void> | null }
@@ -106,7 +106,7 @@ class ClaudeAgent implements Agent {
   #hasTranscript = false;
   /** The mode in which claude asks people, where one of them has accepted edits for the session. */
   #askingMode: string | null = null;
-  /** What the newest turn was prompted with. */
+  /** Settings of the newest prompt. */
   #settings: TurnSettings = this.defaults;
   /** Aborts when the newest prompt is cancelled. */
   #cancelling = new AbortController();
@@ -151,7 +151,7 @@ class ClaudeAgent implements Agent {
     }
   }
 
-  /** Not while another process takes over: the agent goes on in that one. */
+  /** False while another process takes over, because the agent continues in that process. */
   isLost(): boolean {
     return this.#current?.process.isLost() ?? false;
   }

@@ -22,7 +22,7 @@ export async function detailsOf(
   return (await shownAs[tool]?.(input, cwd)) ?? inputDetails(input);
 }
 
-/** What a tool is shown as instead of its input; null where its input does not have the fields for that. */
+/** Returns the details that are shown instead of the input of a tool. Null if the input lacks their fields. */
 const shownAs: Record<
   string,
   (input: Input, cwd: string) => Promise<ApprovalDetail[] | null> | ApprovalDetail[] | null

@@ -26,8 +26,8 @@ const result = z.looseObject({
 const LIMITS = new Set(['error_max_turns', 'error_max_budget_usd']);
 
 /**
- * How a turn ended. A failure of the API has the subtype `success`: only `is_error` shows it. `rateLimit`: what claude has
- * told of its limits in the turn.
+ * Returns the outcome of a turn. A failure of the API has the subtype `success`: only `is_error` shows it. `rateLimit`:
+ * the limits that claude reported in the turn.
  */
 export function outcomeOf(
   message: Message,
@@ -141,7 +141,7 @@ const resultUsage = z.looseObject({
 interface ResultUsage {
   /** The usage of the turn; empty where the turn was cut off. */
   usage: Partial<Usage>;
-  /** The cost of the whole session, which claude goes on counting over a resume. */
+  /** Cost of the whole session. Claude continues the sum after a resume. */
   costSoFar: number | null;
 }
 

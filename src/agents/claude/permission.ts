@@ -29,7 +29,7 @@ function readGrants(suggestions: unknown): Grant[] {
   return data.map((one) => ({ ...one, destination: 'session' }));
 }
 
-/** What the grants allow, for people. */
+/** Describes the grants for people. */
 function grantsText(grants: readonly Grant[]): string {
   return grants.map(wordsOfOne).join('; ');
 }
@@ -67,7 +67,7 @@ export interface Permission {
   isWhole: boolean;
   /** The id of the tool call that the request is about. */
   ref: string | null;
-  /** What claude proposes to allow for the rest of the session. */
+  /** Grants that claude proposes for the rest of the session. */
   grants: readonly Grant[];
   raw: unknown;
 }

@@ -60,7 +60,10 @@ export class ClaudeProcess {
     return replyTo({ provider: 'claude', method: subtype, answer }, limits);
   }
 
-  /** Ends it and all it started. A turn goes on when the input ends, so a process that is at one is not waited for. */
+  /**
+   * Ends the process and all its children. A turn continues after the end of the input, so the caller does not wait for
+   * a busy process.
+   */
   end(graceMs: number, isBusy: boolean): Promise<void> {
     return endAgent(this.#child, { graceMs, isIdle: !isBusy, clock: this.#clock });
   }
@@ -76,7 +79,7 @@ const GONE_WORDS = /no conversation found/i;
 /** How it says there that it refuses to run without asking. */
 const ROOT_WORDS = /root\/sudo/i;
 
-/** The program, whose arguments come before those of the adapter, and the dependencies of an agent. */
+/** The program, with the arguments before the arguments of the adapter, and the dependencies of an agent. */
 export interface ClaudeOptions extends ProgramOptions, InstalledAgentDeps {
   /** Starts a process by `start`, and records whether it came up. */
   starting: <T>(start: () => Promise<T>) => Promise<T>;
@@ -178,8 +181,9 @@ async function initialize(
 export const TOOL_SERVER = 'cadre';
 
 /**
- * The MCP servers of a session, as claude takes them over its input, so that no secret is in a file or argument; null
- * where the client gave none. They replace those that claude was started with, so that of cadre is among them.
+ * Returns the MCP servers of a session. Claude receives them over its input, so that no secret is in a file or
+ * argument. Null if the client gave none. They replace the servers that claude was started with, so they include the
+ * server of cadre.
  */
 export function serversFor({ others }: AgentTools): Record<string, object> | null {
   if (others.length === 0) return null;

@@ -81,7 +81,7 @@ class CodexAgent implements Agent, Route {
   readonly #meter = new Meter();
   readonly #requests = new OpenRequests<RequestId>();
   #state: AgentState = { is: 'idle' };
-  /** What the newest turn was prompted with. */
+  /** Settings of the newest prompt. */
   #settings: TurnSettings = this.defaults;
   /** Aborts when the newest prompt is cancelled. */
   #cancelling = new AbortController();
@@ -156,7 +156,7 @@ class CodexAgent implements Agent, Route {
     if (this.#running) this.#interrupt(this.#running);
   }
 
-  /** Leaves the thread; the server goes on for the others. A turn that does not end keeps the thread. */
+  /** Leaves the thread; the server continues for the other sessions. A turn that does not end keeps the thread. */
   end(graceMs: number): Promise<void> {
     return (this.#released ??= this.#release(graceMs));
   }
@@ -167,7 +167,7 @@ class CodexAgent implements Agent, Route {
     else this.lost(RETIRED);
   }
 
-  /** The agent is of no use any more; its session goes on in another agent. */
+  /** Retires the agent. Its session continues in another agent. */
   lost(why: string): void {
     this.#leaveWhenIdle();
     this.#requests.withdrawAll();
@@ -244,7 +244,7 @@ class CodexAgent implements Agent, Route {
     this.#moveTo({ is: 'running', turn });
   }
 
-  /** What codex does not store with a thread: it is sent at each start and each resume. */
+  /** Returns the parameters that codex does not store with a thread: each start and each resume sends them. */
   #threadParams(): object {
     const { id, cwd } = this.#session;
     const { toolsFor, variablesAt } = this.#options;
@@ -340,7 +340,7 @@ class CodexAgent implements Agent, Route {
   async #count(params: Params): Promise<void> {
     const usage = this.#meter.read(params);
     if (usage === 'unknown') return this.#options.onUnknown();
-    // On a resume codex tells the usage of earlier turns once more: it belongs to no turn of this agent.
+    // After a resume codex reports the usage of earlier turns again. It belongs to no turn of this agent.
     const turn = this.#at?.turn;
     if (turn?.own && turn.id !== null && turn.id === params.turnId && !this.#isOver)
       await report(this.#sink, [{ type: 'usage', usage }]);

@@ -140,7 +140,7 @@ export class AppServer {
     if (this.#routes.get(threadId) === route) this.#routes.delete(threadId);
   }
 
-  /** What codex last told of the limits of its account: it tells so just before the turn fails that has reached one. */
+  /** The newest limits of the account. Codex reports them just before a turn fails at a limit. */
   get rateLimits(): RateLimits | null {
     return this.#rateLimits;
   }
@@ -156,7 +156,7 @@ export class AppServer {
 
   /** Ends it and all it started. It goes by itself when its input ends, also in the middle of a turn. */
   end(graceMs: number): Promise<void> {
-    // One that was lost before has ended unasked, and `onLost` is to be told so.
+    // A server that was lost before has ended by itself, and `onLost` has to be called.
     this.#isEnding ||= !this.isLost();
     return endAgent(this.#child, { graceMs, isIdle: true, clock: this.#clock });
   }

@@ -105,7 +105,7 @@ export interface Handlers {
   onRequest(id: RequestId, method: string, params: Params): void;
   /** Called where a message of a thread was too long to be read. */
   onLost(threadId: string): void;
-  /** Called for a line of JSON that is no message. */
+  /** Called for a line of JSON that is not a message. */
   onUnknown(): void;
 }
 

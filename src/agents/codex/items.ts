@@ -82,7 +82,7 @@ export class Reader {
     this.#declined.set(itemId, reason);
   }
 
-  /** The updates in a notification. What is larger than what is shown is cut, and a notice says so. */
+  /** Returns the updates in a notification. Text beyond the limits is cut, and a notice reports that. */
   read(method: string, whole: Params): AgentUpdate[] | 'unknown' {
     const budget = new MessageBudget();
     const params = budget.bounded(whole) as Params;

@@ -95,7 +95,7 @@ export class SharedServer {
     const server = await running.server;
     // Another lease may have begun meanwhile.
     if (running.users > 0) return;
-    // A server with routes is not kept: a turn that its agent has left would go on and block its thread.
+    // A server with routes is not kept: a turn that its agent has left would continue and block its thread.
     if (running === this.#running && !server.hasRoutes) {
       running.linger = this.#clock.after(LINGER_MS, () => {
         this.#forget(running);

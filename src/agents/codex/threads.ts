@@ -20,7 +20,7 @@ export interface ThreadTurn {
   readonly over: PromiseWithResolvers<void>;
 }
 
-/** What belongs to a turn that the agent was prompted for. */
+/** The state of a turn that the agent was prompted for. */
 interface OwnTurn {
   readonly outcome: PromiseWithResolvers<TurnOutcome>;
   /** The newest error that codex has reported. */
@@ -29,7 +29,7 @@ interface OwnTurn {
   isLast: boolean;
 }
 
-/** What a thread is at: `starting` lasts until codex has named the turn. */
+/** The turn of a thread: `starting` lasts until codex has named the turn. */
 export interface AtTurn {
   is: 'starting' | 'running';
   turn: ThreadTurn;

@@ -76,7 +76,7 @@ const updated = z.looseObject({
   }),
 });
 
-/** What codex last told of one of the limits of its account. */
+/** One of the limits of the account, as codex reported it last. */
 export type RateLimits = z.output<typeof updated>['rateLimits'];
 
 /** The bucket that all models of codex draw on; another one is of one model. */

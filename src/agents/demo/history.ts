@@ -70,7 +70,7 @@ export interface HistoryFiles {
   save(history: History): void;
   /** Returns undefined if there is no such session. Throws if its file is damaged. */
   read(sessionId: string): History | undefined;
-  /** The sessions, newest first. Those with a damaged file are left out. */
+  /** Returns the sessions, newest first. Sessions with a damaged file are left out. */
   list(): StoredSession[];
 }
 

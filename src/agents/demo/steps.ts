@@ -68,7 +68,7 @@ const steps: { readonly [Name in CommandName]: Step<Name> } = {
   },
   env: ({ variable }, turn) => turn.say(turn.world.env[variable] ?? '(unset)'),
   pid: (_command, turn) => turn.say(String(turn.world.pid)),
-  // The working directory of the session can differ from that of the process.
+  // The working directory of a session can differ from the working directory of the process.
   cwd: (_command, turn) => turn.say(turn.session.history.cwd),
   mode: (_command, turn) => turn.say(turn.session.history.mode),
   wait: ({ ms }, turn) => turn.world.sleep(ms, turn.signal),

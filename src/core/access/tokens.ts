@@ -96,7 +96,7 @@ export interface TokenHolder {
   /** Identifies the holder in the log and in `decided_by`; it reveals nothing of the secret. */
   id: string;
   scope: TokenScope;
-  /** Of the scope `tools`: what its bearer may do without a session. */
+  /** For the scope `tools`: permissions of the bearer without a session. */
   permissionMode: string | null;
   /** Aborts when the token is revoked, replaced or expired, which ends the streams opened with it. */
   ended: AbortSignal;
@@ -113,7 +113,7 @@ interface TokenServiceDependencies {
   onRevoked: (tx: Writer, tokenId: string) => void;
 }
 
-/** The API token and the additional tokens. Of the secrets of the latter only digests are stored. */
+/** The API token and the additional tokens. Only digests of the additional secrets are stored. */
 export class TokenService implements Disposable {
   readonly #deps: TokenServiceDependencies;
   readonly #store: TokenStore;

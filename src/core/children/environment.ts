@@ -61,7 +61,7 @@ export function processEnvironment(
     sessionId: string | null;
     /** The names of variables that no process gets. */
     remove: ReadonlySet<string>;
-    /** The names of variables that processes of sessions get in addition to those of agents. */
+    /** Names of variables that processes of sessions get in addition to the variables of agents. */
     pass: readonly string[];
   },
 ): Record<string, string> {
@@ -74,7 +74,7 @@ export function processEnvironment(
 }
 
 /**
- * Returns the environment of a session's process: the variables of agents, and those of `pass` that are set; none of
+ * Returns the environment of a session's process: the variables of agents and the set variables of `pass`, without
  * `remove`.
  */
 function ownedEnvironment(

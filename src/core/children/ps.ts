@@ -135,9 +135,9 @@ function linesOf(output: string): Line[] {
 }
 
 /**
- * Reads all processes twice, without and with environments, to tell a marker in an environment from one in arguments; and
- * again, where a process became another program in between. What is ours is every member of a listed group, every process
- * with the marker, and all that descend from them.
+ * Reads all processes twice, without and with environments, to distinguish a marker in an environment from one in
+ * arguments; and again, if a process became another program in between. The processes of cadre are every member of a
+ * listed group, every process with the marker, and all their descendants.
  */
 function keeperEnds(): string {
   const columns = [...COLUMNS, ...COMMAND, ALL].join(' ');
@@ -187,7 +187,7 @@ done
 `;
 }
 
-// What `ps` is asked, by the server and by its keeper.
+// Arguments of `ps`, for the server and for its keeper.
 
 /**
  * One -o a column: after its "=", `ps` of macOS takes the rest of the word as the heading. The command comes last, because

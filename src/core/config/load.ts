@@ -46,7 +46,7 @@ export function usable({ config, problems }: FoundConfig): Config {
 export function findConfig(flags: ConfigFlags, env: NodeJS.ProcessEnv): FoundConfig {
   const problems: string[] = [];
   const settings: Setting[] = [];
-  // A file that cannot be read is one problem. Those of the environment and the flags are reported beside it.
+  // An unreadable file is one problem. The problems of the environment and the flags are reported with it.
   try {
     settings.push(...fromFile(flags, env));
   } catch (error) {
@@ -93,7 +93,7 @@ function explain(issue: z.core.$ZodIssue, settings: readonly Setting[]): string[
     return place ? ` (${place})` : '';
   };
   if (issue.code !== 'unrecognized_keys') {
-    // Of a name that the user chose, the issue within says what is wrong.
+    // The inner issue explains the problem of a name that the user chose.
     const { message } = (issue.code === 'invalid_key' && issue.issues[0]) || issue;
     return [`${issue.path.join('.')}: ${message}${at(issue.path)}`];
   }

@@ -5,7 +5,7 @@ import { DATABASE_FILE, sqlTools, type SqlTools } from './connection.ts';
 import { SqliteError } from './raw-statement.ts';
 import { openReadOnly } from './read-only.ts';
 
-/** What a copy ends with while it is written. */
+/** Suffix of a copy while it is written. */
 const PART = '.part';
 
 /**
@@ -49,7 +49,7 @@ export function syncNow(file: string): void {
   }
 }
 
-/** What the file of a store holds. */
+/** Facts about the file of a store. */
 export interface StoreFacts {
   file: string;
   /** The version of cadre that wrote it last. */
@@ -59,7 +59,7 @@ export interface StoreFacts {
   seq: number;
   /** When its newest event came, in Unix milliseconds; null without events. */
   newest: number | null;
-  /** Of the nouns that people count, the number of the newest row. */
+  /** Number of the newest row of each noun that people count. */
   lastRows: Record<Noun, number>;
 }
 
@@ -90,7 +90,7 @@ export function olderCopies(directory: string): string[] {
     .map((name) => path.join(directory, name));
 }
 
-/** Reads what the file of a store holds, of any version. Throws `storage_damaged` for a file that is none. */
+/** Reads the facts about the file of a store, of any version. Throws `storage_damaged` for any other file. */
 export async function factsOf(file: string, wasm: () => Uint8Array): Promise<StoreFacts> {
   const { host, handle } = await openReadOnly(file, wasm);
   try {

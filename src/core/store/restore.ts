@@ -18,7 +18,7 @@ export async function restoreStore(options: {
   backup: string;
   wasm: () => Uint8Array;
   newEpoch: () => string;
-  /** What the names of the replaced files end with. */
+  /** Suffix of the replaced files. */
   stamp: string;
   failpoint: Failpoint;
 }): Promise<{ replaced: string[] }> {
