@@ -80,7 +80,7 @@ export function eventCommands(program: Command, world: World): void {
         } catch (error) {
           if (hasBegun || !options.follow) throw error;
           const global = self.optsWithGlobals<GlobalOptions>();
-          const { waitForServer } = await import('../wait-for-server.ts');
+          const { waitForServer } = await import('../no-server.ts');
           if (!(await waitForServer(world, global, error, limit))) return;
         }
       }
@@ -138,7 +138,7 @@ async function tail(
   }
 }
 
-/** Of several servers, the one whose session, process or team is read. */
+/** Chooses the server with the session, process or team, if there are several servers. */
 async function withOwner(
   context: CommandContext,
   { session, process, team }: TailOptions,
