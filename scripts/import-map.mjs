@@ -339,6 +339,7 @@ export const rooms = {
         'core/config/token',
         'core/lib',
         'api/errors',
+        'api/event-scopes',
       ],
     },
     because:
@@ -443,6 +444,10 @@ export const doors = {
   'jq-wasm': {
     in: ['frontends/cli/jq'],
     because: 'only --jq filters JSON, and its bundle is loaded for that alone',
+  },
+  'jsonc-parser': {
+    in: ['frontends/cli/mcp/jsonc'],
+    because: 'only mcp/jsonc edits files with comments: the configuration of agents',
   },
   'cli-truncate': {
     in: ['frontends/terminal/width'],

@@ -36,7 +36,7 @@ export function assertAddressed(
     if (name !== null && (LOOPBACK.has(name) || isAmong(rules.allowedHosts(), name))) continue;
     throw new AppError(
       'forbidden_host',
-      `the host "${host}" is not allowed: add it to server.allowed_hosts`,
+      `the host "${host}" is not allowed: add the host to server.allowed_hosts`,
     );
   }
   const { origin } = headers;
@@ -44,13 +44,13 @@ export function assertAddressed(
   if (origin !== 'null' && rules.allowedOrigins().includes(origin)) return;
   throw new AppError(
     'forbidden_origin',
-    `the origin "${origin}" is not allowed: add it to server.allowed_origins`,
+    `the origin "${origin}" is not allowed: add the origin to server.allowed_origins`,
   );
 }
 
 /**
- * The same for the page of a link: it is also opened under the address of links, and its form is sent from the page
- * itself, whose origin is where it was opened. Neither is good for any other route.
+ * The same check for the page of a link. The page is also served under the address of links, and its form is sent from
+ * the page itself. No other route accepts either of the two.
  */
 export function assertLinkAddressed(
   request: EnteringRequest,

@@ -16,7 +16,7 @@ import type { CommandContext } from '../world.ts';
 /** How often the pages of a login under way are looked for. */
 const LOOK_MS = 500;
 
-/** The variables of the user's terminal that a login program gets besides those of the agent. */
+/** The variables of the terminal that a login program gets in addition to the variables of the agent. */
 const TERMINAL_VARIABLES = [
   'BROWSER',
   'COLORTERM',
@@ -161,7 +161,7 @@ async function logInHere(
   const how = code === null ? 'was stopped by a signal' : `exited with code ${code}`;
   throw new AppError(
     'provider_unavailable',
-    `the login program of agent ${agent} ${how}, so the login did not change`,
+    `the login of agent ${agent} did not change, because its login program ${how}`,
   );
 }
 
