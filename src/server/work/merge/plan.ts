@@ -308,23 +308,20 @@ async function toReplay(
   onto: string,
   from: string,
 ): Promise<{ commits: Commit[]; obstacles: string[] }> {
+  const refused = (why: string) => ({
+    commits: [],
+    obstacles: [`${why}: merge the worktree instead`],
+  });
   const location = refsOf(repository);
   const merges = await git.text(location, ['rev-list', '--merges', '-n', '1', from, `^${onto}`]);
-  if (merges !== '')
-    return {
-      commits: [],
-      obstacles: ['the worktree has merge commits, which a rebase cannot keep: merge instead'],
-    };
+  if (merges !== '') return refused('the worktree has merge commits, which a rebase cannot keep');
   const flags = ['--reverse', '--topo-order', '--cherry-pick', '--right-only'];
   const listed = await git.text(location, ['rev-list', ...flags, `${onto}...${from}`]);
   const ids = listed.split('\n').filter(Boolean);
   if (ids.length > COMMITS)
-    return {
-      commits: [],
-      obstacles: [
-        `cannot rebase the worktree, because it has ${ids.length} commits, and the maximum for a rebase is ${COMMITS} commits: merge the worktree instead`,
-      ],
-    };
+    return refused(
+      `cannot rebase the worktree, because it has ${ids.length} commits, and the maximum for a rebase is ${COMMITS} commits`,
+    );
   return { commits: await readCommits(git, repository, ids), obstacles: [] };
 }
 

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../../../src/api/index.ts';
-import { pagedLogs } from '../../../../src/client/paged-logs.ts';
+import { pagedLogs } from '../../../../src/client/log-stream.ts';
 import { systemClock } from '../../../../src/core/lib/clock.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
 import { sharedRuntime, withRuntime } from '../../../support/runtime.ts';
