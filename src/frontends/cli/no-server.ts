@@ -11,7 +11,6 @@ import type { Starter, World } from './world.ts';
 import fs from 'node:fs';
 import path from 'node:path';
 import { endpoints } from '../../api/index.ts';
-import { serversOf } from '../../client/routed.ts';
 
 /** A server that a command started stops after this time without work and without clients, in ms. */
 const IDLE_MS = 3_600_000;
@@ -128,7 +127,7 @@ async function tried(world: World, global: GlobalOptions): Promise<AppError | nu
   try {
     const client = await world.connect(global);
     try {
-      if (!serversOf(client)) await client.call(endpoints.getVersion, {});
+      if (!client.servers) await client.call(endpoints.getVersion, {});
       return null;
     } finally {
       client.close();

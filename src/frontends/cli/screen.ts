@@ -1,5 +1,4 @@
 import { endpoints } from '../../api/index.ts';
-import { serversOf } from '../../client/routed.ts';
 import { noDefaults } from '../../client/defaults.ts';
 import type { Start } from '../tui/app.tsx';
 import { configuration, addressOf, type GlobalOptions, serverDirectory } from './context.ts';
@@ -26,7 +25,7 @@ export async function openScreen(
   const terminal = terminalOf(world);
   if (global.json || !terminal) return false;
   // Fails before the screen opens. The screen shows which of several servers answer.
-  if (!answers && !serversOf(client)) await client.call(endpoints.getVersion, {});
+  if (!answers && !client.servers) await client.call(endpoints.getVersion, {});
   const { clock, env } = world;
   const signal = world.interrupted();
   // The page of events opens no session.
@@ -60,7 +59,7 @@ function visitorOf({ env, stdout }: Pick<World, 'env' | 'stdout'>, global: Globa
     if (!found?.runs || addressOf(url) !== addressOf(found.server.url))
       throw new AppError(
         'usage',
-        `cannot open ${directory}: the server ${url} does not run on this machine`,
+        `cannot open directory ${directory}: the server ${url} does not run on this machine`,
       );
     const isDirectory = await fs.stat(directory).then(
       (entry) => entry.isDirectory(),

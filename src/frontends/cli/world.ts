@@ -92,7 +92,7 @@ export function clientAction<Arguments extends unknown[]>(
     try {
       await run({ ...context, client }, ...(args as Arguments));
       await shown();
-      for (const remark of client.remarks?.() ?? []) world.stderr.write(`cadre: ${remark}\n`);
+      for (const remark of client.remarks()) world.stderr.write(`cadre: ${remark}\n`);
     } catch (error) {
       if (error instanceof AppError) throw inFlags(orUnreachable(error, client), command);
       throw client.misunderstanding() ?? error;
@@ -132,7 +132,7 @@ function startsServer(command: Command): boolean {
 
 /** One of several servers that did not answer may have the missing record. */
 function orUnreachable(error: AppError, client: Client): AppError {
-  const remarks = client.remarks?.() ?? [];
+  const remarks = client.remarks();
   if (error.code !== 'not_found' || remarks.length === 0) return error;
   return new AppError(
     'unreachable',

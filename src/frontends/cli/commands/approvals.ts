@@ -52,7 +52,7 @@ const approvalRuleCommands = commandGroup('rules', 'Manage rules that answer app
     operands: [
       {
         flags: '<effect>',
-        description: 'Effect of the rule on each approval request that matches the rule',
+        description: 'Decision of the rule about each matching approval request',
         field: 'effect',
       },
     ],

@@ -98,14 +98,14 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
   }),
   endpointCommand({
     name: 'items',
-    description: 'Show the items of a turn (messages, thoughts and tool calls) in full',
+    description: 'Show the messages, thoughts and tool calls of a turn in full',
     endpoint: endpoints.listItems,
     operands: [session, turn],
     print: (found) => found.map(itemText).join('\n'),
   }),
   endpointCommand({
     name: 'item',
-    description: 'Show one item of a turn (a message, thought or tool call) in full',
+    description: 'Show one message, thought or tool call of a turn in full',
     endpoint: endpoints.getItem,
     operands: [
       session,
@@ -117,7 +117,10 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
       },
     ],
     options: [
-      turnAs('--turn <turn>', 'Turn that contains the item (default: the most recent turn)'),
+      turnAs(
+        '--turn <turn>',
+        'Turn that contains the message, thought or tool call (default: the most recent turn)',
+      ),
     ],
     print: itemText,
   }),
@@ -154,7 +157,7 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
       {
         flags: '<what>',
         description:
-          "Choose to resume the session automatically, or to wait for you, when the provider's usage limit resets",
+          "When the provider's usage limit resets, resume the session automatically, or wait for a command of yours",
         field: 'after_limit',
       },
     ],
@@ -209,7 +212,7 @@ function sessionCreate(sessions: Command, world: World): void {
     .addOption(
       new Option(
         '--after-limit <what>',
-        "Choose to resume the session automatically, or to wait for you, when the provider's usage limit resets",
+        "When the provider's usage limit resets, resume the session automatically, or wait for a command of yours",
       ).choices(afterLimit.options),
     )
     .action(clientAction(world, createSession));
@@ -247,7 +250,7 @@ function sessionAttach(sessions: Command, world: World): void {
     .option('-v, --verbose', 'Also show the thoughts, plans and tool output of the agent')
     .option(
       '--permission-mode <mode>',
-      'Permission mode of the agent for turns that this command sends',
+      'Permission mode for turns that you send: which agent actions need your approval',
     )
     .option(
       '--agent-mode <mode>',
@@ -266,7 +269,7 @@ function sessionSend(sessions: Command, world: World): void {
     .description('Send a prompt to a session and stream the answer')
     .option('--no-wait', 'Exit without waiting until the turn ends')
     .option('--queue', 'Queue the prompt, and send the prompt when the session is idle')
-    .option('--expect <turn>', 'Fail unless the most recent turn of the session has this id');
+    .option('--expect <turn>', 'Send only if the most recent turn of the session has this id');
   withFollowOptions(withTimes(withTurnSettings(command))).action(
     async (said: string, words: string[], options: SendOptions, self: Command) => {
       const input = await readInput(words, options, world);
@@ -324,7 +327,7 @@ function sessionShow(sessions: Command, world: World): void {
     .argument(...sessionArgument)
     .option('--turns <n>', 'Number of the newest turns to show (default: all turns)', count)
     .option('--turn <turn>', 'Show only the turn with this id')
-    .option('--full', 'Include the thoughts of the agent, and the input and output of tools')
+    .option('--full', "Include the agent's thoughts, and the input and output of tool calls")
     .option('--markdown', 'Print the conversation as a Markdown document')
     .action(clientAction(world, showSession));
 }

@@ -16,9 +16,9 @@ export interface Committed {
   isExecutable: boolean;
 }
 
-/** What a file of a repository is for, and how a request does without it; errors say both. */
+/** The purpose of a file of a repository, and the way to do without it; errors name both. */
 export interface Purpose {
-  /** What it is, with the article: "the init script". */
+  /** Its name in errors, with the article: "the init script". */
   what: string;
   /** How a request does without it: "set run_init_script to false". */
   without: string;
@@ -66,7 +66,7 @@ async function committedFile(
   if (type !== 'blob' || mode === '120000')
     throw refusal(file, file.name, 'is not committed as a regular file: commit a regular file');
   if (Number(size) > COMMITTED_BYTES) {
-    const why = `has ${size} bytes, and ${COMMITTED_BYTES} is the maximum: shorten it`;
+    const why = `is too large (${size} bytes, and the maximum is ${COMMITTED_BYTES} bytes): shorten the file`;
     throw refusal(file, file.name, why);
   }
   const content = Buffer.from(await git.bytes(location, ['cat-file', 'blob', sha]), 'latin1');
