@@ -59,7 +59,7 @@ export function withSearch<T>(
       logger,
       wasm: sqlWasm,
       bootId: 'boot',
-      agentsOf: () => [],
+      teams: { agentsOf: () => [] },
       shortage: () => null,
       ...more,
     };

@@ -27,6 +27,8 @@ export interface Base {
   failpoint: Failpoint;
   db: Database;
   log: EventLog;
+  /** The address of the server, once it listens. */
+  address: { url: string };
 }
 
 /** To change data of this size takes so long that people ask what a start is doing. */
@@ -72,5 +74,5 @@ export async function openBase(options: RuntimeOptions, undo: Undo): Promise<Bas
     logger.info(db.migration, 'migrated the data of an older version; a copy was kept');
   if (db.lost) logger.error(db.lost, `${lossText(db.lost)}; the event log has a new epoch`);
   const log = new EventLog({ db, clock, ids });
-  return { directory, config, logger, clock, ids, failpoint, db, log };
+  return { directory, config, logger, clock, ids, failpoint, db, log, address: { url: '' } };
 }

@@ -25,7 +25,6 @@ interface Loaded {
 export class HookSeat {
   readonly #base: Base;
   readonly #parts: HookParts;
-  #ownUrl: () => string = () => '';
   #loading: Promise<Loaded> | undefined;
   #loaded: Loaded | undefined;
   #applying: Promise<void> = Promise.resolve();
@@ -36,9 +35,8 @@ export class HookSeat {
     this.#parts = parts;
   }
 
-  /** Begins to deliver what has happened, in the background. Called once the server listens at `ownUrl`. */
-  open(ownUrl: () => string): void {
-    this.#ownUrl = ownUrl;
+  /** Begins to deliver events, in the background. Must be called once the server listens. */
+  open(): void {
     this.#isOpen = true;
     this.reload();
   }
@@ -118,14 +116,14 @@ export class HookSeat {
     const links = new ApprovalLinks({
       ...base,
       ...this.#parts,
-      baseUrl: () => config.now.approvals.link_base_url?.replace(/\/$/, '') ?? this.#ownUrl(),
+      baseUrl: () => config.now.approvals.link_base_url?.replace(/\/$/, '') ?? base.address.url,
       lifetimeMs: () => config.now.approvals.link_expires_ms,
     });
     const service = new HookService({
       ...base,
       ...this.#parts,
       links,
-      ownUrl: () => this.#ownUrl(),
+      ownUrl: () => base.address.url,
       pendingApproval: (id) => {
         const approval = db.peek((rx) => this.#parts.approval(rx, id));
         return approval?.status === 'pending' ? approval : null;

@@ -7,7 +7,7 @@ import { SEARCH_FILE } from '../conversations/search/file-name.ts';
 import type { SearchDependencies, SearchService } from '../conversations/search/service.ts';
 import type { Base } from './base.ts';
 
-type Needs = Pick<SearchDependencies, 'store' | 'agentsOf' | 'shortage'>;
+type Needs = Pick<SearchDependencies, 'store' | 'teams' | 'shortage'>;
 
 /** The server's search. Until somebody searches, nothing of it is loaded, and there is no index. */
 export class SearchSeat implements Searching, AsyncDisposable {

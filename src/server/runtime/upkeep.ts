@@ -24,7 +24,7 @@ export function startUpkeep(
     processes: processes.store,
     onTrimmed: (seq) => storage.feed.forgetUpTo(seq),
     onSessionTrimmed(tx, id) {
-      queue.service.sessionTrimmed(tx, id);
+      queue.sessionTrimmed(tx, id);
       reviews.sessionTrimmed(tx, id);
       snapshots.store.forgetSession(tx, id);
       tx.whenDurable(() => void removeSnapshots(id));

@@ -55,7 +55,7 @@ export class Dispatcher {
         message: `session ${recipient} is busy or stopped: retry the delivery when the session is idle`,
       });
     this.#put(tx, delivery, message, { interrupts: interrupts === 'at_tool_boundary' });
-    if (interrupts !== 'never') this.#deps.inbox.endPause(tx, recipient);
+    if (interrupts !== 'never') this.#deps.inbox.holds.endPause(tx, recipient);
     if (interrupts === 'at_tool_boundary') this.#deps.inbox.atBoundary(tx, recipient);
     if (interrupts === 'at_once') this.#deps.inbox.interruptNow(tx, recipient);
     this.#deps.inbox.beginNextTurn(tx, recipient);
@@ -85,7 +85,7 @@ export class Dispatcher {
    */
   retry(tx: Writer, before: Delivery): void {
     const { recipient_agent_id: recipient } = before;
-    if (before.status === 'pending' && this.#deps.inbox.isPaused(tx, recipient)) {
+    if (before.status === 'pending' && this.#deps.inbox.holds.isPaused(tx, recipient)) {
       this.#deps.inbox.endHold(tx, recipient);
       this.#deps.inbox.beginNextTurn(tx, recipient);
       return;

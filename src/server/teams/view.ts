@@ -40,14 +40,14 @@ export interface TeamPart {
   latest_seq: number;
 }
 
-interface TeamViewsDependencies {
+interface TeamViewsDeps {
   db: Database;
   store: TeamStore;
   sessionStore: SessionStore;
   worktrees: WorktreeStore;
   clock: Clock;
-  /** Whether the agent of a session has taken the tools of cadre; null where that is not known. */
-  takesTools: (sessionId: string) => boolean | null;
+  /** Whether the agent of a session has taken the tools of cadre; null if that is unknown. */
+  offers: { isTaken: (sessionId: string) => boolean | null };
 }
 
 /**
@@ -55,9 +55,9 @@ interface TeamViewsDependencies {
  * meanwhile may be in the view or not, but always has an event after `latest_seq`.
  */
 export class TeamViews {
-  readonly #deps: TeamViewsDependencies;
+  readonly #deps: TeamViewsDeps;
 
-  constructor(deps: TeamViewsDependencies) {
+  constructor(deps: TeamViewsDeps) {
     this.#deps = deps;
   }
 
@@ -200,7 +200,7 @@ export class TeamViews {
         this.#deps.sessionStore.newestWithContext(rx, agent_id),
       ),
       pending_deliveries: this.#deps.store.waitingCount(rx, team_id, agent_id),
-      takes_tools: this.#deps.takesTools(agent_id),
+      takes_tools: this.#deps.offers.isTaken(agent_id),
     };
   }
 

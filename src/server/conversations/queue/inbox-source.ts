@@ -4,15 +4,21 @@ import type { Hold, StoredQueueEntry } from '../../../api/queue.ts';
 import type { Session, Turn } from '../../../api/sessions.ts';
 import type { EventLog } from '../../../core/events/log.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
+import { runSlice, yieldToEventLoop } from '../../../core/lib/slices.ts';
 import type { Inbox, InboxSource } from '../inbox/inbox.ts';
+import type { Scheduler } from '../inbox/scheduler.ts';
+import type { Database } from '../../../core/store/database.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import {
   acceptedEntry,
   type Aged,
+  atTime,
   deferredEntry,
   entryAfterTurn,
   heldEntry,
+  isAhead,
   releasedEntry,
+  restartedEntry,
   startedEntry,
 } from './entry.ts';
 import type { QueueStore } from './store.ts';
@@ -24,13 +30,13 @@ const RANK = 1;
 /** The kinds of events that carry an entry and nothing else. */
 type Plain = 'queue.added' | 'queue.changed' | 'queue.started' | 'queue.held' | 'queue.released';
 
-interface LineDependencies {
+interface QueueInboxDeps {
+  db: Database;
   store: QueueStore;
   inbox: Inbox;
+  scheduler: Scheduler;
   log: EventLog;
   clock: Clock;
-  /** Runs once an entry is on disk that is due at a time, in Unix ms. */
-  onTime: (at: number) => void;
 }
 
 /**
@@ -38,11 +44,15 @@ interface LineDependencies {
  * while it is not due. The inbox decides when it becomes a turn.
  */
 export class QueueInboxSource {
-  readonly #deps: LineDependencies;
+  readonly #deps: QueueInboxDeps;
 
-  constructor(deps: LineDependencies) {
+  constructor(deps: QueueInboxDeps) {
     this.#deps = deps;
     deps.inbox.register(OWNER, this.#owner());
+    deps.scheduler.register({
+      due: (rx) => deps.store.nextAt(rx),
+      act: (signal) => this.#settleDue(signal),
+    });
   }
 
   add(tx: Writer, entry: StoredQueueEntry): void {
@@ -107,6 +117,27 @@ export class QueueInboxSource {
     this.#deps.log.append(tx, { kind: 'queue.moved', session_id, payload: { entry_ids } });
   }
 
+  /** Settles the entries that are due, and the schedules that are ahead of a clock that was set back. */
+  async #settleDue(signal: AbortSignal): Promise<void> {
+    const { db, store, clock } = this.#deps;
+    const now = clock.now();
+    const ids = db.peek((rx) => [...store.due(rx, now), ...store.settledAfter(rx, now)]);
+    for (let from = 0; from < ids.length && !signal.aborted;) {
+      const at = from;
+      from = await db.transact((tx) => runSlice(clock, ids, at, (id) => this.#settle(tx, id)));
+      if (from < ids.length) await yieldToEventLoop();
+    }
+  }
+
+  #settle(tx: Writer, id: string): void {
+    const { store, clock } = this.#deps;
+    const entry = store.entries.get(tx, id);
+    const now = clock.now();
+    if (!entry || entry.next_at === null) return;
+    if (isAhead(entry, now)) return this.write(tx, 'queue.changed', restartedEntry(entry, now));
+    if (entry.next_at <= now) this.age(tx, entry, atTime(entry, now));
+  }
+
   #store(tx: Writer, entry: StoredQueueEntry): void {
     this.#deps.store.entries.update(tx, entry);
     this.#put(tx, entry);
@@ -131,7 +162,7 @@ export class QueueInboxSource {
   #put(tx: Writer, { id: ref, session_id, status, next_at }: StoredQueueEntry): void {
     const held = status !== 'waiting';
     this.#deps.inbox.put(tx, { session_id, owner: OWNER, ref, rank: RANK, held });
-    if (next_at !== null) tx.whenDurable(() => this.#deps.onTime(next_at));
+    if (next_at !== null) tx.whenDurable(() => this.#deps.scheduler.wake(next_at));
   }
 
   #forget(tx: Writer, entry: StoredQueueEntry, why: 'done' | 'dropped' | 'trimmed'): void {

@@ -26,7 +26,7 @@ export interface SearchDependencies {
   wasm: () => Uint8Array;
   bootId: string;
   /** Returns the ids of the sessions in a team. Throws `not_found`. */
-  agentsOf: (rx: Reader, teamId: string) => readonly string[];
+  teams: { agentsOf: (rx: Reader, teamId: string) => readonly string[] };
   /** Returns why nothing may be written now; null: it may. */
   shortage: () => string | null;
   /** The number of texts of one table of the index; absent: 16,384. */
@@ -147,7 +147,7 @@ export class SearchService {
 
   /** The sessions that a query is about; null: all. */
   #sessions(rx: Reader, session?: string, team?: string): readonly string[] | null {
-    const members = team === undefined ? null : this.#deps.agentsOf(rx, team);
+    const members = team === undefined ? null : this.#deps.teams.agentsOf(rx, team);
     if (session === undefined) return members;
     this.#deps.store.session(rx, session);
     return members === null || members.includes(session) ? [session] : [];

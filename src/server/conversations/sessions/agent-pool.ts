@@ -3,6 +3,7 @@ import type { Clock } from '../../../core/lib/clock.ts';
 import { yieldToEventLoop } from '../../../core/lib/slices.ts';
 import type { Agent, AgentKind, AgentSink } from '../../../agents/provider.ts';
 import type { TurnOutput } from './output.ts';
+import type { AgentOutputs } from './outputs.ts';
 import {
   endedToMakeRoom,
   type AgentSlot,
@@ -45,16 +46,20 @@ interface Entry {
   idle: { since: number; unload: Disposable; isEndable: boolean } | undefined;
 }
 
-interface AgentPoolDependencies {
+/** The configured kinds of agents. */
+export interface AgentKinds {
+  /** Returns a kind of agent. Throws `provider_unavailable`. */
+  usable: (provider: Session['provider'], agent: string | null) => AgentKind;
+}
+
+interface AgentPoolDeps {
   clock: Clock;
   maxLive: () => number;
   idleTimeoutMs: () => number;
-  /** Returns the kind of agent that serves a session. Throws `provider_unavailable`. */
-  kindOf: (session: Session) => AgentKind;
+  kinds: AgentKinds;
+  outputs: Pick<AgentOutputs, 'closeAside'>;
   /** Returns the session from which agents have spawned a session; the session itself if no agent spawned it. */
   familyOf: (sessionId: string) => string;
-  /** Called when an agent has exited, for any reason. */
-  onExit: (live: LiveAgent) => void;
 }
 
 /**
@@ -65,7 +70,7 @@ interface AgentPoolDependencies {
  * yet, one agent starts at a time, because nobody knows whether its agents are lasting.
  */
 export class AgentPool {
-  readonly #deps: AgentPoolDependencies;
+  readonly #deps: AgentPoolDeps;
   readonly #entries = new Map<string, Entry>();
   /** Sessions that get no agent until the promise resolves, because their agent is ending or `whileIdle` runs. */
   readonly #barred = new Map<string, Promise<void>>();
@@ -82,7 +87,7 @@ export class AgentPool {
   /** Starting a process blocks the event loop for milliseconds, so starts yield to the event loop between them. */
   #lastStart = Promise.resolve();
 
-  constructor(deps: AgentPoolDependencies) {
+  constructor(deps: AgentPoolDeps) {
     this.#deps = deps;
   }
 
@@ -125,7 +130,7 @@ export class AgentPool {
   ): Promise<LiveAgent> {
     const entry = this.#entries.get(session.id);
     if (entry && !entry.live.agent.isLost()) return leased(entry);
-    const kind = this.#deps.kindOf(session);
+    const kind = this.#deps.kinds.usable(session.provider, session.agent);
     if (entry) await this.#end(entry, AGENT_GRACE_MS);
     await this.#barred.get(session.id);
     if (this.#entries.has(session.id)) return this.lease(session, sinkFor, signal, onWait);
@@ -155,7 +160,7 @@ export class AgentPool {
     const place = this.#placeFor(session);
     const isFull = this.#shortageFor(place) !== null;
     if (this.#entries.has(id) || this.#barred.has(id) || isFull) return this.find(id);
-    const kind = this.#deps.kindOf(session);
+    const kind = this.#deps.kinds.usable(session.provider, session.agent);
     const done = Promise.withResolvers<void>();
     const trying = new AbortController();
     this.#barred.set(id, done.promise);
@@ -335,7 +340,7 @@ export class AgentPool {
     void live.agent.gone.then(() => {
       this.#forget(entry);
       this.admit();
-      this.#deps.onExit(live);
+      void this.#deps.outputs.closeAside(live);
     });
     return live;
   }

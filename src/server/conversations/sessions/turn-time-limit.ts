@@ -5,7 +5,7 @@ import type { Database } from '../../../core/store/database.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
 import type { SessionStore } from './store.ts';
 
-export interface TimeLimitDependencies {
+export interface TimeLimitDeps {
   db: Database;
   store: SessionStore;
   clock: Clock;
@@ -19,7 +19,7 @@ export interface TimeLimitDependencies {
  * unless somebody has interrupted it; the session stays open.
  */
 export function turnTimeLimit(
-  { db, store, clock, logger, turnTimeoutMs }: TimeLimitDependencies,
+  { db, store, clock, logger, turnTimeoutMs }: TimeLimitDeps,
   sessionId: string,
   interrupt: (tx: Writer, turn: Turn, error: NonNullable<Turn['error']>) => void,
 ): Disposable {

@@ -18,19 +18,18 @@ const DAYS = 29;
 /** The part of a day that is summed at once, in ms, so that a report over many turns lets others in between. */
 const PART_MS = 3_600_000;
 
-interface UsageServiceDependencies {
+interface UsageServiceDeps {
   db: Database;
   sessionStore: SessionStore;
-  /** Returns the name of a team; null if there is none. */
-  teamName: (rx: Reader, id: string) => string | null;
+  teams: { nameOf: (rx: Reader, id: string) => string | null };
   clock: Clock;
 }
 
 /** What turns have used. */
 export class UsageService {
-  readonly #deps: UsageServiceDependencies;
+  readonly #deps: UsageServiceDeps;
 
-  constructor(deps: UsageServiceDependencies) {
+  constructor(deps: UsageServiceDeps) {
     this.#deps = deps;
   }
 
@@ -93,10 +92,10 @@ export class UsageService {
   }
 
   #row(rx: Reader, by: UsageReport['by'], { key, second, ...sums }: KeyedSums): UsageRow {
-    const { sessionStore, teamName } = this.#deps;
+    const { sessionStore, teams } = this.#deps;
     const session =
       by === 'session' && key !== null ? sessionStore.sessions.get(rx, key) : undefined;
-    const name = by === 'team' && key !== null ? teamName(rx, key) : (session?.title ?? null);
+    const name = by === 'team' && key !== null ? teams.nameOf(rx, key) : (session?.title ?? null);
     const provider =
       by === 'provider' ? (key as UsageRow['provider']) : (session?.provider ?? null);
     const agent = by === 'provider' ? second : (session?.agent ?? null);

@@ -136,7 +136,7 @@ async function live(seed: number, days: number): Promise<Judge['counts']> {
   const dice = new Dice(seededRandom(seed));
   const world = await World.make(directory.path, START, 3);
   const judge = new Judge(rhythms);
-  const backOff = world.db.prepare('SELECT 1 FROM inbox_pauses WHERE session_id = ?');
+  const backOff = world.db.prepare('SELECT 1 FROM holds WHERE session_id = ? AND since IS NULL');
   const isFree = (id: string) =>
     world.db.peek((rx) => world.life.inbox.isFree(rx, id) && !backOff.get(rx, id));
   let lived = 0;

@@ -103,7 +103,7 @@ describe('a search', () => {
         ]);
         await expect(of({ session_id: 'sess_none' })).rejects.toMatchObject({ code: 'not_found' });
       },
-      { agentsOf: () => ['sess_a', 'sess_c'] },
+      { teams: { agentsOf: () => ['sess_a', 'sess_c'] } },
     ));
 
   test('puts the best first where that is asked for.', () =>

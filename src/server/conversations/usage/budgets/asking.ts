@@ -11,30 +11,29 @@ import type { Reader, Writer } from '../../../../core/store/transaction.ts';
 import { onceMore } from './budget.ts';
 import { labelOf } from './words.ts';
 
-interface AskingDependencies {
+interface BudgetAskingDeps {
   sessionStore: SessionStore;
   log: EventLog;
   clock: Clock;
   ids: Ids;
-  /** Returns the name of a team; null if there is none. */
-  teamName: (rx: Reader, id: string) => string | null;
+  teams: { nameOf: (rx: Reader, id: string) => string | null };
 }
 
 /** Asks people about budgets: by an approval of the session whose turn ended last. */
 export class BudgetAsking {
-  readonly #deps: AskingDependencies;
+  readonly #deps: BudgetAskingDeps;
 
-  constructor(deps: AskingDependencies) {
+  constructor(deps: BudgetAskingDeps) {
     this.#deps = deps;
   }
 
   /** What a budget is for, for people. */
   labelOf(rx: Reader, budget: Budget): string {
-    const { sessionStore, teamName } = this.#deps;
+    const { sessionStore, teams } = this.#deps;
     const { session_id, team_id } = budget;
     if (session_id !== null)
       return labelOf(budget, sessionStore.sessions.get(rx, session_id)?.title ?? null);
-    return labelOf(budget, team_id === null ? null : teamName(rx, team_id));
+    return labelOf(budget, team_id === null ? null : teams.nameOf(rx, team_id));
   }
 
   /** Opens the approval of a budget that is used up. `turn` has ended. */

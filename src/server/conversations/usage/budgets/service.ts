@@ -19,13 +19,13 @@ import type { Reader } from '../../../../core/store/transaction.ts';
 import type { BudgetGuard } from './guard.ts';
 import type { BudgetStore } from './store.ts';
 
-interface BudgetServiceDependencies {
+interface BudgetServiceDeps {
   db: Database;
   store: BudgetStore;
   guard: BudgetGuard;
   sessionStore: SessionStore;
   /** Throws `not_found` or `team_deleted`. */
-  assertTeam: (rx: Reader, id: string) => void;
+  teams: { openTeam: (rx: Reader, id: string) => unknown };
   clock: Clock;
   ids: Ids;
   logger: Logger;
@@ -33,9 +33,9 @@ interface BudgetServiceDependencies {
 
 /** The use-cases of budgets. Each resolves or rejects once the rows that its result was read from are on disk. */
 export class BudgetService {
-  readonly #deps: BudgetServiceDependencies;
+  readonly #deps: BudgetServiceDeps;
 
-  constructor(deps: BudgetServiceDependencies) {
+  constructor(deps: BudgetServiceDeps) {
     this.#deps = deps;
   }
 
@@ -104,9 +104,9 @@ export class BudgetService {
   }
 
   #assertThere(rx: Reader, { session_id, team_id }: BudgetRequest): void {
-    const { sessionStore, assertTeam } = this.#deps;
+    const { sessionStore, teams } = this.#deps;
     if (session_id !== null) assertNotClosed(sessionStore.session(rx, session_id));
-    if (team_id !== null) assertTeam(rx, team_id);
+    if (team_id !== null) teams.openTeam(rx, team_id);
   }
 }
 
