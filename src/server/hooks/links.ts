@@ -28,7 +28,7 @@ interface StoredLink {
   made_by: string;
 }
 
-/** What the page of a link shows. */
+/** An approval with its session, as the page of a link shows it. */
 export interface LinkedApproval {
   approval: Approval;
   session: Pick<Session, 'title' | 'cwd'>;
@@ -146,7 +146,7 @@ export class ApprovalLinks {
   }
 }
 
-/** Refusals that say no more than that the link is good for nothing. */
+/** Refusals that only say that the link is not valid. */
 const REFUSED: ReadonlySet<string> = new Set(['approval_resolved', 'not_found', 'invalid']);
 
 /** Throws for an approval that two buttons cannot answer: a question needs words. */

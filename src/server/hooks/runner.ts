@@ -89,7 +89,7 @@ export class HookRunner {
     if (this.#cursor - this.#state.cursor >= AHEAD) void this.#store().catch(() => undefined);
   }
 
-  /** What the list shows of it. */
+  /** Returns the fields of the hook in the list. */
   describe(): Pick<
     Hook,
     | 'state'
@@ -119,7 +119,7 @@ export class HookRunner {
     };
   }
 
-  /** What a person has to know of it; null: nothing. `now`: Unix ms. */
+  /** Returns the problem of the hook that a person has to know; null: there is none. `now`: Unix ms. */
   problem(now: number): string | null {
     const { failure } = this.#state;
     if (failure && now - failure.since >= FAILURE_NOTICE_AFTER_MS)
@@ -134,7 +134,7 @@ export class HookRunner {
     return Math.max(this.#cursor, this.#state.cursor);
   }
 
-  /** Must be called once it is on disk that the hook goes on behind the event `cursor`. */
+  /** Must be called once it is on disk that the hook continues behind the event `cursor`. */
   skipped(state: HookState): void {
     this.#state = state;
     this.#cursor = Math.max(this.#cursor, state.cursor);
@@ -238,7 +238,7 @@ export class HookRunner {
     }
   }
 
-  /** Goes on with whatever comes now, after a skip or at the end. */
+  /** Continues with the newest event, after a skip or at the end. */
   #leave(): void {
     if (!this.#stopping.signal.aborted) this.#atHand = new AbortController();
   }
@@ -297,7 +297,7 @@ export class HookRunner {
     this.#deps.logger.warn(about, `${this.definition.name} failed`);
   }
 
-  /** Tells of events that retention has taken before the hook was given them. */
+  /** Appends an event about events that retention has removed before their delivery. */
   async #noteGap(): Promise<void> {
     const { feed, log, clock, logger } = this.#deps;
     const trimmed_seq = feed.trimmedSeq(this.definition.scope);

@@ -19,7 +19,7 @@ import { HookRunner } from './runner.ts';
 import { sendPost } from './send-post.ts';
 import { HookStore } from './store.ts';
 
-/** How long an attempt may go on when the configuration of its hook has changed, in ms. */
+/** The remaining time of an attempt after the configuration of its hook has changed, in ms. */
 const GRACE_MS = 2000;
 
 interface HookServiceDependencies {
@@ -58,15 +58,15 @@ export class HookService {
   }
 
   /**
-   * Takes over the hooks of a configuration. One that is new begins after the event `from`. One that stays the same goes
-   * on undisturbed. Resolves once all of them run.
+   * Applies the hooks of a configuration. A new hook begins after the event `from`. An unchanged hook continues
+   * undisturbed. Resolves once all of them run.
    */
   apply(definitions: readonly HookDefinition[], from: number): Promise<void> {
     this.#applying = this.#applying.then(() => this.#apply(definitions, from));
     return this.#applying;
   }
 
-  /** Ends all deliveries; the next start goes on with them. */
+  /** Ends all deliveries; the next start continues them. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#applying;
@@ -77,7 +77,7 @@ export class HookService {
     return this.#definitions.map((definition) => this.#described(definition));
   }
 
-  /** What a person has to mend, a sentence for each hook. */
+  /** Returns the problems that a person has to solve, a sentence for each hook. */
   problems(): string[] {
     const now = this.#deps.clock.now();
     return this.#definitions.flatMap(({ name, problem, enabled }) => {
@@ -203,7 +203,7 @@ export class HookService {
     }
   }
 
-  /** The event as the log has it, with a link where the hook asks for one; or the approval of which it tells. */
+  /** Returns the event as the log has it, with a link if the hook asks for one, or the approval of the event. */
   async #bodyOf(
     hook: HookDefinition,
     entry: LogEntry,
@@ -283,7 +283,7 @@ export class HookService {
     };
   }
 
-  /** What is known of a hook that does not run. */
+  /** The fields of a hook that does not run. */
   #resting(name: string): ReturnType<HookRunner['describe']> {
     const state = this.#deps.db.peek((rx) => this.#store.get(rx, name));
     return {
@@ -300,7 +300,7 @@ export class HookService {
   }
 }
 
-/** What a person wants a hook to skip. */
+/** The events that a person lets a hook skip. */
 export interface SkipRequest {
   all: boolean;
   /** Only if the hook waits with this event; null: whichever. */
@@ -342,7 +342,7 @@ function assertWaits(
     );
 }
 
-/** What is read of an event. */
+/** The fields of an event that hooks read. */
 interface HookedEvent {
   id: string;
   payload: { approval?: { id?: string } };

@@ -14,7 +14,6 @@ interface HookParts extends Pick<LinkDependencies, 'approval' | 'session' | 'dec
   supervisor: Supervisor;
 }
 
-/** What was loaded. */
 interface Loaded {
   service: HookService;
   links: ApprovalLinks;
@@ -47,21 +46,21 @@ export class HookSeat {
     const { hooks, approvals } = config.now;
     const hasHooks = hooks.length > 0 || approvals.notify_command !== null;
     if (!this.#isOpen || (!hasHooks && !this.#loading)) return;
-    // What happens while the hooks are loaded is already theirs.
+    // Hooks receive the events that occur while they are loaded.
     const from = this.#parts.feed.latestSeq;
     this.#applying = this.#load()
       .then(({ service, definitionsOf }) => service.apply(definitionsOf(config.now), from))
       .catch((error: unknown) => logger.error({ err: error }, 'cannot start the hooks'));
   }
 
-  /** Ends all deliveries; the next start goes on with them. */
+  /** Ends all deliveries; the next start continues them. */
   async stop(): Promise<void> {
     this.#isOpen = false;
     await this.#applying;
     await this.#loaded?.service.stop();
   }
 
-  /** What a person has to mend; null where there is no hook. */
+  /** Returns the problems that a person has to solve; null if there is no hook. */
   problems(): string[] | null {
     return this.#loaded ? this.#loaded.service.problems() : null;
   }
@@ -89,12 +88,12 @@ export class HookSeat {
     return (await this.#load()).links.make(approvalId, made);
   }
 
-  /** Returns what a link would answer; null if it is good for nothing. */
+  /** Returns the approval of a link; null if the link is not valid. */
   async look(secret: string): Promise<LinkedApproval | null> {
     return (await this.#load()).links.look(secret);
   }
 
-  /** Answers the approval of a link; null if it is good for nothing. */
+  /** Answers the approval of a link; null if the link is not valid. */
   async answer(secret: string, decision: 'accept' | 'decline'): Promise<Approval | null> {
     return (await this.#load()).links.answer(secret, decision);
   }

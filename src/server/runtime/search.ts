@@ -20,7 +20,7 @@ export class SearchSeat implements Searching, AsyncDisposable {
     this.#needs = needs;
   }
 
-  /** Goes on with the index of an earlier run, in the background. Called once the server listens. */
+  /** Continues the index of an earlier run, in the background. Called once the server listens. */
   resume(): void {
     if (!fs.existsSync(path.join(this.#base.directory, SEARCH_FILE))) return;
     this.#service()

@@ -21,7 +21,7 @@ import { Undo } from '../../core/lib/undo.ts';
 /** An agent has this long to start and open a session, in milliseconds. */
 const PATIENCE_MS = 60_000;
 
-/** What came of an agent that was started. */
+/** The result of the start of one agent. */
 export interface TriedAgent {
   name: string;
   display_name: string;

@@ -67,7 +67,7 @@ interface MessageServiceDependencies {
   assertRoom: () => void;
 }
 
-/** The state of a delivery in SQL, of which `consumed` is no status: an injected one whose turn has completed. */
+/** The state of a delivery in SQL. It is `consumed` if the delivery is injected and its turn has completed. */
 const CONSUMED = "iif(json_extract(record, '$.consumed_at') IS NULL, status, 'consumed')";
 
 /** The messages between members. Each method resolves once its result is on disk, and waits for no provider. */
@@ -124,7 +124,7 @@ export class MessageService {
     });
   }
 
-  /** Cancels a message, with those of its deliveries that still wait. */
+  /** Cancels a message and its waiting deliveries. */
   cancel(
     teamId: string,
     messageId: string,

@@ -38,7 +38,7 @@ export interface Spawner {
   admit: () => Promise<Admission>;
 }
 
-/** What was approved with the member. */
+/** The parts of a spawn that were approved with the member. */
 export interface Admission {
   /** The images of the first message. */
   images: InputItem[];
@@ -166,7 +166,7 @@ export class SpawnService {
     return this.#underWay.idle();
   }
 
-  /** Returns the request for the member's session. Omitted settings are those of the source session or of its turn. */
+  /** Returns the request for the member's session. The source session or its turn supplies omitted settings. */
   #sessionFor(request: SpawnRequest, source: Session, spawner: Spawner | null): NewSession {
     const preset = presetOf(request, this.#deps.presets());
     const { provider, agent: asked } = servedBy(request, source, preset);
@@ -338,7 +338,7 @@ function assertNamed({ worktree }: SpawnRequest): void {
     );
 }
 
-/** Returns who serves the member: an omitted provider or agent is that of the source session. */
+/** Returns the provider and agent of the member. The source session supplies omitted ones. */
 function servedBy(
   { provider, agent }: SpawnRequest,
   source: Session,

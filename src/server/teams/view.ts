@@ -31,7 +31,7 @@ const PART_DELIVERIES = 20;
 export interface TeamPart {
   team: Team;
   member_count: number;
-  /** The number of members before those of this part. */
+  /** The number of members before this part. */
   from: number;
   members: MemberRow[];
   /** Newest first, each with the cursor of the messages before it; null: there are none. */
@@ -75,7 +75,7 @@ export class TeamViews {
     return { team, members, messages, deliveries_by_message_id, latest_seq };
   }
 
-  /** Resolves with a bounded part of a view. Throws `invalid` if `afterMember` is no member. */
+  /** Resolves with a bounded part of a view. Throws `invalid` if `afterMember` is not a member. */
   async part(
     teamId: string,
     range: {

@@ -151,7 +151,7 @@ export class ApprovalBroker {
       );
     };
     const timer = clock.after(leftMs, expire);
-    // That timer stands still while the machine sleeps.
+    // The timer stands still while the machine sleeps.
     const look = () => this.#isOverdue(approval) && expire();
     const looks = leftMs > LOOK_MS ? clock.every(LOOK_MS, look) : null;
     return { [Symbol.dispose]: dispose };
@@ -287,7 +287,7 @@ function isOver(turn: Turn): boolean {
   return hasEnded(turn) || turn.interrupt_requested_at !== null;
 }
 
-/** Returns what an acceptance of a request may be good for. */
+/** Returns the scopes that an acceptance of a request may have. */
 function offersOf({ scopes }: AgentRequest): readonly ApprovalScope[] {
   return scopes ?? ['once'];
 }

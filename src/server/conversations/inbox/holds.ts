@@ -14,7 +14,7 @@ export const NO_AGENT = 'no_agent';
 
 /** A part of the server that holds sessions for reasons of its own. Each method runs in the transaction of its caller. */
 export interface HoldSource {
-  /** Returns the holds of a session that follow from other rows than those of {@link Holds}. */
+  /** Returns the holds of a session that follow from the rows of the source, and have no row in {@link Holds}. */
   holdsOf?(rx: Reader, sessionId: string): Hold[];
   /** Puts a hold on a session that could begin its next turn, if there is a reason. Returns whether it has. */
   holdNow?(tx: Writer, sessionId: string): boolean;

@@ -46,7 +46,7 @@ export interface InboxSource {
   reachable?(tx: Writer, ref: string): void;
 }
 
-/** What an entry gives the turn that it becomes. */
+/** The part of a turn that comes from one entry. */
 interface Content {
   source: Turn['source'];
   input: readonly StoredInputItem[];
@@ -68,8 +68,8 @@ export type InboxRunner = Pick<TurnRunner, 'accepted' | 'requestInterrupt' | 'tr
 
 /**
  * The queue of everything that is to become a turn of a session: by rank, then oldest first, unless people have changed
- * the order. All entries that wait for an idle session become one turn, except those of an owner whose entries are
- * turns of their own. Every decision is taken from the rows in a transaction; timers and starts follow
+ * the order. All entries that wait for an idle session become one turn, unless the entries of an owner are turns of
+ * their own. Every decision is taken from the rows in a transaction; timers and starts follow
  * once it is on disk.
  */
 export class Inbox {

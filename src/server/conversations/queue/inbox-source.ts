@@ -24,7 +24,7 @@ import {
 import type { QueueStore } from './store.ts';
 
 const OWNER = 'queue';
-/** The rank of entries in the inbox: that of ordinary messages, with which they wait in order of arrival. */
+/** The rank of entries in the inbox. Ordinary messages have the same rank, so both wait in order of arrival. */
 const RANK = 1;
 
 /** The kinds of events that carry an entry and nothing else. */
@@ -199,7 +199,7 @@ export class QueueInboxSource {
       ended: (tx, ref, turn) => this.#ended(tx, entryOf(tx, ref), turn),
       unreachable: (tx, ref, session) => {
         const entry = entryOf(tx, ref);
-        // What a person has paused stays so when its session is brought back; one that is closed never is.
+        // An entry that a person has paused stays paused when its session resumes. A closed session never does.
         if (entry.hold?.code === 'paused' && session.status !== 'closed') return true;
         const hold = holdFor(session, clock.now());
         this.write(tx, 'queue.held', heldEntry(entry, hold, clock.now()));

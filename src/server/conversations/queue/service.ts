@@ -137,7 +137,7 @@ export class QueueService {
     });
   }
 
-  /** Gives an entry another place. Throws `not_found` for a `before` that is no entry of the same session. */
+  /** Gives an entry another position. Throws `not_found` if the same session has no entry `before`. */
   move(
     id: string,
     { before, to }: BodyOf<typeof moveQueueEntry>,
@@ -301,7 +301,7 @@ export class QueueService {
     return { session_id: sessionId, holds: [...end, ...inbox.holds.of(rx, sessionId)], entries };
   }
 
-  /** Returns an entry with its place. `lines`: those of the sessions that were read before. */
+  /** Returns an entry with its position. `lines`: the queues of the sessions that were read before. */
   #placed(rx: Reader, entry: StoredQueueEntry, lines = new Map<string, Line>()): QueueEntry {
     const { session_id } = entry;
     const { line, inbox } = this.#deps;

@@ -40,7 +40,7 @@ const WEIGHED = 400;
 /** The worth of a hit falls to a half of its newer half in so many milliseconds: 30 days. */
 const AGING_MS = 2_592_000_000;
 const worth: Record<SearchHit['kind'], number> = { title: 3, prompt: 1.4, answer: 1, tool: 0.8 };
-/** A query of more sessions than this looks at the texts of all, and leaves out those of others. */
+/** A query of more sessions than this searches all texts, and leaves out the texts of other sessions. */
 const MAX_MARKED = 500;
 
 /** Finds what was said. The first search begins the index. */
@@ -59,7 +59,7 @@ export class SearchService {
     this.#finder = new Finder({ ...deps, rows });
   }
 
-  /** Goes on with an index that an earlier run has left. */
+  /** Continues the index of an earlier run. */
   resume(): void {
     this.#upkeep.wake(0);
   }

@@ -151,7 +151,7 @@ export class Upkeep {
       while ((await this.#steps.run('step', step)) && clock.monotonic() < end)
         await yieldToEventLoop();
     } catch (error) {
-      // What is in the index is found while nothing can be added to it.
+      // The index can still be searched while nothing can be added to it.
       if (!this.#open || isBroken(error)) throw error;
       this.#noteFailure(error);
     }

@@ -66,8 +66,8 @@ interface AgentPoolDeps {
  * The live agents, never more than `maxLive` at once. An agent is ended after the idle timeout. If the pool is full,
  * the agent that has been idle for longest is ended to make room for the next one. An agent whose session could not be
  * resumed is lasting: it is ended only after the idle timeout, and only if a turn waits for its place. Lasting agents have
- * a quota of places, and so has a session with those that agents have spawned from it. Of a kind that has not started
- * yet, one agent starts at a time, because nobody knows whether its agents are lasting.
+ * a quota of places, and so has a session together with all sessions that agents have spawned from it. Agents of a kind
+ * that has not started yet start one at a time, because nobody knows whether they are lasting.
  */
 export class AgentPool {
   readonly #deps: AgentPoolDeps;

@@ -16,7 +16,7 @@ interface Rows {
   ids: Ids;
 }
 
-/** What a session keeps of the agent that serves it. */
+/** The facts about its agent that a session stores. */
 type Server = Pick<Agent, 'ref' | 'defaults' | 'asks'>;
 
 /** Stores that an agent is about to see a turn that has not ended. After a crash the turn counts as seen. */

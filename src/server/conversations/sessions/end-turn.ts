@@ -44,7 +44,7 @@ export function releaseHeld(tx: Writer, turnId: string, { store }: Pick<Rows, 's
  * Ends a turn that has not ended: cancels its approvals, closes its open items and frees its session. If an interrupt
  * of the turn is stored, the turn ends as interrupted, with the error stored with the interrupt, and the outcome that
  * its agent reports is ignored. Open items are closed from `output`, which holds the agent's text in memory; without
- * one, or if one of its writes failed, from the stored rows; what the turn has used is then what was told of it last.
+ * one, or if one of its writes failed, from the stored rows, with the usage that was stored last.
  */
 export function endTurnInRows(
   tx: Writer,

@@ -45,7 +45,7 @@ interface Snapshot {
   usage: Usage | null;
 }
 
-/** What a turn's output stores. */
+/** An update that belongs to a turn's output. */
 export type OutputUpdate = Exclude<AgentUpdate, { type: 'title' | 'commands' }>;
 
 interface TurnOutputDependencies {
@@ -60,7 +60,7 @@ interface TurnOutputDependencies {
   costBefore: number | null;
   /** Whether the turn had an agent before, whose items are stored already. */
   isAgain?: boolean;
-  /** What the turn had used before its agent was gone; null: it had none before. */
+  /** The usage of the turn before its agent was gone; null: it had no agent before. */
   usedBefore?: Usage | null;
   /** Called when a write failed, so that the turn can be failed. */
   onError: (error: unknown) => void;
@@ -306,7 +306,7 @@ export class TurnOutput {
     if (payload) this.#event(tx, { kind: 'session.notice', payload });
   }
 
-  /** What the turn has used, also before its agent was gone. */
+  /** The usage of the whole turn, with all of its agents. */
   #wholeUsage(): Usage | null {
     return addUsage(this.#deps.usedBefore ?? null, this.#usage);
   }

@@ -137,7 +137,7 @@ export class AgentOutputs {
     });
   }
 
-  /** What is lost here is told again, or is no reason to fail a turn. */
+  /** A lost write is ignored: agents repeat these updates, or the turn does not need them. */
   async #write(change: (tx: Writer) => void): Promise<void> {
     await this.#deps.db.transact(change).catch(() => undefined);
   }

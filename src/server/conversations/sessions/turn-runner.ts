@@ -379,7 +379,7 @@ export class TurnRunner {
     const { store, logger } = this.#deps;
     const failure = failureOf(error);
     const isLast = failure.code === 'resume_failed';
-    // What a provider refuses is no fault of the server, so its stack would say nothing.
+    // A refusal of a provider is not a bug of the server, so its stack has no information.
     const isRefusal = error instanceof ProviderError;
     const why = isRefusal ? { reason: error.message, cause: String(error.cause) } : { err: error };
     logger.warn(

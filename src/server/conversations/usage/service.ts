@@ -25,7 +25,7 @@ interface UsageServiceDeps {
   clock: Clock;
 }
 
-/** What turns have used. */
+/** Reports of the usage of turns. */
 export class UsageService {
   readonly #deps: UsageServiceDeps;
 
@@ -77,7 +77,7 @@ export class UsageService {
       const to = Math.min(dayEnd, from + PART_MS, until);
       const own = by === 'day' ? 'all' : by;
       const parts = db.peek((rx) => sessionStore.usage.sums(rx, own, from, to));
-      // Of teams, a turn is in the sums of several.
+      // A turn can be in the sums of several teams.
       const all =
         by === 'team' ? db.peek((rx) => sessionStore.usage.sums(rx, 'all', from, to)) : parts;
       for (const part of all) total = plus(total, part);

@@ -1,7 +1,7 @@
 import { mostTokensFirst, plus } from '../../../core/lib/usage-sums.ts';
 import type { KeyedSums } from '../sessions/turn-usage.ts';
 
-/** Sums of usage by key, from those of parts of a range of time. */
+/** Sums of usage by key, added up over the parts of a range of time. */
 export class SumsByKey {
   readonly #sums = new Map<string, KeyedSums>();
 

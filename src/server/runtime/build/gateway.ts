@@ -18,7 +18,7 @@ import type { Worktrees } from './worktrees.ts';
 
 export type Gateway = ReturnType<typeof buildGateway>;
 
-/** Builds the tools of agents, the gate that limits them, and the ways in which agents reach them. */
+/** Builds the tools of agents, the tool policy, and the ways in which agents reach the tools. */
 export function buildGateway(
   base: Base,
   needs: {

@@ -23,7 +23,7 @@ export type TeamFacts = Pick<Capabilities, 'cadreTeamManagePermissions' | 'cadre
 export interface GatewayBearer {
   /** The only session that the token may call as; null: any. */
   sessionId: string | null;
-  /** Whether the operator makes the call, so that the gate table does not apply. */
+  /** Whether the operator makes the call, so that the tool policy does not apply. */
   isOperator: boolean;
   /** The token of an external caller, which may call without a session, as itself; null: any other token. */
   external: { id: string; mode: string | null } | null;

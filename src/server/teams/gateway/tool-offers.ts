@@ -21,7 +21,7 @@ interface ToolOffersDependencies {
   withinMs: number;
 }
 
-/** Keeps whether the agents of sessions have asked for the tools that they were offered, and tells of those that did not. */
+/** Records whether agents have asked for the tools that they were offered, and appends a notice if one did not. */
 export class ToolOffers {
   readonly #deps: ToolOffersDependencies;
   readonly #offers = new Map<string, Offer>();
@@ -61,7 +61,7 @@ export class ToolOffers {
     return state === 'not_taken' ? false : null;
   }
 
-  /** A turn has ended. After the first that has completed, an agent without the tools is told of once. */
+  /** A turn has ended. After the first completed turn, one notice reports an agent without the tools. */
   turnEnded({ id }: Session, turnId: string): void {
     const { db, clock, sessionStore, withinMs } = this.#deps;
     const offer = this.#offers.get(id);
@@ -78,7 +78,7 @@ export class ToolOffers {
       'the agent has not loaded the tools of cadre, so it cannot run supervised processes or send ' +
       'team messages: check whether it starts the MCP servers of its client';
     const payload = { code: 'tools_not_taken', message };
-    // A server that stops stores it no more; the next one tells it again.
+    // A stopping server does not store the notice; the next one appends it again.
     await db
       .transact((tx) => log.append(tx, { kind: 'session.notice', session_id, payload }))
       .catch(() => undefined);

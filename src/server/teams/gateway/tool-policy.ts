@@ -33,7 +33,7 @@ interface ToolPolicyDependencies {
   freed: () => readonly ToolName[];
 }
 
-/** Checks calls against the gate table, and asks a person if the verdict demands it. */
+/** Checks calls against the tool policy table, and asks a person if the verdict demands it. */
 export class ToolPolicy {
   readonly #deps: ToolPolicyDependencies;
 

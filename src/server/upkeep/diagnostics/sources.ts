@@ -41,7 +41,7 @@ export interface Sources {
   worktrees: { diagnostics(): WorktreeDiagnostics };
   teams: { diagnostics(): CommsDiagnostics; waitingCount(): Promise<number> };
   queue: { diagnostics(): QueueDiagnostics };
-  /** What a person has to mend; null where there is no hook. */
+  /** The problems that a person has to solve; null if there is no hook. */
   hooks: { problems(): string[] | null };
   supervisor: { readonly live: number; readonly outOfReach: number };
   keeper: { readonly pid: number | null };

@@ -81,7 +81,7 @@ export async function verifySessions(options: {
   }
 }
 
-/** What people call the agent: by its name, where it has one of its own. */
+/** Returns the name of an agent in texts for people. */
 function nameOf({ id }: Provider, agent: string | null): string {
   return agent === null || agent === DEFAULT_AGENT ? id : agent;
 }

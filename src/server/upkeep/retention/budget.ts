@@ -61,7 +61,7 @@ export class StorageBudget {
     return null;
   }
 
-  /** The size of the database without its free pages, plus that of the logs of processes. */
+  /** The size of the database without its free pages, plus the size of the logs of processes. */
   get usedBytes(): number {
     return this.databaseBytes - this.databaseFreeBytes + this.logBytes;
   }

@@ -40,8 +40,8 @@ interface RetentionDependencies {
 
 /**
  * Keeps events and logs within their budget, by size and by age. It trims closed sessions with the content of their
- * turns and ended processes with their logs first, oldest first; then the oldest other events, except those of
- * unfinished turns. The records of sessions, turns and processes stay.
+ * turns and ended processes with their logs first, oldest first; then the oldest other events, but no event
+ * of an unfinished turn. The records of sessions, turns and processes stay.
  */
 export class Retention {
   readonly #deps: RetentionDependencies;

@@ -27,7 +27,7 @@ export class BudgetAsking {
     this.#deps = deps;
   }
 
-  /** What a budget is for, for people. */
+  /** Returns the name of a budget in texts for people. */
   labelOf(rx: Reader, budget: Budget): string {
     const { sessionStore, teams } = this.#deps;
     const { session_id, team_id } = budget;
@@ -84,7 +84,7 @@ export class BudgetAsking {
     sessionStore.resolveApproval(tx, session, turn, cancelled);
   }
 
-  /** Tells, with the first such turn, that a budget cannot count what the agent of a session does not report. */
+  /** Appends a notice, with the first such turn, that a budget does not count unreported usage. */
   warnOf(tx: Writer, budget: Budget, { session_id, turn_id, usage }: Turn): void {
     const { limit, spent } = budget;
     const isFirst = (known: unknown, limited: number | null, without: number) =>

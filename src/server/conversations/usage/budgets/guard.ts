@@ -50,7 +50,7 @@ interface BudgetTeams {
  */
 export class BudgetGuard implements HoldSource {
   readonly #deps: BudgetGuardDeps;
-  /** What running turns have used so far, for hard budgets. */
+  /** The usage so far of running turns, for hard budgets. */
   readonly #running = new Map<string, { session_id: string; usage: Usage }>();
 
   constructor(deps: BudgetGuardDeps) {
@@ -244,7 +244,7 @@ export class BudgetGuard implements HoldSource {
     return this.#write(tx, { ...budget, ...asking.ask(tx, budget, turn) });
   }
 
-  /** Holds the sessions of a budget, and asks whether it goes on. `turn`: the one that has ended; null: none has now. */
+  /** Holds the sessions of a budget, and asks whether to continue. `turn`: the turn that has just ended; null: none has. */
   #reach(tx: Writer, budget: Budget, turn: Turn | null): Budget {
     const { store, asking, clock, scheduler } = this.#deps;
     const reached: Budget = { ...budget, status: 'reached', reached_at: clock.now() };
@@ -276,7 +276,7 @@ export class BudgetGuard implements HoldSource {
     return sessionStore.sessionsWithActiveTurn(rx).map(({ id }) => id);
   }
 
-  /** What a budget has spent, with what its running turns have used so far. */
+  /** Returns the amounts of a budget with the usage so far of its running turns. */
   #withRunning(rx: Reader, budget: Budget): Budget['spent'] {
     const own = new Set(this.#sessionsOf(rx, budget));
     return [...this.#running.values()]

@@ -1,6 +1,6 @@
 import type { Budget } from '../../../../api/budgets.ts';
 
-/** What a budget is for, for people: `team "shop" for today`. `name`: of its session or team. */
+/** Returns the name of a budget in texts for people: `team "shop" for today`. `name`: of its session or team. */
 export function labelOf(
   { session_id, team_id, time_zone }: Pick<Budget, 'session_id' | 'team_id' | 'time_zone'>,
   name: string | null,

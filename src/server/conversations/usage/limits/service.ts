@@ -12,7 +12,7 @@ import type { Reader, Writer } from '../../../../core/store/transaction.ts';
 import { limitEndOf, GO_ON, holdMessage, knownReset, waitAfter } from './limit.ts';
 import { type Account, CODE, LimitStore, OWNER } from './store.ts';
 
-/** What was cut off goes on before anything else that waits for the session. */
+/** A turn that was cut off continues before anything else that waits for the session. */
 const RANK = -1;
 const MESSAGE_CHARACTERS = 500;
 
@@ -21,15 +21,15 @@ interface LimitsDeps {
   clock: Clock;
   sessionStore: SessionStore;
   inbox: Inbox;
-  /** What sessions do that do not say so themselves. */
+  /** The default of sessions that do not set `after_limit`. */
   afterLimit: () => AfterLimit;
   /** Ends the agent of a session that has no turn, if it has one. The next turn waits for that. */
   pool: { end: (sessionId: string) => Promise<void> };
 }
 
 /**
- * Lets sessions wait for the usage limits that their agents report, and go on once when these reset: the turn that was
- * cut off becomes an entry of the inbox, which a hold keeps back until then. Each method runs in the transaction of its
+ * Holds sessions until the usage limits that their agents report reset. Then they resume once: the turn that was cut off
+ * is an entry of the inbox. Each method runs in the transaction of its
  * caller, and everything is in rows.
  */
 export class Limits implements HoldSource {
@@ -76,7 +76,7 @@ export class Limits implements HoldSource {
     inbox.holds.end(tx, sessionId, CODE);
   }
 
-  /** A person resumes a session: it goes on, whatever is known of the limit. */
+  /** Must be called when a person resumes a session: it does so although the limit may not have reset. */
   resume(tx: Writer, sessionId: string): void {
     const { sessionStore, inbox } = this.#deps;
     if (inbox.holds.end(tx, sessionId, CODE))
@@ -92,8 +92,8 @@ export class Limits implements HoldSource {
   }
 
   /**
-   * Must be called when somebody has logged in anew. What was reported was of the login before, and so are the agents of
-   * the sessions that wait: each ends, and the next one has the new login.
+   * Must be called when somebody has logged in again. The limit was reported for the login before, and so are the agents
+   * of the sessions that wait: each of them ends, and the next one has the new login.
    */
   async loginChanged(account: Account): Promise<void> {
     await this.#deps.db.transact((tx) => {
@@ -170,7 +170,7 @@ export class Limits implements HoldSource {
       .filter(({ provider, agent }) => provider === account.provider && agent === account.agent);
   }
 
-  /** Lets those of some sessions go on that do so by themselves. */
+  /** Ends the holds of the sessions that resume by themselves. */
   #letGo(tx: Writer, sessions: readonly Session[]): void {
     const { inbox, clock } = this.#deps;
     for (const session of sessions)
