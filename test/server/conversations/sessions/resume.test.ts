@@ -31,7 +31,7 @@ async function failed(stage: Stage): Promise<Session> {
 }
 
 describe('resuming a session', () => {
-  it('that is ready gives it as it is', () =>
+  it('The resume of a ready session returns it unchanged', () =>
     onStage(async (stage) => {
       const session = await stage.open();
       const before = await stage.events();
@@ -40,7 +40,7 @@ describe('resuming a session', () => {
       expect(await stage.events()).toEqual(before);
     }));
 
-  it('that is busy gives it as it is', () =>
+  it('The resume of a busy session returns it unchanged', () =>
     onStage(async (stage) => {
       const session = await stage.open();
       await stage.play(session);
@@ -49,7 +49,7 @@ describe('resuming a session', () => {
       expect(body.status).toBe('running');
     }));
 
-  it('that is closed is 409 session_closed', () =>
+  it('The resume of a closed session answers 409 session_closed', () =>
     onStage(async (stage) => {
       const session = await stage.open();
       await stage.close(session.id);
@@ -57,12 +57,12 @@ describe('resuming a session', () => {
       expect([status, body.code]).toEqual([409, 'session_closed']);
     }));
 
-  it('that nobody knows is 404', () =>
+  it('The resume of an unknown session answers 404', () =>
     onStage(async (stage) => {
       expect((await resume(stage, 'sess_nobody')).status).toBe(404);
     }));
 
-  it('that has failed makes it ready, if its provider still has it', () => {
+  it('The resume of a failed session makes it ready if its provider still has it', () => {
     const asked: unknown[] = [];
     return onStage(
       async (stage) => {
@@ -89,7 +89,7 @@ describe('resuming a session', () => {
     );
   });
 
-  it('that has failed is 409 session_failed, if its provider has it no more', () =>
+  it('The resume of a failed session answers 409 session_failed if its provider has lost it', () =>
     onStage(
       async (stage) => {
         const session = await failed(stage);
@@ -100,7 +100,7 @@ describe('resuming a session', () => {
       { played: { has: async () => false } },
     ));
 
-  it('that has failed is 409 session_failed, if its provider can resume none', () =>
+  it('The resume of a failed session answers 409 session_failed if its provider cannot resume sessions', () =>
     onStage(
       async (stage) => {
         const session = await failed(stage);

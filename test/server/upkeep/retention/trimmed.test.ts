@@ -58,7 +58,7 @@ async function readAll(pages: AsyncGenerator<FeedPage, void>): Promise<Read> {
 }
 
 describe('a follower whose cursor lies below what was trimmed', () => {
-  test('is told once, with the first page, and gets what is left.', () =>
+  test('The first page reports the gap once, with the remaining events.', () =>
     withStore(async (given) => {
       const gone = await append(given, 'gone', 300);
       const left = await append(given, 'left', 300);
@@ -70,7 +70,7 @@ describe('a follower whose cursor lies below what was trimmed', () => {
       });
     }));
 
-  test('is told though nothing is left.', () =>
+  test('The gap is reported although no events remain.', () =>
     withStore(async (given) => {
       const gone = await append(given, 'gone', 3);
       await append(given, 'left');
@@ -82,7 +82,7 @@ describe('a follower whose cursor lies below what was trimmed', () => {
       });
     }));
 
-  test('of another scope is told nothing, nor one whose cursor lies at it.', () =>
+  test('A follower of another scope, or one whose cursor is at the end of the gap, gets no report.', () =>
     withStore(async (given) => {
       const gone = await append(given, 'gone', 3);
       const left = await append(given, 'left', 3);
@@ -95,7 +95,7 @@ describe('a follower whose cursor lies below what was trimmed', () => {
       expect(below.gaps).toHaveLength(1);
     }));
 
-  test('of some kinds is told as well.', () =>
+  test('A follower of some kinds gets the report too.', () =>
     withStore(async (given) => {
       const gone = await append(given, 'gone', 3);
       const left = await append(given, 'left', 3);
@@ -107,7 +107,7 @@ describe('a follower whose cursor lies below what was trimmed', () => {
       });
     }));
 
-  test('comes to lie there while it reads: it is told in the middle, and again when it happens again.', () =>
+  test('A follower that is overtaken while it reads gets the report in between, and again when it is overtaken again.', () =>
     withStore(async (given) => {
       const first = await append(given, 'a', 600);
       const second = await append(given, 'b', 600);
@@ -131,7 +131,7 @@ describe('a follower whose cursor lies below what was trimmed', () => {
       ]);
     }));
 
-  test('waits for what is new like any other, once it has been told.', () =>
+  test('After the report, the follower waits for new events like any other.', () =>
     withStore(async (given) => {
       const gone = await append(given, 'a', 3);
       await trim(given, 'a');
@@ -172,7 +172,7 @@ describe.for([
     fc.record({ does: fc.constant('read'), session, count: fc.integer({ min: 1, max: 2 }) }),
   );
 
-  test('a follower misses nothing that it is not told of, whatever is appended, trimmed and read between.', async () => {
+  test('A follower gets a report of all events that it misses, whatever is appended, trimmed and read between.', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(act, { maxLength: 15 }), (acts) =>
         withStore(async (given) => {
