@@ -1,10 +1,8 @@
 import type { Hook } from '../../api/hooks.ts';
+import type { ServerParts } from '../../core/events/server-parts.ts';
 import type { Feed } from '../../core/events/feed.ts';
 import { scopeColumn } from '../../core/events/event.ts';
-import type { AppendedEntry, EventLog, LogEntry } from '../../core/events/log.ts';
-import type { Clock } from '../../core/lib/clock.ts';
-import type { Logger } from '../../core/lib/log.ts';
-import type { Database } from '../../core/store/database.ts';
+import type { AppendedEntry, LogEntry } from '../../core/events/log.ts';
 import type { Writer } from '../../core/store/transaction.ts';
 import type { HookDefinition } from './definition.ts';
 import type { Outcome } from './outcome.ts';
@@ -19,12 +17,8 @@ const AHEAD = 5000;
 /** How many waiting events are counted. */
 const COUNTED = 1000;
 
-export interface RunnerDependencies {
-  db: Database;
-  log: EventLog;
+export interface RunnerDeps extends Pick<ServerParts, 'db' | 'log' | 'clock' | 'logger'> {
   feed: Pick<Feed, 'latestSeq' | 'trimmedSeq'>;
-  clock: Clock;
-  logger: Logger;
   store: HookStore;
   /** Makes one attempt to deliver an event; null: there is nothing to tell any more. Never rejects for a failure. */
   attempt: (
@@ -41,7 +35,7 @@ export interface RunnerDependencies {
  */
 export class HookRunner {
   readonly definition: HookDefinition;
-  readonly #deps: RunnerDependencies;
+  readonly #deps: RunnerDeps;
   readonly #stopping = new AbortController();
   readonly #throttle: Throttle;
   readonly #slowedOffset: number;
@@ -55,7 +49,7 @@ export class HookRunner {
   #atHand = new AbortController();
   readonly #done: Promise<void>;
 
-  constructor(deps: RunnerDependencies, definition: HookDefinition, state: HookState) {
+  constructor(deps: RunnerDeps, definition: HookDefinition, state: HookState) {
     this.#deps = deps;
     this.definition = definition;
     this.#state = state;

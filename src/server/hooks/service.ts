@@ -2,14 +2,11 @@ import type { Approval } from '../../api/approvals.ts';
 import { isEventKind, kinds } from '../../api/events.ts';
 import type { Hook, HookSkip, HookTest } from '../../api/hooks.ts';
 import { isDeepStrictEqual } from 'node:util';
+import type { ServerParts } from '../../core/events/server-parts.ts';
 import type { Supervisor } from '../../core/children/supervisor.ts';
 import { AppError } from '../../api/errors.ts';
 import type { Feed } from '../../core/events/feed.ts';
-import type { AppendedEntry, EventLog, LogEntry } from '../../core/events/log.ts';
-import type { Clock } from '../../core/lib/clock.ts';
-import type { Ids } from '../../core/lib/ids.ts';
-import type { Logger } from '../../core/lib/log.ts';
-import type { Database } from '../../core/store/database.ts';
+import type { AppendedEntry, LogEntry } from '../../core/events/log.ts';
 import type { SaveResponse } from '../../core/store/idempotency-store.ts';
 import type { HookDefinition } from './definition.ts';
 import { type ApprovalLinks, LINK_PATH } from './links.ts';
@@ -22,13 +19,8 @@ import { HookStore } from './store.ts';
 /** The remaining time of an attempt after the configuration of its hook has changed, in ms. */
 const GRACE_MS = 2000;
 
-interface HookServiceDependencies {
-  db: Database;
-  log: EventLog;
+interface HookServiceDeps extends Pick<ServerParts, 'db' | 'log' | 'clock' | 'ids' | 'logger'> {
   feed: Pick<Feed, 'latestSeq' | 'trimmedSeq'>;
-  clock: Clock;
-  ids: Ids;
-  logger: Logger;
   supervisor: Supervisor;
   /** The working directory of commands. */
   directory: string;
@@ -41,7 +33,7 @@ interface HookServiceDependencies {
 
 /** The hooks of the configuration, each with its place in the log. */
 export class HookService {
-  readonly #deps: HookServiceDependencies;
+  readonly #deps: HookServiceDeps;
   readonly #store: HookStore;
   readonly #runners = new Map<string, HookRunner>();
   readonly #testing = new Set<string>();
@@ -49,7 +41,7 @@ export class HookService {
   #definitions: readonly HookDefinition[] = [];
   #applying: Promise<void> = Promise.resolve();
 
-  constructor(deps: HookServiceDependencies) {
+  constructor(deps: HookServiceDeps) {
     this.#deps = deps;
     this.#store = new HookStore(deps.db);
     deps.db.onDurable((items) => {
@@ -313,7 +305,7 @@ export interface SkipRequest {
 function headAfter(
   place: number,
   scope: HookDefinition['scope'],
-  { log, feed }: Pick<HookServiceDependencies, 'log' | 'feed'>,
+  { log, feed }: Pick<HookServiceDeps, 'log' | 'feed'>,
 ): number | null {
   const upTo = feed.latestSeq;
   for (let after = place; after < upTo;) {

@@ -4,21 +4,23 @@ import type { Base } from './base.ts';
 import { buildChildren } from './build/children.ts';
 import { buildDiagnostics } from './build/diagnostics.ts';
 import { buildGateway } from './build/gateway.ts';
-import { buildHooks } from './build/hooks.ts';
 import { buildProcesses } from './build/processes.ts';
 import { buildProviders } from './build/providers.ts';
-import { buildQueue } from './build/queue.ts';
-import { buildReviews } from './build/reviews.ts';
 import { buildServer } from './build/server.ts';
 import { buildSessions } from './build/sessions.ts';
 import { buildSnapshots } from './build/snapshots.ts';
 import { buildStorage } from './build/storage.ts';
 import { buildTeams } from './build/teams.ts';
 import { buildWorktrees } from './build/worktrees.ts';
+import { QueueInboxSource } from '../conversations/queue/inbox-source.ts';
+import { QueueService } from '../conversations/queue/service.ts';
+import { QueueStore } from '../conversations/queue/store.ts';
+import { ReviewService } from '../conversations/reviews/service.ts';
 import { ToolOffers, TOOLS_WITHIN_MS } from '../teams/gateway/tool-offers.ts';
 import { TeamStore } from '../teams/store.ts';
 import { WorktreeStore } from '../work/worktrees/store.ts';
 import { FleetSeat } from './fleet.ts';
+import { HookSeat } from './hook-seat.ts';
 import { SearchSeat } from './search.ts';
 import type { RuntimeOptions } from './options.ts';
 import type { Undo } from '../../core/lib/undo.ts';
@@ -33,7 +35,15 @@ export function buildNouns(base: Base, options: RuntimeOptions, undo: Undo) {
   const children = buildChildren(base, rows.worktrees);
   const providers = buildProviders(base, children, options);
   const sessions = buildSessions(base, { storage, providers, teams: rows.teams });
-  const hooks = buildHooks(base, { storage, children, sessions });
+  const { store: sessionStore, inbox, scheduler, limits, service: sessionService } = sessions;
+  const hooks = new HookSeat(base, {
+    feed: storage.feed,
+    supervisor: children.supervisor,
+    approval: (rx, id) => sessionStore.approvals.get(rx, id),
+    session: (rx, id) => sessionStore.session(rx, id),
+    decide: ({ session_id, id }, decision, by, saveResponse) =>
+      sessionService.decide(session_id, id, { decision }, by, saveResponse),
+  });
   const processes = buildProcesses(base, { storage, children, sessions });
   const worktrees = buildWorktrees(base, {
     storage,
@@ -44,11 +54,16 @@ export function buildNouns(base: Base, options: RuntimeOptions, undo: Undo) {
   });
   const snapshots = buildSnapshots(base, { sessions, worktrees });
   const { toolsWithinMs: withinMs = TOOLS_WITHIN_MS } = options;
-  const offers = new ToolOffers({ ...base, sessionStore: sessions.store, withinMs });
+  const offers = new ToolOffers({ ...base, sessionStore, withinMs });
   const served = { storage, providers, sessions, worktrees, offers };
   const teams = buildTeams(base, { ...served, store: rows.teams });
-  const queue = buildQueue(base, { sessions });
-  const reviews = buildReviews(base, { sessions, queue, snapshots });
+  const queueStore = new QueueStore(base.db);
+  const queued = { ...base, store: queueStore, inbox };
+  const line = new QueueInboxSource({ ...queued, scheduler });
+  const conversations = { sessionStore, sessions: sessionService };
+  const queue = new QueueService({ ...queued, ...conversations, line, limits });
+  const { differ } = snapshots;
+  const reviews = new ReviewService({ ...base, ...conversations, queue, differ });
   const gateway = buildGateway(base, { ...served, processes, teams }, options);
   const searching = undo.use(
     new SearchSeat(base, {

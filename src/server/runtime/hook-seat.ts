@@ -4,12 +4,12 @@ import type { Supervisor } from '../../core/children/supervisor.ts';
 import { AppError } from '../../api/errors.ts';
 import type { Feed } from '../../core/events/feed.ts';
 import type { ApprovalLinks, HookService, SkipRequest } from '../hooks/index.ts';
-import type { LinkDependencies, LinkedApproval } from '../hooks/links.ts';
+import type { LinkDeps, LinkedApproval } from '../hooks/links.ts';
 import type { SaveResponse } from '../../core/store/idempotency-store.ts';
 import type { Base } from './base.ts';
 
 /** The parts of the server that hooks and links use. */
-interface HookParts extends Pick<LinkDependencies, 'approval' | 'session' | 'decide'> {
+interface HookParts extends Pick<LinkDeps, 'approval' | 'session' | 'decide'> {
   feed: Feed;
   supervisor: Supervisor;
 }

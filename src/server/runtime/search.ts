@@ -4,10 +4,10 @@ import { bootId } from '../../core/children/identity.ts';
 import type { Searching } from '../http/routes/search.ts';
 import { sqlWasm } from '../../core/lib/self.ts';
 import { SEARCH_FILE } from '../conversations/search/file-name.ts';
-import type { SearchDependencies, SearchService } from '../conversations/search/service.ts';
+import type { SearchDeps, SearchService } from '../conversations/search/service.ts';
 import type { Base } from './base.ts';
 
-type Needs = Pick<SearchDependencies, 'store' | 'teams' | 'shortage'>;
+type Needs = Pick<SearchDeps, 'store' | 'teams' | 'shortage'>;
 
 /** The server's search. Until somebody searches, nothing of it is loaded, and there is no index. */
 export class SearchSeat implements Searching, AsyncDisposable {

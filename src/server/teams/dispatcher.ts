@@ -22,7 +22,7 @@ import type { Reader, Writer } from '../../core/store/transaction.ts';
 const OWNER = 'team';
 const ranks: Record<Message['priority'], number> = { high: 0, normal: 1, low: 2 };
 
-interface DispatcherDependencies {
+interface DispatcherDeps {
   store: TeamStore;
   sessionStore: SessionStore;
   inbox: Inbox;
@@ -31,14 +31,14 @@ interface DispatcherDependencies {
 
 /** Puts deliveries into the inboxes of their recipients, and follows them there. */
 export class Dispatcher {
-  readonly #deps: DispatcherDependencies;
+  readonly #deps: DispatcherDeps;
   /**
    * The message that was read last. It is cached because a broadcast reads it for each recipient and its text never
    * changes.
    */
   #lastRead: Message | undefined;
 
-  constructor(deps: DispatcherDependencies) {
+  constructor(deps: DispatcherDeps) {
     this.#deps = deps;
     deps.inbox.register(OWNER, this.#inboxOwner());
   }

@@ -9,13 +9,11 @@ import type {
   TeamWithMembers,
 } from '../../api/teams.ts';
 import { AppError } from '../../api/errors.ts';
+import type { ServerParts } from '../../core/events/server-parts.ts';
 import { type SaveResponse, saveNothing } from '../../core/store/idempotency-store.ts';
-import type { Clock } from '../../core/lib/clock.ts';
-import type { Ids } from '../../core/lib/ids.ts';
 import type { SessionService } from '../conversations/sessions/service.ts';
 import { assertNotClosed } from '../conversations/sessions/session.ts';
 import type { SessionStore } from '../conversations/sessions/store.ts';
-import type { Database } from '../../core/store/database.ts';
 import type { RecordPage } from '../../core/store/records.ts';
 import type { BudgetGuard } from '../conversations/usage/budgets/guard.ts';
 import type { WorktreeStore } from '../work/worktrees/store.ts';
@@ -24,15 +22,12 @@ import type { TeamStore } from './store.ts';
 import { BY_API, memberIn, type NewMember, newMember, withoutMember } from './team.ts';
 import type { Reader, Writer } from '../../core/store/transaction.ts';
 
-interface TeamServiceDeps {
-  db: Database;
+interface TeamServiceDeps extends Pick<ServerParts, 'db' | 'clock' | 'ids'> {
   store: TeamStore;
   sessionStore: SessionStore;
   sessions: SessionService;
   worktrees: WorktreeStore;
   dispatcher: Dispatcher;
-  clock: Clock;
-  ids: Ids;
   /** Throws `storage_full` if there is no room for new work. */
   assertRoom: () => void;
   budgets: Pick<BudgetGuard, 'teamDeleted' | 'memberLeft'>;

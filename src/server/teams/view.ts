@@ -3,11 +3,10 @@ import type { Delivery, Message } from '../../api/team-messages.ts';
 import type { MemberRow, TeamView, getTeamView } from '../../api/team-view.ts';
 import type { Member, Team } from '../../api/teams.ts';
 import { AppError } from '../../api/errors.ts';
-import type { Clock } from '../../core/lib/clock.ts';
+import type { ServerParts } from '../../core/events/server-parts.ts';
 import { shorten } from '../../core/lib/shorten.ts';
 import { jsonInSlices, yieldToEventLoop, runSlice } from '../../core/lib/slices.ts';
 import type { SessionStore } from '../conversations/sessions/store.ts';
-import type { Database } from '../../core/store/database.ts';
 import type { WorktreeStore } from '../work/worktrees/store.ts';
 import type { TeamStore } from './store.ts';
 import { contextRemaining, memberStateOf } from './team.ts';
@@ -40,12 +39,10 @@ export interface TeamPart {
   latest_seq: number;
 }
 
-interface TeamViewsDeps {
-  db: Database;
+interface TeamViewsDeps extends Pick<ServerParts, 'db' | 'clock'> {
   store: TeamStore;
   sessionStore: SessionStore;
   worktrees: WorktreeStore;
-  clock: Clock;
   /** Whether the agent of a session has taken the tools of cadre; null if that is unknown. */
   offers: { isTaken: (sessionId: string) => boolean | null };
 }

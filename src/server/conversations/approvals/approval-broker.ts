@@ -3,11 +3,8 @@ import type { Approval, ApprovalScope } from '../../../api/approvals.ts';
 import type { RuleDecision } from '../../../api/approval-rules.ts';
 import type { Session, Turn } from '../../../api/sessions.ts';
 import { AppError } from '../../../api/errors.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
-import type { Ids } from '../../../core/lib/ids.ts';
-import type { Logger } from '../../../core/lib/log.ts';
 import type { AgentAnswer, AgentRequest } from '../../../agents/provider.ts';
-import type { Database } from '../../../core/store/database.ts';
+import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import { answerOf, type Resolution, resolveApproval, unanswered } from './approval.ts';
 import { boundedDetails } from './details.ts';
@@ -17,12 +14,8 @@ import { hasEnded } from '../sessions/turn.ts';
 /** The time between two looks at the wall clock for what has expired, in ms. */
 const LOOK_MS = 60_000;
 
-interface ApprovalBrokerDeps {
-  db: Database;
+interface ApprovalBrokerDeps extends Pick<ServerParts, 'db' | 'clock' | 'ids' | 'logger'> {
   store: SessionStore;
-  clock: Clock;
-  ids: Ids;
-  logger: Logger;
   /** The time after which a pending approval expires, in ms; null: it never expires. */
   timeoutMs: () => number | null;
   /** The maximum number of pending approvals of one session. */

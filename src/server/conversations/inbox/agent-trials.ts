@@ -1,7 +1,5 @@
 import type { Turn } from '../../../api/sessions.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
-import type { Logger } from '../../../core/lib/log.ts';
-import type { Database } from '../../../core/store/database.ts';
+import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import { type Holds, NO_AGENT } from './holds.ts';
 import type { Inbox } from './inbox.ts';
@@ -12,11 +10,8 @@ const TRIES = 5;
 const RETRY_MS = 1000;
 const MAX_RETRY_MS = 300_000;
 
-interface AgentTrialsDeps {
-  db: Database;
+interface AgentTrialsDeps extends Pick<ServerParts, 'db' | 'clock' | 'logger'> {
   holds: Holds;
-  clock: Clock;
-  logger: Logger;
   inbox: Pick<Inbox, 'beginNextTurn' | 'tryAgent' | 'tryLater'>;
 }
 

@@ -1,9 +1,6 @@
 import type { Session, Turn } from '../../../api/sessions.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
-import type { Ids } from '../../../core/lib/ids.ts';
-import type { Logger } from '../../../core/lib/log.ts';
+import type { ServerParts } from '../../../core/events/server-parts.ts';
 import { yieldToEventLoop, runSlice } from '../../../core/lib/slices.ts';
-import type { Database } from '../../../core/store/database.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import { AgentTrials } from './agent-trials.ts';
 import { type Holds, NO_AGENT } from './holds.ts';
@@ -53,14 +50,10 @@ interface Content {
   settings?: Partial<Pick<Turn, 'permission_mode' | 'agent_mode' | 'model' | 'thinking_effort'>>;
 }
 
-interface InboxDeps {
-  db: Database;
+interface InboxDeps extends Pick<ServerParts, 'db' | 'clock' | 'ids' | 'logger'> {
   sessionStore: SessionStore;
   holds: Holds;
   scheduler: Scheduler;
-  clock: Clock;
-  ids: Ids;
-  logger: Logger;
 }
 
 /** The part of the turn runner that the inbox calls. */

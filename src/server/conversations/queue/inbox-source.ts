@@ -2,12 +2,10 @@ import { isDeepStrictEqual } from 'node:util';
 import type { QueueEntryInEvents } from '../../../api/event-kinds/queue.ts';
 import type { Hold, StoredQueueEntry } from '../../../api/queue.ts';
 import type { Session, Turn } from '../../../api/sessions.ts';
-import type { EventLog } from '../../../core/events/log.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
+import type { ServerParts } from '../../../core/events/server-parts.ts';
 import { runSlice, yieldToEventLoop } from '../../../core/lib/slices.ts';
 import type { Inbox, InboxSource } from '../inbox/inbox.ts';
 import type { Scheduler } from '../inbox/scheduler.ts';
-import type { Database } from '../../../core/store/database.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import {
   acceptedEntry,
@@ -30,13 +28,10 @@ const RANK = 1;
 /** The kinds of events that carry an entry and nothing else. */
 type Plain = 'queue.added' | 'queue.changed' | 'queue.started' | 'queue.held' | 'queue.released';
 
-interface QueueInboxDeps {
-  db: Database;
+interface QueueInboxDeps extends Pick<ServerParts, 'db' | 'log' | 'clock'> {
   store: QueueStore;
   inbox: Inbox;
   scheduler: Scheduler;
-  log: EventLog;
-  clock: Clock;
 }
 
 /**

@@ -13,14 +13,12 @@ import {
   type StoredQueueEntry,
 } from '../../../api/queue.ts';
 import { AppError } from '../../../api/errors.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
-import type { Ids } from '../../../core/lib/ids.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import type { SessionService } from '../sessions/service.ts';
 import { assertNotClosed, assertOpen } from '../sessions/session.ts';
 import { requestedSettings } from '../sessions/settings.ts';
 import type { SessionStore } from '../sessions/store.ts';
-import type { Database } from '../../../core/store/database.ts';
+import type { ServerParts } from '../../../core/events/server-parts.ts';
 import { type SaveResponse, saveNothing } from '../../../core/store/idempotency-store.ts';
 import type { RecordPage } from '../../../core/store/records.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
@@ -30,8 +28,7 @@ import type { QueueStore } from './store.ts';
 import { changeOf, timesOf } from './request-times.ts';
 import type { StoredInputItem } from '../../../api/input.ts';
 
-interface QueueServiceDeps {
-  db: Database;
+interface QueueServiceDeps extends Pick<ServerParts, 'db' | 'clock' | 'ids'> {
   store: QueueStore;
   line: QueueInboxSource;
   inbox: Inbox;
@@ -39,8 +36,6 @@ interface QueueServiceDeps {
   sessions: Pick<SessionService, 'prepareInput'>;
   /** Ends the wait of a session for a usage limit. */
   limits: { resume: (tx: Writer, sessionId: string) => void };
-  clock: Clock;
-  ids: Ids;
 }
 
 /** The use-cases of the queue. Each resolves or rejects once the rows that its result was read from are on disk. */

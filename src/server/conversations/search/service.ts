@@ -2,11 +2,9 @@ import path from 'node:path';
 import type { QueryOf } from '../../../api/endpoint.ts';
 import { type search, type SearchHit, type SearchIndex, searchKind } from '../../../api/search.ts';
 import type { Session } from '../../../api/sessions.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
-import type { Logger } from '../../../core/lib/log.ts';
+import type { ServerParts } from '../../../core/events/server-parts.ts';
 import { OneAtATime } from '../../../core/lib/one-at-a-time.ts';
 import type { SessionStore } from '../sessions/store.ts';
-import type { Database } from '../../../core/store/database.ts';
 import type { RecordPage } from '../../../core/store/records.ts';
 import type { Reader } from '../../../core/store/transaction.ts';
 import type { Document } from './documents.ts';
@@ -16,11 +14,8 @@ import { termsOf } from './query.ts';
 import { Rows } from './rows.ts';
 import { Upkeep } from './upkeep.ts';
 
-export interface SearchDependencies {
-  db: Database;
+export interface SearchDeps extends Pick<ServerParts, 'db' | 'clock' | 'logger'> {
   store: SessionStore;
-  clock: Clock;
-  logger: Logger;
   /** The data directory. */
   directory: string;
   wasm: () => Uint8Array;
@@ -45,13 +40,13 @@ const MAX_MARKED = 500;
 
 /** Finds what was said. The first search begins the index. */
 export class SearchService {
-  readonly #deps: SearchDependencies;
+  readonly #deps: SearchDeps;
   readonly #rows: Rows;
   readonly #upkeep: Upkeep;
   readonly #finder: Finder;
   readonly #turns = new OneAtATime();
 
-  constructor(deps: SearchDependencies) {
+  constructor(deps: SearchDeps) {
     this.#deps = deps;
     const rows = new Rows(deps);
     this.#rows = rows;

@@ -6,6 +6,7 @@ import type { TurnOutput } from './output.ts';
 import type { AgentOutputs } from './outputs.ts';
 import {
   endedToMakeRoom,
+  type AgentKinds,
   type AgentSlot,
   type Shortage,
   shortageFor,
@@ -44,12 +45,6 @@ interface Entry {
    * agent may be ended to make room.
    */
   idle: { since: number; unload: Disposable; isEndable: boolean } | undefined;
-}
-
-/** The configured kinds of agents. */
-export interface AgentKinds {
-  /** Returns a kind of agent. Throws `provider_unavailable`. */
-  usable: (provider: Session['provider'], agent: string | null) => AgentKind;
 }
 
 interface AgentPoolDeps {

@@ -1,4 +1,11 @@
-import type { AgentUpdate } from '../../../agents/provider.ts';
+import type { Session } from '../../../api/sessions.ts';
+import type { AgentKind, AgentUpdate } from '../../../agents/provider.ts';
+
+/** The configured kinds of agents. */
+export interface AgentKinds {
+  /** Returns a kind of agent. Throws `provider_unavailable`. */
+  usable: (provider: Session['provider'], agent: string | null) => AgentKind;
+}
 
 /** One live agent, or one that starts, as the quotas count it. */
 export interface AgentSlot {

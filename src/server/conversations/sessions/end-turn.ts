@@ -1,8 +1,7 @@
 import type { Approval } from '../../../api/approvals.ts';
 import type { Turn } from '../../../api/sessions.ts';
-import type { EventLog } from '../../../core/events/log.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
 import type { TurnOutcome } from '../../../agents/provider.ts';
+import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
 import { resolveApproval } from '../approvals/approval.ts';
 import { closeStoredItems } from './close-items.ts';
@@ -11,10 +10,8 @@ import { endTurn } from './session.ts';
 import type { SessionStore } from './store.ts';
 import { withTurnEnd } from './turn.ts';
 
-interface Rows {
+interface Rows extends Pick<ServerParts, 'log' | 'clock'> {
   store: SessionStore;
-  log: EventLog;
-  clock: Clock;
 }
 
 /** Cancels the pending approvals of a turn, and returns them. */

@@ -1,10 +1,7 @@
 import type { Session, Turn, Usage } from '../../../api/sessions.ts';
 import { AppError } from '../../../api/errors.ts';
-import type { EventLog } from '../../../core/events/log.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
-import type { Ids } from '../../../core/lib/ids.ts';
 import type { AgentSink, AgentUpdate } from '../../../agents/provider.ts';
-import type { Database } from '../../../core/store/database.ts';
+import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
 import type { LiveAgent } from './agent-pool.ts';
 import type { Blobs } from './blobs.ts';
@@ -22,14 +19,10 @@ export interface TurnBudgets {
   turnAmended: (tx: Writer, turn: Turn, before: Usage | null) => void;
 }
 
-interface AgentOutputsDeps {
-  db: Database;
-  log: EventLog;
+interface AgentOutputsDeps extends Pick<ServerParts, 'db' | 'log' | 'clock' | 'ids'> {
   store: SessionStore;
   inbox: Inbox;
   blobs: Blobs;
-  clock: Clock;
-  ids: Ids;
   budgets: TurnBudgets;
 }
 

@@ -3,9 +3,8 @@ import type { BodyOf } from '../../../api/endpoint.ts';
 import type { createSession, Session, Turn } from '../../../api/sessions.ts';
 import type { sendTurn } from '../../../api/turns.ts';
 import { AppError } from '../../../api/errors.ts';
+import type { ServerParts } from '../../../core/events/server-parts.ts';
 import { type SaveResponse, saveNothing } from '../../../core/store/idempotency-store.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
-import type { Ids } from '../../../core/lib/ids.ts';
 import {
   type Agent,
   type AgentAnswer,
@@ -14,7 +13,8 @@ import {
   type TurnSettings,
 } from '../../../agents/provider.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
-import type { AgentKinds, AgentPool } from './agent-pool.ts';
+import type { AgentPool } from './agent-pool.ts';
+import type { AgentKinds } from './agent-slots.ts';
 import { assertAnswers } from '../approvals/answers.ts';
 import { assertOffered, decisionOf, type Resolution } from '../approvals/approval.ts';
 import type { ApprovalBroker } from '../approvals/approval-broker.ts';
@@ -48,14 +48,12 @@ type Served = Pick<Session, 'provider' | 'agent'>;
 
 const EXPIRED: Resolution = { status: 'expired', reason: null };
 
-interface SessionServiceDeps extends SessionQueriesDeps {
+interface SessionServiceDeps extends SessionQueriesDeps, Pick<ServerParts, 'clock' | 'ids'> {
   runner: TurnRunner;
   pool: AgentPool;
   broker: ApprovalBroker;
   inbox: Inbox;
   blobs: Blobs;
-  clock: Clock;
-  ids: Ids;
   observers: SessionObservers;
   limits: {
     turnSent: (tx: Writer, sessionId: string) => void;

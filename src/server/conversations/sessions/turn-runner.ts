@@ -1,7 +1,4 @@
 import type { Session, Turn } from '../../../api/sessions.ts';
-import type { EventLog } from '../../../core/events/log.ts';
-import type { Failpoint } from '../../../core/lib/failpoint.ts';
-import type { Ids } from '../../../core/lib/ids.ts';
 import {
   type Agent,
   type AgentAnswer,
@@ -12,6 +9,7 @@ import {
   type TurnSettings,
 } from '../../../agents/provider.ts';
 import type { Inbox } from '../inbox/inbox.ts';
+import type { ServerParts } from '../../../core/events/server-parts.ts';
 import { persist } from '../../../core/store/persist.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import type { AgentPool, LiveAgent } from './agent-pool.ts';
@@ -24,7 +22,6 @@ import type { SessionObservers } from './observers.ts';
 import type { AgentOutputs } from './outputs.ts';
 import { isUnseen, type RunningTurn, runTurn, stopped } from './running-turn.ts';
 import { settingsOf } from './settings.ts';
-import type { SessionStore } from './store.ts';
 import { offered, type Trial, tryAgent } from './try-agent.ts';
 import { hasEnded } from './turn.ts';
 import { failureOf, storageFailure } from './turn-failures.ts';
@@ -34,10 +31,7 @@ import type { StoredInputItem } from '../../../api/input.ts';
 /** The time that an agent has to end an interrupted turn before it is killed, in ms. */
 const INTERRUPT_MS = 10_000;
 
-interface TurnRunnerDeps extends TimeLimitDeps {
-  log: EventLog;
-  ids: Ids;
-  failpoint: Failpoint;
+interface TurnRunnerDeps extends TimeLimitDeps, Pick<ServerParts, 'log' | 'ids' | 'failpoint'> {
   pool: AgentPool;
   broker: ApprovalBroker;
   inbox: Inbox;

@@ -1,16 +1,14 @@
 import type { QueryOf } from '../../../api/endpoint.ts';
 import type { getUsage, UsageReport, UsageRow } from '../../../api/usage.ts';
 import { AppError } from '../../../api/errors.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
+import type { ServerParts } from '../../../core/events/server-parts.ts';
 import { isTimeZone, ownTimeZone } from '../../../core/lib/cron.ts';
 import { dayOf, endOfDay, startOfDay } from '../../../core/lib/days.ts';
 import { yieldToEventLoop } from '../../../core/lib/slices.ts';
-import { noSums, plus, type UsageSums } from '../../../core/lib/usage-sums.ts';
+import { mostTokensFirst, noSums, plus, type UsageSums } from '../../../core/lib/usage-sums.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { KeyedSums } from '../sessions/turn-usage.ts';
-import type { Database } from '../../../core/store/database.ts';
 import type { Reader } from '../../../core/store/transaction.ts';
-import { SumsByKey } from './sums.ts';
 
 const DAY_MS = 86_400_000;
 /** The days before today that a report has if nobody says since when. */
@@ -18,11 +16,9 @@ const DAYS = 29;
 /** The part of a day that is summed at once, in ms, so that a report over many turns lets others in between. */
 const PART_MS = 3_600_000;
 
-interface UsageServiceDeps {
-  db: Database;
+interface UsageServiceDeps extends Pick<ServerParts, 'db' | 'clock'> {
   sessionStore: SessionStore;
   teams: { nameOf: (rx: Reader, id: string) => string | null };
-  clock: Clock;
 }
 
 /** Reports of the usage of turns. */
@@ -111,4 +107,20 @@ interface Range {
   since: number;
   until: number;
   time_zone: string;
+}
+
+/** Sums of usage by key, added up over the parts of a range of time. */
+class SumsByKey {
+  readonly #sums = new Map<string, KeyedSums>();
+
+  add(sums: KeyedSums): void {
+    const name = JSON.stringify([sums.key, sums.second]);
+    const before = this.#sums.get(name);
+    this.#sums.set(name, before ? { ...before, ...plus(before, sums) } : sums);
+  }
+
+  /** All of them, the one with the most tokens first. */
+  get largestFirst(): KeyedSums[] {
+    return [...this.#sums.values()].toSorted(mostTokensFirst);
+  }
 }

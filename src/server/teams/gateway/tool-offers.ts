@@ -1,8 +1,6 @@
+import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { Session } from '../../../api/sessions.ts';
-import type { EventLog } from '../../../core/events/log.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
 import type { SessionStore } from '../../conversations/sessions/store.ts';
-import type { Database } from '../../../core/store/database.ts';
 
 /** An agent that has completed a turn has this long to ask for the tools: its sidecar may start late. */
 export const TOOLS_WITHIN_MS = 3000;
@@ -13,20 +11,17 @@ interface Offer {
   limit: Disposable | null;
 }
 
-interface ToolOffersDependencies {
-  db: Database;
-  log: EventLog;
-  clock: Clock;
+interface ToolOffersDeps extends Pick<ServerParts, 'db' | 'log' | 'clock'> {
   sessionStore: SessionStore;
   withinMs: number;
 }
 
 /** Records whether agents have asked for the tools that they were offered, and appends a notice if one did not. */
 export class ToolOffers {
-  readonly #deps: ToolOffersDependencies;
+  readonly #deps: ToolOffersDeps;
   readonly #offers = new Map<string, Offer>();
 
-  constructor(deps: ToolOffersDependencies) {
+  constructor(deps: ToolOffersDeps) {
     this.#deps = deps;
   }
 

@@ -9,7 +9,7 @@ import { SideFile } from '../../../../src/core/store/side-file.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { aTurn } from '../../../support/records.ts';
-import type { SearchDependencies } from '../../../../src/server/conversations/search/service.ts';
+import type { SearchDeps } from '../../../../src/server/conversations/search/service.ts';
 import { type TestSearch, withSearch } from '../../../support/search.ts';
 import { FullDisk } from '../../../support/sessions/faults.ts';
 
@@ -60,7 +60,7 @@ describe('An index that another program or the disk has changed', () => {
     const lines: string[] = [];
     const logger = {
       warn: (_fields: object, line: string) => lines.push(line),
-    } as unknown as SearchDependencies['logger'];
+    } as unknown as SearchDeps['logger'];
     await withSearch(
       async ({ open, say, page, built, restart, service, directory }) => {
         await open('sess_a', { title: 'the apple' });

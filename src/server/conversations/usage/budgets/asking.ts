@@ -1,21 +1,15 @@
 import type { Approval } from '../../../../api/approvals.ts';
 import type { Budget } from '../../../../api/budgets.ts';
 import type { Turn } from '../../../../api/sessions.ts';
-import type { EventLog } from '../../../../core/events/log.ts';
+import type { ServerParts } from '../../../../core/events/server-parts.ts';
 import { amountsText, spentText } from '../../../../core/lib/amounts.ts';
-import type { Clock } from '../../../../core/lib/clock.ts';
-import type { Ids } from '../../../../core/lib/ids.ts';
 import { resolveApproval, unanswered } from '../../approvals/approval.ts';
 import type { SessionStore } from '../../sessions/store.ts';
 import type { Reader, Writer } from '../../../../core/store/transaction.ts';
 import { onceMore } from './budget.ts';
-import { labelOf } from './words.ts';
 
-interface BudgetAskingDeps {
+interface BudgetAskingDeps extends Pick<ServerParts, 'log' | 'clock' | 'ids'> {
   sessionStore: SessionStore;
-  log: EventLog;
-  clock: Clock;
-  ids: Ids;
   teams: { nameOf: (rx: Reader, id: string) => string | null };
 }
 
@@ -104,4 +98,16 @@ export class BudgetAsking {
       payload: { code: 'budget_uncounted', message },
     });
   }
+}
+
+/** Returns the name of a budget in texts for people: `team "shop" for today`. `name`: of its session or team. */
+function labelOf(
+  { session_id, team_id, time_zone }: Pick<Budget, 'session_id' | 'team_id' | 'time_zone'>,
+  name: string | null,
+): string {
+  const day = time_zone === null ? '' : ' for today';
+  const id = session_id ?? team_id;
+  if (id === null) return `all sessions${day}`;
+  const what = session_id === null ? 'team' : 'session';
+  return `${what} ${name === null ? id : `"${name}"`}${day}`;
 }

@@ -3,13 +3,12 @@ import type { Budget } from '../../../../api/budgets.ts';
 import type { Hold } from '../../../../api/queue.ts';
 import type { Turn, Usage } from '../../../../api/sessions.ts';
 import { AppError } from '../../../../api/errors.ts';
+import type { ServerParts } from '../../../../core/events/server-parts.ts';
 import { spentText } from '../../../../core/lib/amounts.ts';
-import type { Clock } from '../../../../core/lib/clock.ts';
 import type { HoldSource } from '../../inbox/holds.ts';
 import type { Inbox } from '../../inbox/inbox.ts';
 import type { Scheduler } from '../../inbox/scheduler.ts';
 import type { SessionStore } from '../../sessions/store.ts';
-import type { Database } from '../../../../core/store/database.ts';
 import type { Reader, Writer } from '../../../../core/store/transaction.ts';
 import {
   amended,
@@ -25,14 +24,12 @@ import {
 import type { BudgetAsking } from './asking.ts';
 import type { BudgetStore } from './store.ts';
 
-interface BudgetGuardDeps {
-  db: Database;
+interface BudgetGuardDeps extends Pick<ServerParts, 'db' | 'clock'> {
   store: BudgetStore;
   asking: BudgetAsking;
   sessionStore: SessionStore;
   inbox: Inbox;
   scheduler: Scheduler;
-  clock: Clock;
   teams: BudgetTeams;
 }
 

@@ -6,29 +6,22 @@ import {
 } from '../../../../api/budgets.ts';
 import type { BodyOf, QueryOf } from '../../../../api/endpoint.ts';
 import { AppError } from '../../../../api/errors.ts';
-import type { Clock } from '../../../../core/lib/clock.ts';
+import type { ServerParts } from '../../../../core/events/server-parts.ts';
 import { isTimeZone, ownTimeZone } from '../../../../core/lib/cron.ts';
-import type { Ids } from '../../../../core/lib/ids.ts';
-import type { Logger } from '../../../../core/lib/log.ts';
 import { assertNotClosed } from '../../sessions/session.ts';
 import type { SessionStore } from '../../sessions/store.ts';
-import type { Database } from '../../../../core/store/database.ts';
 import { type SaveResponse, saveNothing } from '../../../../core/store/idempotency-store.ts';
 import type { RecordPage } from '../../../../core/store/records.ts';
 import type { Reader } from '../../../../core/store/transaction.ts';
 import type { BudgetGuard } from './guard.ts';
 import type { BudgetStore } from './store.ts';
 
-interface BudgetServiceDeps {
-  db: Database;
+interface BudgetServiceDeps extends Pick<ServerParts, 'db' | 'clock' | 'ids' | 'logger'> {
   store: BudgetStore;
   guard: BudgetGuard;
   sessionStore: SessionStore;
   /** Throws `not_found` or `team_deleted`. */
   teams: { openTeam: (rx: Reader, id: string) => unknown };
-  clock: Clock;
-  ids: Ids;
-  logger: Logger;
 }
 
 /** The use-cases of budgets. Each resolves or rejects once the rows that its result was read from are on disk. */

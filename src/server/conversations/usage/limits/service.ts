@@ -1,13 +1,12 @@
 import type { AfterLimit } from '../../../../api/after-limit.ts';
 import type { Session, Turn } from '../../../../api/sessions.ts';
 import type { UsageLimit } from '../../../../api/usage-limit.ts';
-import type { Clock } from '../../../../core/lib/clock.ts';
+import type { ServerParts } from '../../../../core/events/server-parts.ts';
 import { cutLine } from '../../../../core/lib/cut-line.ts';
 import type { ReportedLimit, TurnOutcome } from '../../../../agents/provider.ts';
 import type { HoldSource } from '../../inbox/holds.ts';
 import type { Inbox, InboxSource } from '../../inbox/inbox.ts';
 import type { SessionStore } from '../../sessions/store.ts';
-import type { Database } from '../../../../core/store/database.ts';
 import type { Reader, Writer } from '../../../../core/store/transaction.ts';
 import { limitEndOf, GO_ON, holdMessage, knownReset, waitAfter } from './limit.ts';
 import { type Account, CODE, LimitStore, OWNER } from './store.ts';
@@ -16,9 +15,7 @@ import { type Account, CODE, LimitStore, OWNER } from './store.ts';
 const RANK = -1;
 const MESSAGE_CHARACTERS = 500;
 
-interface LimitsDeps {
-  db: Database;
-  clock: Clock;
+interface LimitsDeps extends Pick<ServerParts, 'db' | 'clock'> {
   sessionStore: SessionStore;
   inbox: Inbox;
   /** The default of sessions that do not set `after_limit`. */
