@@ -102,13 +102,13 @@ export class Dispatcher {
 
   /** Cancels a waiting delivery. */
   cancel(tx: Writer, delivery: Delivery): void {
-    this.#deps.inbox.remove(tx, OWNER, delivery.id);
+    this.#deps.inbox.entries.remove(tx, OWNER, delivery.id);
     this.#deps.store.moveDelivery(tx, cancel(delivery, this.#deps.clock.now()));
   }
 
   /** Fails a waiting delivery. */
   giveUp(tx: Writer, delivery: Delivery, error: Failure): void {
-    this.#deps.inbox.remove(tx, OWNER, delivery.id);
+    this.#deps.inbox.entries.remove(tx, OWNER, delivery.id);
     this.#fail(tx, delivery, error);
   }
 
@@ -118,7 +118,13 @@ export class Dispatcher {
     { priority }: Message,
     flags: { held?: boolean; interrupts?: boolean },
   ): void {
-    this.#deps.inbox.put(tx, { session_id, owner: OWNER, ref, rank: ranks[priority], ...flags });
+    this.#deps.inbox.entries.put(tx, {
+      session_id,
+      owner: OWNER,
+      ref,
+      rank: ranks[priority],
+      ...flags,
+    });
   }
 
   #inboxOwner(): InboxSource {

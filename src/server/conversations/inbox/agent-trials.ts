@@ -2,7 +2,7 @@ import type { Turn } from '../../../api/sessions.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import { type Holds, NO_AGENT } from './holds.ts';
-import type { Inbox } from './inbox.ts';
+import type { Trial } from '../sessions/try-agent.ts';
 
 /** After so many turns in a row that got no agent, no further turn begins before an agent was started without one. */
 const TRIES = 5;
@@ -12,7 +12,13 @@ const MAX_RETRY_MS = 300_000;
 
 interface AgentTrialsDeps extends Pick<ServerParts, 'db' | 'clock' | 'logger'> {
   holds: Holds;
-  inbox: Pick<Inbox, 'beginNextTurn' | 'tryAgent' | 'tryLater'>;
+  inbox: {
+    beginNextTurn: (tx: Writer, sessionId: string) => void;
+    /** Tries to get the agent of the next turn. It never rejects. */
+    tryAgent: (sessionId: string) => Promise<Trial>;
+    /** Makes the next turn of a session in a later transaction. */
+    tryLater: (sessionId: string) => void;
+  };
 }
 
 /**

@@ -1,17 +1,17 @@
 import type { Session, Turn } from '../../../api/sessions.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import { yieldToEventLoop, runSlice } from '../../../core/lib/slices.ts';
+import type { TurnSettings } from '../../../agents/provider.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import { AgentTrials } from './agent-trials.ts';
 import { type Holds, NO_AGENT } from './holds.ts';
 import type { Scheduler } from './scheduler.ts';
-import { InboxStore, type InboxEntry, type NewEntry } from './store.ts';
+import { InboxStore, type InboxEntry } from './store.ts';
 import { beginTurn } from '../sessions/session.ts';
 import { requestedSettings, settingsOf } from '../sessions/settings.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { Trial } from '../sessions/try-agent.ts';
 import { newTurn } from '../sessions/turn.ts';
-import type { TurnRunner } from '../sessions/turn-runner.ts';
 import type { StoredInputItem } from '../../../api/input.ts';
 
 /** The maximum input of one turn made of several entries, in bytes. The other entries become the next turn. */
@@ -57,7 +57,14 @@ interface InboxDeps extends Pick<ServerParts, 'db' | 'clock' | 'ids' | 'logger'>
 }
 
 /** The part of the turn runner that the inbox calls. */
-export type InboxRunner = Pick<TurnRunner, 'accepted' | 'requestInterrupt' | 'tryAgent'>;
+interface InboxRunner {
+  /** Runs a turn that was accepted in this transaction, once that is on disk. */
+  accepted: (tx: Writer, session: Session, turn: Turn) => void;
+  /** Stores the interrupt of a turn. Its agent is asked to end the turn once that is on disk. */
+  requestInterrupt: (tx: Writer, turn: Turn, error: Turn['error']) => Turn;
+  /** Starts the agent that a turn with such settings would need, without a turn. It never rejects. */
+  tryAgent: (session: Session, settings: TurnSettings) => Promise<Trial>;
+}
 
 /**
  * The queue of everything that is to become a turn of a session: by rank, then oldest first, unless people have changed
@@ -67,8 +74,8 @@ export type InboxRunner = Pick<TurnRunner, 'accepted' | 'requestInterrupt' | 'tr
  */
 export class Inbox {
   readonly holds: Holds;
+  readonly entries: InboxStore;
   readonly #deps: InboxDeps;
-  readonly #store: InboxStore;
   readonly #owners = new Map<string, InboxSource>();
   readonly #trials: AgentTrials;
   #runner: InboxRunner | undefined;
@@ -81,7 +88,7 @@ export class Inbox {
   constructor(deps: InboxDeps) {
     this.#deps = deps;
     this.holds = deps.holds;
-    this.#store = new InboxStore(deps.db);
+    this.entries = new InboxStore(deps.db);
     this.#trials = new AgentTrials({ ...deps, inbox: this });
     deps.scheduler.register({
       due: (rx) => this.holds.nextEnd(rx),
@@ -97,31 +104,6 @@ export class Inbox {
   /** Registers the owner of entries by its name. Must be called before the first `put` of that owner. */
   register(name: string, owner: InboxSource): void {
     this.#owners.set(name, owner);
-  }
-
-  /** Adds an entry. An entry that is there already keeps its position, and only its `held` and `interrupts` change. */
-  put(tx: Writer, entry: NewEntry): void {
-    this.#store.put(tx, entry);
-  }
-
-  /** Removes a waiting entry. */
-  remove(tx: Writer, owner: string, ref: string): void {
-    this.#store.remove(tx, owner, ref);
-  }
-
-  /** Returns the references of an owner's entries for a session, in their order. */
-  order(rx: Reader, sessionId: string, owner: string): string[] {
-    return this.#store.order(rx, sessionId, owner);
-  }
-
-  /** Orders the entries of an owner for a session: they share the positions that they have. `refs` names all of them. */
-  arrange(tx: Writer, sessionId: string, owner: string, refs: readonly string[]): void {
-    this.#store.arrange(tx, sessionId, owner, refs);
-  }
-
-  /** Whether an entry waits for a session that may become its next turn. */
-  hasNext(rx: Reader, sessionId: string): boolean {
-    return this.#store.hasNext(rx, sessionId);
   }
 
   /** Whether an entry for the session would become a turn at once. */
@@ -151,7 +133,7 @@ export class Inbox {
     const session = sessionStore.session(tx, sessionId);
     sessionStore.acceptTurn(tx, beginTurn(session, turn, turn.accepted_at), turn);
     for (const { entry } of entries) {
-      this.#store.assign(tx, entry, turn.turn_id);
+      this.entries.assign(tx, entry, turn.turn_id);
       this.#ownerOf(entry).injecting(tx, entry.ref, turn);
     }
     this.#turns.accepted(tx, session, turn);
@@ -162,7 +144,7 @@ export class Inbox {
     this.#isOpen = true;
     const due = await this.#deps.db.transact((tx) => {
       this.holds.endWaits(tx);
-      return this.#store.sessionsWithEntries(tx);
+      return this.entries.sessionsWithEntries(tx);
     });
     this.#due.push(...due);
     this.#trials.open();
@@ -172,21 +154,21 @@ export class Inbox {
   /** Must be called when an agent is about to see a turn. Ends the wait of the session for an agent. */
   turnStarted(tx: Writer, turn: Turn): void {
     this.holds.endWait(tx, turn.session_id);
-    for (const entry of this.#store.ofTurn(tx, turn.turn_id))
+    for (const entry of this.entries.ofTurn(tx, turn.turn_id))
       this.#ownerOf(entry).injected(tx, entry.ref, turn);
   }
 
   /** Must be called when a turn has ended. Its entries wait again if no agent has seen them. */
   turnEnded(tx: Writer, turn: Turn, isUnseen = turn.started_at === null): void {
     this.holds.turnEnded(tx, turn);
-    const entries = this.#store.ofTurn(tx, turn.turn_id);
+    const entries = this.entries.ofTurn(tx, turn.turn_id);
     for (const entry of entries) {
       const owner = this.#ownerOf(entry);
       const stays = isUnseen
         ? owner.deferred(tx, entry.ref, turn)
         : owner.ended(tx, entry.ref, turn);
-      if (stays) this.#store.assign(tx, entry, null);
-      else this.#store.remove(tx, entry.owner, entry.ref);
+      if (stays) this.entries.assign(tx, entry, null);
+      else this.entries.remove(tx, entry.owner, entry.ref);
     }
     const isRefused = isUnseen && turn.status === 'failed';
     if (isRefused && entries.length > 0) this.#trials.turnFailed(tx, turn);
@@ -194,9 +176,9 @@ export class Inbox {
 
   /** Gives up the entries of a session that was closed or has failed. Its turn must have ended before. */
   giveUp(tx: Writer, session: Session): void {
-    for (const entry of this.#store.waitingFor(tx, session.id))
+    for (const entry of this.entries.waitingFor(tx, session.id))
       if (!this.#ownerOf(entry).unreachable(tx, entry.ref, session))
-        this.#store.remove(tx, entry.owner, entry.ref);
+        this.entries.remove(tx, entry.owner, entry.ref);
     if (session.status === 'closed') return this.holds.forget(tx, session.id);
     this.holds.endPause(tx, session.id);
     this.holds.end(tx, session.id, NO_AGENT);
@@ -204,7 +186,7 @@ export class Inbox {
 
   /** Must be called when a failed session was brought back. Its entries become turns again. */
   takeBack(tx: Writer, sessionId: string): void {
-    for (const entry of this.#store.waitingFor(tx, sessionId))
+    for (const entry of this.entries.waitingFor(tx, sessionId))
       this.#ownerOf(entry).reachable?.(tx, entry.ref);
     this.beginNextTurn(tx, sessionId);
   }
@@ -231,7 +213,7 @@ export class Inbox {
    * called whenever a tool has ended or an approval was resolved.
    */
   atBoundary(tx: Writer, sessionId: string): void {
-    if (!this.#isOpen || !this.#store.wantsInterrupt(tx, sessionId)) return;
+    if (!this.#isOpen || !this.entries.wantsInterrupt(tx, sessionId)) return;
     const turn = this.#deps.sessionStore.activeTurn(tx, sessionId);
     if (!turn || turn.interrupt_requested_at !== null) return;
     const { sessionStore } = this.#deps;
@@ -245,7 +227,7 @@ export class Inbox {
   wake(tx: Writer): void {
     tx.whenDurable(() => {
       if (!this.#isOpen) return;
-      this.#due.push(...this.#deps.db.peek((rx) => this.#store.sessionsWithEntries(rx)));
+      this.#due.push(...this.#deps.db.peek((rx) => this.entries.sessionsWithEntries(rx)));
       this.#beginDue();
     });
   }
@@ -260,7 +242,7 @@ export class Inbox {
   #next(rx: Reader, sessionId: string) {
     const entries: ({ entry: InboxEntry } & Content)[] = [];
     let bytes = 0;
-    for (const entry of this.#store.nextFor(rx, sessionId)) {
+    for (const entry of this.entries.nextFor(rx, sessionId)) {
       const owner = this.#ownerOf(entry);
       if (owner.isAlone === true && entries.length > 0) break;
       const content = owner.content(rx, entry);

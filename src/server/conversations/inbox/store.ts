@@ -10,7 +10,7 @@ export interface InboxEntry {
   text: string | null;
 }
 
-export interface NewEntry {
+interface NewEntry {
   session_id: string;
   owner: string;
   ref: string;
@@ -67,6 +67,7 @@ export class InboxStore {
     );
   }
 
+  /** Adds an entry. An entry that is there already keeps its position, and only its `held` and `interrupts` change. */
   put(tx: Writer, { session_id, owner, ref, rank, held, interrupts, text }: NewEntry): void {
     this.#put.run(tx, session_id, owner, ref, rank, held ? 1 : 0, interrupts ? 1 : 0, text ?? null);
   }
@@ -98,6 +99,7 @@ export class InboxStore {
     return this.#nextFor.all(rx, sessionId).map(entryOf);
   }
 
+  /** Whether an entry waits for a session that may become its next turn. */
   hasNext(rx: Reader, sessionId: string): boolean {
     return this.#nextFor.get(rx, sessionId) !== undefined;
   }

@@ -97,18 +97,18 @@ export class QueueInboxSource {
   }
 
   remove(tx: Writer, entry: StoredQueueEntry, why: 'done' | 'dropped' | 'trimmed'): void {
-    this.#deps.inbox.remove(tx, OWNER, entry.id);
+    this.#deps.inbox.entries.remove(tx, OWNER, entry.id);
     this.#forget(tx, entry, why);
   }
 
   /** Returns the ids of the entries of a session, in their order. */
   order(rx: Reader, sessionId: string): string[] {
-    return this.#deps.inbox.order(rx, sessionId, OWNER);
+    return this.#deps.inbox.entries.order(rx, sessionId, OWNER);
   }
 
   /** Orders the entries of a session. */
   arrange(tx: Writer, session_id: string, entry_ids: string[]): void {
-    this.#deps.inbox.arrange(tx, session_id, OWNER, entry_ids);
+    this.#deps.inbox.entries.arrange(tx, session_id, OWNER, entry_ids);
     this.#deps.log.append(tx, { kind: 'queue.moved', session_id, payload: { entry_ids } });
   }
 
@@ -143,7 +143,7 @@ export class QueueInboxSource {
     const { inbox, log } = this.#deps;
     const { id, session_id } = entry;
     const before = this.order(tx, session_id);
-    if (inbox.hasNext(tx, session_id)) inbox.remove(tx, OWNER, id);
+    if (inbox.entries.hasNext(tx, session_id)) inbox.entries.remove(tx, OWNER, id);
     this.#store(tx, entry);
     const entry_ids = this.order(tx, session_id);
     if (!isDeepStrictEqual(entry_ids, before))
@@ -156,7 +156,7 @@ export class QueueInboxSource {
 
   #put(tx: Writer, { id: ref, session_id, status, next_at }: StoredQueueEntry): void {
     const held = status !== 'waiting';
-    this.#deps.inbox.put(tx, { session_id, owner: OWNER, ref, rank: RANK, held });
+    this.#deps.inbox.entries.put(tx, { session_id, owner: OWNER, ref, rank: RANK, held });
     if (next_at !== null) tx.whenDurable(() => this.#deps.scheduler.wake(next_at));
   }
 

@@ -3,7 +3,6 @@ import type { Clock } from '../../../core/lib/clock.ts';
 import { yieldToEventLoop } from '../../../core/lib/slices.ts';
 import type { Agent, AgentKind, AgentSink } from '../../../agents/provider.ts';
 import type { TurnOutput } from './output.ts';
-import type { AgentOutputs } from './outputs.ts';
 import {
   endedToMakeRoom,
   type AgentKinds,
@@ -52,7 +51,8 @@ interface AgentPoolDeps {
   maxLive: () => number;
   idleTimeoutMs: () => number;
   kinds: AgentKinds;
-  outputs: Pick<AgentOutputs, 'closeAside'>;
+  /** Closes the output of an exited agent outside any turn. */
+  outputs: { closeAside: (live: LiveAgent) => Promise<void> };
   /** Returns the session from which agents have spawned a session; the session itself if no agent spawned it. */
   familyOf: (sessionId: string) => string;
 }

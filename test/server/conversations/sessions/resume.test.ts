@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Session } from '../../../../src/api/sessions.ts';
 import { ProviderError } from '../../../../src/agents/provider.ts';
 import { completed } from '../../../support/scripted-provider.ts';
+import type { PlayedOptions } from '../../../support/sessions/played-provider.ts';
 import {
   endOf,
   kinds,
@@ -89,44 +90,33 @@ describe('resuming a session', () => {
     );
   });
 
-  it('The resume of a failed session answers 409 session_failed if its provider has lost it', () =>
-    onStage(
-      async (stage) => {
-        const session = await failed(stage);
-        const { status, body } = await resume(stage, session.id);
-        expect([status, body.code]).toEqual([409, 'session_failed']);
-        expect(await stage.session(session.id)).toEqual(session);
-      },
-      { played: { has: async () => false } },
-    ));
+  const notLoggedIn = () =>
+    Promise.reject(new ProviderError('provider_unavailable', 'the agent is not logged in'));
 
-  it('The resume of a failed session answers 409 session_failed if its provider cannot resume sessions', () =>
-    onStage(
-      async (stage) => {
-        const session = await failed(stage);
-        const { status, body } = await resume(stage, session.id);
-        expect([status, body.code]).toEqual([409, 'session_failed']);
-        expect(await stage.session(session.id)).toEqual(session);
-      },
-      { played: { capabilities: { resume: false } } },
-    ));
-
-  it('is 400 provider_unavailable where the provider cannot be asked', () =>
-    onStage(
-      async (stage) => {
-        const session = await failed(stage);
-        const { status, body } = await resume(stage, session.id);
-        expect([status, body.code]).toEqual([400, 'provider_unavailable']);
-        expect(body.error).toContain('not logged in');
-        expect(await stage.session(session.id)).toEqual(session);
-      },
-      {
-        played: {
-          has: () =>
-            Promise.reject(new ProviderError('provider_unavailable', 'the agent is not logged in')),
+  it.each<[why: string, played: PlayedOptions, status: number, code: string, error: string]>([
+    ['has lost it', { has: async () => false }, 409, 'session_failed', 'no longer has session'],
+    [
+      'cannot resume sessions',
+      { capabilities: { resume: false } },
+      409,
+      'session_failed',
+      'no longer has session',
+    ],
+    ['cannot be asked', { has: notLoggedIn }, 400, 'provider_unavailable', 'not logged in'],
+  ])(
+    'The resume of a failed session is refused if its provider %s',
+    (_why, played, expected, code, error) =>
+      onStage(
+        async (stage) => {
+          const session = await failed(stage);
+          const { status, body } = await resume(stage, session.id);
+          expect([status, body.code]).toEqual([expected, code]);
+          expect(body.error).toContain(error);
+          expect(await stage.session(session.id)).toEqual(session);
         },
-      },
-    ));
+        { played },
+      ),
+  );
 });
 
 describe('a session whose provider does not have it any more', () => {

@@ -10,7 +10,6 @@ import { atLength } from '../../../support/at-length.ts';
 
 const runtime: Scope = { name: 'runtime' };
 const ofSession = (id: string): Scope => ({ name: 'session', id });
-const kinds = new Set(['session.updated']);
 
 function append({ db, log }: TestStore, session_id: string, count = 1): Promise<number[]> {
   return db.transact((tx) =>
@@ -58,55 +57,6 @@ async function readAll(pages: AsyncGenerator<FeedPage, void>): Promise<Read> {
 }
 
 describe('a follower whose cursor lies below what was trimmed', () => {
-  test('The first page reports the gap once, with the remaining events.', () =>
-    withStore(async (given) => {
-      const gone = await append(given, 'gone', 300);
-      const left = await append(given, 'left', 300);
-      await trim(given, 'gone');
-      const feed = new Feed(given);
-      expect(await readAll(reader(feed, runtime))).toEqual({
-        seqs: left,
-        gaps: [{ after: 0, trimmed: gone.at(-1) }],
-      });
-    }));
-
-  test('The gap is reported although no events remain.', () =>
-    withStore(async (given) => {
-      const gone = await append(given, 'gone', 3);
-      await append(given, 'left');
-      await trim(given, 'gone');
-      const feed = new Feed(given);
-      expect(await readAll(reader(feed, ofSession('gone')))).toEqual({
-        seqs: [],
-        gaps: [{ after: 0, trimmed: gone.at(-1) }],
-      });
-    }));
-
-  test('A follower of another scope, or one whose cursor is at the end of the gap, gets no report.', () =>
-    withStore(async (given) => {
-      const gone = await append(given, 'gone', 3);
-      const left = await append(given, 'left', 3);
-      await trim(given, 'gone');
-      const feed = new Feed(given);
-      const whole = { seqs: left, gaps: [] };
-      expect(await readAll(reader(feed, ofSession('left')))).toEqual(whole);
-      expect(await readAll(reader(feed, runtime, gone.at(-1)))).toEqual(whole);
-      const below = await readAll(reader(feed, runtime, (gone.at(-1) ?? 0) - 1));
-      expect(below.gaps).toHaveLength(1);
-    }));
-
-  test('A follower of some kinds gets the report too.', () =>
-    withStore(async (given) => {
-      const gone = await append(given, 'gone', 3);
-      const left = await append(given, 'left', 3);
-      await trim(given, 'gone');
-      const feed = new Feed(given);
-      expect(await readAll(reader(feed, { ...runtime, kinds }))).toEqual({
-        seqs: left,
-        gaps: [{ after: 0, trimmed: gone.at(-1) }],
-      });
-    }));
-
   test('A follower that is overtaken while it reads gets the report in between, and again when it is overtaken again.', () =>
     withStore(async (given) => {
       const first = await append(given, 'a', 600);
@@ -129,21 +79,6 @@ describe('a follower whose cursor lies below what was trimmed', () => {
         ...second.slice(0, 206),
         ...second.slice(400),
       ]);
-    }));
-
-  test('After the report, the follower waits for new events like any other.', () =>
-    withStore(async (given) => {
-      const gone = await append(given, 'a', 3);
-      await trim(given, 'a');
-      const feed = new Feed(given);
-      const leaving = new AbortController();
-      const pages = feed.subscribe(ofSession('a'), 0, leaving.signal);
-      const { value: told } = await pages.next();
-      expect(told).toMatchObject({ frames: Buffer.alloc(0), trimmed: gone.at(-1) });
-      const next = pages.next();
-      const [seq] = await append(given, 'a');
-      expect((await next).value).toMatchObject({ last: seq, trimmed: null });
-      await pages.return();
     }));
 
   test('gets nothing that went, also where the ring still has it.', () =>

@@ -59,7 +59,7 @@ export class Limits implements HoldSource {
       this.#store.drop(tx, session);
       return false;
     }
-    const [turnId = null] = this.#deps.inbox.order(tx, sessionId, OWNER);
+    const [turnId = null] = this.#deps.inbox.entries.order(tx, sessionId, OWNER);
     const reached = { said: limit.message, resetsAt: limit.until, fruitless: 0 };
     this.#wait(tx, session, reached, turnId);
     return true;
@@ -69,7 +69,8 @@ export class Limits implements HoldSource {
   turnSent(tx: Writer, sessionId: string): void {
     if (!this.#store.isUsed(tx)) return;
     const { inbox } = this.#deps;
-    for (const ref of inbox.order(tx, sessionId, OWNER)) inbox.remove(tx, OWNER, ref);
+    for (const ref of inbox.entries.order(tx, sessionId, OWNER))
+      inbox.entries.remove(tx, OWNER, ref);
     inbox.holds.end(tx, sessionId, CODE);
   }
 
@@ -120,7 +121,7 @@ export class Limits implements HoldSource {
     const reached = { said, resetsAt: resets, fruitless: this.#fruitless(tx, turn) };
     if (isOfAccount)
       this.#store.put(tx, session, { message: said, since: now, until: limitEndOf(reached, now) });
-    inbox.put(tx, { session_id, owner: OWNER, ref: turn_id, rank: RANK });
+    inbox.entries.put(tx, { session_id, owner: OWNER, ref: turn_id, rank: RANK });
     this.#wait(tx, session, reached, turn_id);
   }
 
