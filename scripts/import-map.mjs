@@ -339,6 +339,7 @@ export const rooms = {
         'core/config/token',
         'core/lib',
         'api/errors',
+        'api/event-scopes',
       ],
     },
     because:

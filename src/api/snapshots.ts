@@ -51,22 +51,20 @@ const sessionSnapshots = z.looseObject({
   chosen: z
     .boolean()
     .nullable()
-    .describe('Setting of the user for this session. Null if `snapshots.enabled` applies.'),
+    .describe(
+      'Snapshot setting of this session. Null if the configuration key `snapshots.enabled` applies.',
+    ),
   snapshots: z.array(snapshot).describe('Newest 1,000 snapshots, oldest first.'),
 });
 
-export const getSnapshots = endpoint({
-  method: 'GET',
-  path: '/v1/sessions/{session_id}/snapshots',
+export const getSnapshots = endpoint('GET /v1/sessions/{session_id}/snapshots', {
   summary: 'List the snapshots of a session, and whether new ones are taken',
   params: sessionParam,
   response: sessionSnapshots,
   errors: ['not_found'],
 });
 
-export const setSnapshots = endpoint({
-  method: 'PATCH',
-  path: '/v1/sessions/{session_id}/snapshots',
+export const setSnapshots = endpoint('PATCH /v1/sessions/{session_id}/snapshots', {
   summary: 'Turn the snapshots of a session on or off, starting with its next turn',
   params: sessionParam,
   body: z.strictObject({
@@ -86,9 +84,7 @@ const atTurn = {
     .describe('Whether to use the files at the start or the end of the turn.'),
 };
 
-export const listSessionFiles = endpoint({
-  method: 'GET',
-  path: '/v1/sessions/{session_id}/files',
+export const listSessionFiles = endpoint('GET /v1/sessions/{session_id}/files', {
   summary: 'List the files of a session that git does not ignore, current or at a turn',
   params: sessionParam,
   query: {
@@ -124,10 +120,9 @@ export const listSessionFiles = endpoint({
   errors: ['not_found', 'conflict', 'shutting_down'],
 });
 
-export const restoreFile = endpoint({
-  method: 'PATCH',
-  path: '/v1/sessions/{session_id}/files',
-  summary: 'Restore a file from a turn, unless someone else has changed it since',
+export const restoreFile = endpoint('PATCH /v1/sessions/{session_id}/files', {
+  summary:
+    'Restore a file to its content at a turn, unless someone else has changed the file since',
   params: sessionParam,
   body: z.strictObject({
     file: z

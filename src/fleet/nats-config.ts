@@ -1,8 +1,7 @@
 import { AppError } from '../api/errors.ts';
-import { ADMIN } from './key-names.ts';
+import { ADMIN } from './keys.ts';
 import { isName } from './names.ts';
-import { fleetAccounts } from './nats-accounts.ts';
-import type { FleetPlan } from './plan.ts';
+import { fleetAccounts, type FleetPlan } from './nats-accounts.ts';
 
 /**
  * The configuration of the NATS servers of a fleet, the same for each host, with an account for each node and person,
@@ -52,7 +51,7 @@ function assertSound({ hosts, nodes, admins, readers }: FleetPlan): void {
       `duplicate name "${twice}": each node and each user needs a unique name`,
     );
   if (nodes.length === 0)
-    throw new AppError('usage', 'no node given: pass --node NAME for each node');
+    throw new AppError('usage', 'no node given: pass --node NAME for each server of the fleet');
   const host = hosts.find((one) => !/^[A-Za-z0-9.-]+$/.test(one));
   if (host !== undefined)
     throw new AppError('usage', `invalid host "${host}": expected a host name or an IP address`);

@@ -1,5 +1,4 @@
 import { endpoints } from '../../api/index.ts';
-import { serversOf } from '../../client/routed.ts';
 import { noDefaults } from '../../client/defaults.ts';
 import type { Start } from '../tui/app.tsx';
 import { configuration } from './context.ts';
@@ -22,7 +21,7 @@ export async function openScreen(
   const terminal = terminalOf(world);
   if (global.json || !terminal) return false;
   // Fails before the screen is opened. Of several servers the screen shows which of them answer.
-  if (!answers && !serversOf(client)) await client.call(endpoints.getVersion, {});
+  if (!answers && !client.servers) await client.call(endpoints.getVersion, {});
   const { clock, env } = world;
   const signal = world.interrupted();
   // The page of events opens no session.

@@ -2,7 +2,6 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { endpoints } from '../../api/index.ts';
 import { AppError } from '../../api/errors.ts';
-import { serversOf } from '../../client/routed.ts';
 import { type GlobalOptions, namedServers, serverDirectory } from './context.ts';
 import type { World } from './world.ts';
 
@@ -47,7 +46,7 @@ async function tried(world: World, global: GlobalOptions): Promise<AppError | nu
   try {
     const client = await world.connect(global);
     try {
-      if (!serversOf(client)) await client.call(endpoints.getVersion, {});
+      if (!client.servers) await client.call(endpoints.getVersion, {});
       return null;
     } finally {
       client.close();

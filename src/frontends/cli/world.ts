@@ -84,7 +84,7 @@ export function clientAction<Arguments extends unknown[]>(
       const layout = layoutFor(world, command);
       await run({ world, client, global, show, note, layout }, ...(args as Arguments));
       await later;
-      for (const remark of client.remarks?.() ?? []) world.stderr.write(`cadre: ${remark}\n`);
+      for (const remark of client.remarks()) world.stderr.write(`cadre: ${remark}\n`);
     } catch (error) {
       if (error instanceof AppError) throw inFlags(orUnreachable(error, client), command);
       throw client.misunderstanding() ?? error;
@@ -103,7 +103,7 @@ function startsServer(command: Command): boolean {
 
 /** Of several servers, what was not found may be on one that could not be asked. */
 function orUnreachable(error: AppError, client: Client): AppError {
-  const remarks = client.remarks?.() ?? [];
+  const remarks = client.remarks();
   if (error.code !== 'not_found' || remarks.length === 0) return error;
   return new AppError(
     'unreachable',

@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import { endpoints } from '../../../api/index.ts';
 import type { Client } from '../../../client/client.ts';
-import { serversOf } from '../../../client/routed.ts';
 import { oneLine } from '../../../core/lib/plain.ts';
 import { AppError } from '../../../api/errors.ts';
 import { namedServers, serverDirectory, type GlobalOptions } from '../context.ts';
@@ -51,7 +50,7 @@ async function answeringServer(world: World, options: HomeOptions): Promise<Clie
   try {
     client = await world.connect(options);
     // Of several servers the screen shows which of them answer.
-    if (!serversOf(client)) await client.call(endpoints.getVersion, {});
+    if (!client.servers) await client.call(endpoints.getVersion, {});
     return client;
   } catch (error) {
     client?.close();

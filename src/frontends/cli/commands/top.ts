@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
 import { type Listing, listAll } from '../../../client/listing.ts';
-import { serversOf } from '../../../client/routed.ts';
 import { durationText } from '../../terminal/time.ts';
 import type { Layout } from '../layout.ts';
 import { listedTables } from '../listed-tables.ts';
@@ -17,7 +16,7 @@ export function topCommand(program: Command, world: World): void {
       clientAction(world, async (context) => {
         if (await openScreen(context, { page: 'top' })) return;
         const { client, show, layout } = context;
-        const servers = serversOf(client);
+        const servers = client.servers;
         if (servers) return (await import('../top-of-all.ts')).showAll(context, servers);
         const { server, ...listed } = await listAll(client);
         show({ url: client.url, server, ...listed }, () =>

@@ -2,7 +2,6 @@ import { endpoints } from '../../../api/index.ts';
 import type { Session } from '../../../api/sessions.ts';
 import type { Client } from '../../../client/client.ts';
 import { pagesOf } from '../../../client/pages.ts';
-import { firstOf } from '../../../client/routed.ts';
 import { AppError } from '../../../api/errors.ts';
 import { sessions } from '../nouns.ts';
 import { repositoryOf } from './repository.ts';
@@ -13,7 +12,7 @@ import { repositoryOf } from './repository.ts';
  */
 export async function latestHere(clients: Client, here: string): Promise<Session> {
   // Another machine may have a directory of the same name.
-  const client = await firstOf(clients);
+  const client = await clients.first();
   const open: Session[] = [];
   for await (const page of sessions.all(client))
     open.push(...page.filter(({ status }) => status !== 'closed' && status !== 'failed'));

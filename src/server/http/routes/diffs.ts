@@ -4,14 +4,12 @@ import type { Restorer } from '../../work/snapshots/restorer.ts';
 import type { SnapshotService } from '../../work/snapshots/service.ts';
 import type { Mount } from '../mount.ts';
 
-/** What reads and writes the files of sessions. */
 export interface Files {
   differ: Differ;
   snapshots: SnapshotService;
   restorer: Restorer;
 }
 
-/** What changed in the files of sessions, and what they were. */
 export function diffRoutes(mount: Mount, { differ, snapshots, restorer }: Files): void {
   mount(endpoints.getSessionDiff, ({ params, query }) => differ.diff(params.session_id, query));
   mount(endpoints.getSnapshots, ({ params }) => snapshots.get(params.session_id));

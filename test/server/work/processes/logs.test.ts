@@ -3,7 +3,7 @@ import path from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../../../src/api/index.ts';
-import { pagedLogs } from '../../../../src/client/paged-logs.ts';
+import { pagedLogs } from '../../../../src/client/log-stream.ts';
 import { systemClock } from '../../../../src/core/lib/clock.ts';
 import { atLength } from '../../../support/at-length.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
