@@ -17,7 +17,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
 import { licensesText } from '../src/frontends/cli/licenses.ts';
-import { makeTemplate } from '../src/core/store/template.ts';
+import { makeTemplate } from '../src/core/store/open.ts';
 import { LICENSES_FILE } from '../src/core/lib/self.ts';
 import { buildClientLibrary } from './client-library.mjs';
 import { compileBundles, tagBundle } from './code-cache.mjs';

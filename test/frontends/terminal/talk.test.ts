@@ -5,8 +5,7 @@ import type { Client } from '../../../src/client/client.ts';
 import { cadreOn } from '../../support/cli/cadre.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { withRuntime } from '../../support/runtime.ts';
-import { completed } from '../../support/scripted-provider.ts';
-import { playedProvider } from '../../support/sessions/played-provider.ts';
+import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
 import { openSession, runTurn, send } from '../../support/turns.ts';
 import { hasPty, inTerminal } from '../../support/tui/pty.ts';
 
@@ -271,7 +270,7 @@ describe.skipIf(!hasPty)('a question of an agent', () => {
   ];
 
   test('The question of an agent is answered by number or by a text; /n declines.', async () => {
-    const provider = playedProvider({ capabilities: { approvals: true } });
+    const provider = scriptedProvider({ capabilities: { approvals: true } });
     await withRuntime(
       async ({ directory }) => {
         for (const answers of [true, false]) {

@@ -6,8 +6,7 @@ import type { Client } from '../../../src/client/client.ts';
 import { defaultScreen } from '../../../src/core/lib/screen-settings.ts';
 import { numbered } from '../../support/diffs.ts';
 import { withRuntime } from '../../support/runtime.ts';
-import { completed } from '../../support/scripted-provider.ts';
-import { playedProvider } from '../../support/sessions/played-provider.ts';
+import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
 import { keys, withScreen } from '../../support/tui/stage.tsx';
 import { openSession } from '../../support/turns.ts';
 import { makeRepository, write } from '../../support/worktrees/work.ts';
@@ -19,12 +18,12 @@ interface Changed {
   id: string;
   repo: string;
   comments: () => Promise<string[]>;
-  provider: ReturnType<typeof playedProvider>;
+  provider: ReturnType<typeof scriptedProvider>;
 }
 
 /** A session with a new file of 40 lines and one changed line. */
 async function onChanges(run: (changed: Changed) => Promise<void>): Promise<void> {
-  const provider = playedProvider({});
+  const provider = scriptedProvider({});
   await withRuntime(
     async ({ client, directory }) => {
       const repo = makeRepository(path.join(directory, 'repo'));

@@ -1,13 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { selfCommand } from '../../../src/core/lib/self.ts';
 import { sharedRuntime } from '../../support/runtime.ts';
-import { completed } from '../../support/scripted-provider.ts';
-import { playedProvider } from '../../support/sessions/played-provider.ts';
+import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
 import { hasPty, inTerminal, programInTerminal } from '../../support/tui/pty.ts';
 import { keys, withScreen } from '../../support/tui/stage.tsx';
 import { openSession, send } from '../../support/turns.ts';
 
-const provider = playedProvider({});
+const provider = scriptedProvider({});
 const withRuntime = sharedRuntime({ providers: [provider] });
 const start = { page: 'top' } as const;
 

@@ -6,7 +6,7 @@ import { listKeys } from '../../../src/frontends/tui/screen/keys.ts';
 import { OwnKeys } from '../../../src/frontends/tui/screen/own-keys.ts';
 import type { ScreenState } from '../../../src/frontends/tui/screen/screen-state.ts';
 import { withRuntime } from '../../support/runtime.ts';
-import { playedProvider } from '../../support/sessions/played-provider.ts';
+import { scriptedProvider } from '../../support/scripted-provider.ts';
 import { withScreen } from '../../support/tui/stage.tsx';
 import { openSession } from '../../support/turns.ts';
 
@@ -62,5 +62,5 @@ test('A key of the user does what its action does, its usual key does nothing, a
         { ...defaultScreen, keys: { prompt: 'K', help: 'H', quit: 'Q', rename: 'ctrl-r' } },
       );
     },
-    { providers: [playedProvider({})] },
+    { providers: [scriptedProvider({})] },
   ));

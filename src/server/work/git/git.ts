@@ -4,7 +4,7 @@ import { killCarriers } from '../../../core/children/identity.ts';
 import type { Keeper } from '../../../core/children/keeper.ts';
 import { MARKER_VARIABLE } from '../../../core/children/marker.ts';
 import { newUuid } from '../../../core/lib/ids.ts';
-import { cleanEnvironment } from '../../../core/children/process-environment.ts';
+import { cleanEnvironment } from '../../../core/children/environment.ts';
 
 /** A git process without output for this long hangs: on a lock, a filter, or a disk that no longer responds. */
 const SILENT_MS = 10 * 60_000;

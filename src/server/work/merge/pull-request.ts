@@ -4,7 +4,7 @@ import type {
   PullRequest,
 } from '../../../api/worktree-merge.ts';
 import type { Worktree } from '../../../api/worktrees.ts';
-import { cleanEnvironment } from '../../../core/children/process-environment.ts';
+import { cleanEnvironment } from '../../../core/children/environment.ts';
 import { AppError } from '../../../api/errors.ts';
 import { findProgram } from '../../../core/lib/find-program.ts';
 import type { SaveResponse } from '../../../core/store/idempotency-store.ts';

@@ -5,7 +5,7 @@ import { AppError } from '../../../api/errors.ts';
 import { persist } from '../../../core/store/persist.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
 import { startFailure } from './command.ts';
-import { processEnvironment } from '../../../core/children/process-environment.ts';
+import { processEnvironment } from '../../../core/children/environment.ts';
 import type { StreamName } from './output.ts';
 import {
   type Cause,

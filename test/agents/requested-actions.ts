@@ -1,4 +1,4 @@
-import { textContent } from './rows.ts';
+import { textContent } from '../support/providers/rows.ts';
 
 const diff = (newText: string) => ({ type: 'diff', path: '/w/notes', oldText: 'old', newText });
 const call = { toolCallId: 't1', title: 'Shell', kind: 'execute' };
@@ -16,7 +16,7 @@ const elicit = (tool_params?: object) => ({
 });
 
 /** A request, and another one that an acceptance of the first must not allow. */
-export interface WishRow {
+export interface RequestRow {
   name: string;
   provider: 'acp' | 'claude' | 'codex';
   good: object;
@@ -26,7 +26,7 @@ export interface WishRow {
   isWhole: boolean;
 }
 
-export const wishRows: WishRow[] = [
+export const requestRows: RequestRow[] = [
   {
     name: 'a command in its input',
     provider: 'acp',

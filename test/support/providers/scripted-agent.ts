@@ -1,9 +1,13 @@
-import type net from 'node:net';
+import { readFileSync, existsSync } from 'node:fs';
+import net from 'node:net';
+import { once } from 'node:events';
 import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { signal } from '../../../src/core/children/identity.ts';
+import { systemClock, type Clock } from '../../../src/core/lib/clock.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import type { ProviderDiagnostics } from '../../../src/api/providers.ts';
 import type { RecoverySummary } from '../../../src/api/runtime.ts';
-import type { Clock } from '../../../src/core/lib/clock.ts';
 import type { Client } from '../../../src/client/client.ts';
 import { openRuntime, type TestRuntime } from '../runtime.ts';
 import { untilNothingCarries } from '../server.ts';
@@ -11,13 +15,179 @@ import { shared } from '../shared.ts';
 import { tempDirectory } from '../temp.ts';
 import { until } from './calls.ts';
 import { WatchedSession } from './contract-stage.ts';
-import type { puppetOn } from './puppet.ts';
-import { type Actor, type Hello, openTheatre } from './theatre.ts';
 
-type Fields = Record<string, unknown>;
+/** What an agent of a test is sent, and sends. */
+export type Fields = Record<string, unknown>;
+
+/** The test's end of one agent's process: it writes and ends as the test orders. */
+export abstract class ScriptedProcess<Message extends object = Fields> implements Actor {
+  readonly pid: number;
+  readonly cwd: string;
+  /** All messages that cadre has sent to it, oldest first. */
+  readonly heard: Message[] = [];
+  /** What else became of it: its end of file, signals, its child. */
+  readonly fate: Omit<LogWakeup, 'line'>[] = [];
+  /** Whether the process is gone, and cadre, its parent, was told so. */
+  gone = false;
+  readonly #socket: net.Socket;
+
+  constructor(socket: net.Socket, { pid, cwd }: Hello) {
+    this.#socket = socket;
+    this.pid = pid;
+    this.cwd = cwd;
+    socket.once('close', () => onceGone(pid, () => (this.gone = true)));
+  }
+
+  /** Handles a message from cadre, which is in `heard` already. */
+  protected abstract handle(message: Message): void;
+
+  /** Writes to its stdout, whatever it is. */
+  write(text: string): void {
+    this.#order({ write: text });
+  }
+
+  /** Writes a letter so many times to its stdout: what is long does not go through the test. */
+  fill(letters: number): void {
+    this.#order({ fill: letters });
+  }
+
+  stderr(text: string): void {
+    this.#order({ stderr: text });
+  }
+
+  exit(code: number): void {
+    this.#order({ exit: code });
+  }
+
+  /** Closes its stdout, and lives on. */
+  hangUp(): void {
+    this.#order({ hangUp: true });
+  }
+
+  /** Makes it, and a child of it, live on whatever happens but a SIGKILL. */
+  outlive(): void {
+    this.#order({ outlive: true });
+  }
+
+  take({ line, ...fate }: LogWakeup): void {
+    if (line === undefined) {
+      this.fate.push(fate);
+      return;
+    }
+    const message = JSON.parse(line) as Message;
+    this.heard.push(message);
+    this.handle(message);
+  }
+
+  #order(order: object): void {
+    if (!this.#socket.destroyed) this.#socket.write(`${JSON.stringify(order)}\n`);
+  }
+}
+
+/** The arguments of a process that runs. */
+export function argsOf(pid: number): readonly string[] {
+  return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').filter(Boolean);
+}
+
+/** The environment of a process that runs, as it was started with. */
+export function envOf(pid: number): Readonly<Record<string, string>> {
+  const variables = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').filter(Boolean);
+  return Object.fromEntries(variables.map((one) => one.split(/=(.*)/s))) as Record<string, string>;
+}
+
+/** What a process of a puppet says of itself first. */
+export interface Hello {
+  pid: number;
+  cwd: string;
+}
+
+/** And then what becomes of it. */
+interface LogWakeup {
+  /** What it was told on its stdin. */
+  line?: string;
+  eof?: boolean;
+  signal?: string;
+  child?: number;
+}
+
+/** The test's end of a process of a puppet. */
+export interface Actor {
+  take(news: LogWakeup): void;
+}
+
+/** Where puppets are played: each process that is started with `program` becomes what `enter` makes of its first word. */
+export async function openTheatre<A extends Actor>(
+  directory: string,
+  enter: (process: net.Socket, hello: Hello) => A,
+) {
+  /** All that came, oldest first. */
+  const actors: A[] = [];
+  const open = new Set<net.Socket>();
+  const receive = (process: net.Socket): void => {
+    open.add(process);
+    process.once('close', () => open.delete(process));
+    process.on('error', () => undefined);
+    const lines = createInterface({ input: process });
+    // It has the errors of its input, too: one that is killed resets the connection.
+    lines.on('error', () => undefined);
+    lines.once('line', (first) => {
+      const actor = entering(() => enter(process, JSON.parse(first) as Hello));
+      if (!actor) return;
+      actors.push(actor);
+      lines.on('line', (line) => actor.take(JSON.parse(line) as LogWakeup));
+    });
+  };
+  const socket = path.join(directory, 'socket');
+  const server = net.createServer(receive);
+  server.listen(socket);
+  await once(server, 'listening');
+  return {
+    program: puppetOn(socket),
+    actors,
+    /** How many are connected. */
+    get open() {
+      return open.size;
+    },
+    [Symbol.dispose]() {
+      server.close();
+      for (const process of open) process.destroy();
+    },
+  };
+}
+
+/** Null for a process that was killed before it was heard, of which /proc tells nothing any more. */
+function entering<A>(enter: () => A): A | null {
+  try {
+    return enter();
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ESRCH') return null;
+    throw error;
+  }
+}
+
+const PERL = '/usr/bin/perl';
+
+/** The program of an agent that a test plays: its file, of which there are two that do the same, and what runs it. */
+export const puppet = existsSync(PERL)
+  ? { command: PERL, file: path.join(import.meta.dirname, 'puppet.pl') }
+  : { command: process.execPath, file: path.join(import.meta.dirname, 'puppet.mjs') };
+
+/** How cadre is to start it; it speaks with the test through that socket. */
+function puppetOn(socket: string) {
+  const { command, file } = puppet;
+  // Where the locale of the user is not installed, Perl says so on stderr.
+  return { command, args: [file], env: { PUPPET_SOCKET: socket, PERL_BADLANG: '0' } };
+}
+
+/** Calls `told` once a process is gone and its parent knows: what it has open is closed before its parent hears of it. */
+function onceGone(pid: number, told: () => void): void {
+  if (signal(pid, 0) === 'gone') told();
+  else systemClock.after(2, () => onceGone(pid, told));
+}
 
 /** The test's end of one process of an agent. */
-export interface Played extends Actor {
+interface Played extends Actor {
   readonly gone: boolean;
   /** Has it go, where it outlives its sessions. */
   retire?(): void;

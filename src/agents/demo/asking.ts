@@ -1,37 +1,28 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import {
+  type CreateElicitationRequest,
   methods,
   type PermissionOptionKind,
   type RequestPermissionRequest,
   type StopReason,
   type ToolCall,
 } from '@agentclientprotocol/sdk/unstable';
-import { announceToolCall, type AnnouncedToolCall } from '../tool-call.ts';
-import type { Turn } from '../turn.ts';
-import type { Step } from './step.ts';
-
-export const ask: Step<'ask'> = ({ title }, turn) => askFor(turn, title);
-
-/** Asks for all of them before any is answered. */
-export const askAll: Step<'ask-all'> = async ({ titles }, turn) => {
-  const ends = await Promise.all(titles.map((title) => askFor(turn, title)));
-  return ends.find((end) => end !== undefined);
-};
+import { announceToolCall, type AnnouncedToolCall, type Turn } from './turn.ts';
 
 /** Asks to give a file a new content, with the change. `\\n` in the text is a line break. No file is changed. */
-export const edit: Step<'edit'> = ({ path, text }, turn) => {
+export function askForEdit(turn: Turn, path: string, text: string): Promise<StopReason | void> {
   const file = resolve(turn.session.history.cwd, path);
   const newText = text === '' ? '' : `${withLineBreaks(text)}\n`;
-  return askFor(turn, `Edit ${path}`, {
+  return askForTool(turn, `Edit ${path}`, {
     kind: 'edit',
     rawInput: undefined,
     content: [{ type: 'diff', path: file, oldText: contentOf(file), newText }],
   });
-};
+}
 
 /** Asks each time: `allow_always` is reported, but not remembered, so that a script always behaves the same. */
-async function askFor(
+export async function askForTool(
   turn: Turn,
   title: string,
   more: Partial<ToolCall> = commandIn(title),
@@ -97,6 +88,41 @@ async function askPermission(turn: Turn, call: AnnouncedToolCall): Promise<strin
   } catch (error) {
     if (turn.signal.aborted) return 'cancelled';
     await call.fail('the client did not answer the permission request');
+    throw error;
+  }
+}
+
+/** Asks for one of some options, or where there are none for a text, and says the answer. */
+export async function askQuestion(
+  turn: Turn,
+  text: string,
+  options: readonly string[],
+): Promise<StopReason | void> {
+  const asked: CreateElicitationRequest = {
+    sessionId: turn.session.history.sessionId,
+    mode: 'form',
+    message: text,
+    requestedSchema: {
+      type: 'object',
+      required: ['answer'],
+      properties: {
+        answer: {
+          type: 'string',
+          description: text,
+          ...(options.length > 0 ? { enum: [...options] } : {}),
+        },
+      },
+    },
+  };
+  try {
+    const answer = await turn.client.request(methods.client.elicitation.create, asked, {
+      cancellationSignal: turn.signal,
+      stopWaitingOnCancel: true,
+    });
+    const content = 'content' in answer ? JSON.stringify(answer.content) : '';
+    await turn.say(`${answer.action} ${content}`.trim());
+  } catch (error) {
+    if (turn.signal.aborted) return 'cancelled';
     throw error;
   }
 }
