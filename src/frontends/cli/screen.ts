@@ -1,3 +1,4 @@
+import { serversOf } from '../../client/routed.ts';
 import { endpoints } from '../../api/index.ts';
 import { noDefaults } from '../../client/defaults.ts';
 import type { Start } from '../tui/app.tsx';
@@ -25,7 +26,7 @@ export async function openScreen(
   const terminal = terminalOf(world);
   if (global.json || !terminal) return false;
   // Fails before the screen opens. The screen shows which of several servers answer.
-  if (!answers && !client.servers) await client.call(endpoints.getVersion, {});
+  if (!answers && !serversOf(client)) await client.call(endpoints.getVersion, {});
   const { clock, env } = world;
   const signal = world.interrupted();
   // The page of events opens no session.
