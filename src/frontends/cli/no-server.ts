@@ -1,3 +1,4 @@
+import { serversOf } from '../../client/routed.ts';
 import { AppError } from '../../api/errors.ts';
 import { serversOf } from '../../client/routed.ts';
 import { findConfig, usable } from '../../core/config/load.ts';

@@ -1,3 +1,4 @@
+import { serversOf } from '../../client/routed.ts';
 import { endpoints } from '../../api/index.ts';
 import { noDefaults } from '../../client/defaults.ts';
 import { serversOf } from '../../client/routed.ts';

@@ -1,3 +1,4 @@
+import { serversOf } from '../../../client/routed.ts';
 import type { Command } from 'commander';
 import { endpoints } from '../../../api/index.ts';
 import type { Client } from '../../../client/client.ts';
