@@ -12,6 +12,7 @@ import { ago, details, labelOf, listOf, plain, shortId } from '../output.ts';
 import { limit, reason, session, turn, turnAs } from '../parameters.ts';
 import { sessionAttach } from './session-attach.ts';
 import { sessionCreate } from './session-create.ts';
+import { sessionEdit } from './session-edit.ts';
 import { sessionExport } from './session-export.ts';
 import { sessionFileCommands } from './session-files.ts';
 import { sessionSend } from './session-send.ts';
@@ -125,6 +126,7 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
     ],
     print: ({ id, title }) => `Renamed session ${id} to "${plain(title ?? '')}"\n`,
   }),
+  sessionEdit,
   endpointCommand({
     name: 'after-limit',
     description:

@@ -94,7 +94,7 @@ const rows = [
   { keys: 'R', meaning: 'Rename a session', actions: { R: 'rename' } },
   {
     keys: 'c',
-    meaning: 'Model and mode, from the next prompt on',
+    meaning: 'Model and mode, from the next turn on',
     actions: { c: 'mode' },
   },
   {

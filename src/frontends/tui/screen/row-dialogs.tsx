@@ -13,7 +13,7 @@ export function BatchQuestion({ shown, batch }: { shown: ScreenState; batch: Bat
   return <BatchDialog {...props} notices={shown} onDone={marks.set} onLeave={back} />;
 }
 
-/** The model and the mode of the next prompts of a session. */
+/** The model and the mode of the next turns of a session. */
 export function Settings({ shown, session }: { shown: ScreenState; session: Session }): ReactNode {
   const { place, back, height: rows, columns } = shown;
   const props = { session, acts: place.acts, rows, columns };
