@@ -5,6 +5,7 @@ import { AppError } from '../api/errors.ts';
 import { agentEnvironment, pickVariables } from '../core/children/environment.ts';
 import { findProgram } from '../core/lib/find-program.ts';
 import type { LoginWatch } from './login-watch.ts';
+import type { SeenLogin } from './seen-login.ts';
 import type { LoginSituation } from './own-home.ts';
 
 /** How an agent that the user has installed is configured: the section `[providers.<id>]`. */
@@ -69,9 +70,11 @@ export class InstalledAgent {
   }
 
   /** Returns the newest login state that was read; none is read of an agent that cannot start. */
-  lastAuth(logins: LoginWatch): AuthStatus {
+  lastAuth(logins: LoginWatch): SeenLogin {
     const detail = this.problem();
-    return detail === null ? logins.get() : { authenticated: null, mode: 'not_configured', detail };
+    if (detail === null) return logins.get();
+    const never = { checked_at: null, is_stale: false };
+    return { authenticated: null, mode: 'not_configured', detail, ...never };
   }
 
   /** What `ask` says of the login, unless no agent could be asked. Rejects as `ask` does. */

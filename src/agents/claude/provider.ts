@@ -17,6 +17,7 @@ import type {
   ProviderError,
   TurnSettings,
 } from '../provider.ts';
+import type { SeenLogin } from '../seen-login.ts';
 import { openClaude } from './agent.ts';
 import { askModels, type ClaudeOptions } from './initialized.ts';
 import { askStatus, endLogin, readKey, removeKey, writeKey } from './login.ts';
@@ -81,7 +82,7 @@ export class ClaudeProvider implements Provider {
     return this.#health.stats(this.#installed.settings.command);
   }
 
-  lastAuth(): AuthStatus {
+  lastAuth(): SeenLogin {
     return this.#installed.lastAuth(this.#logins);
   }
 

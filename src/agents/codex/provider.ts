@@ -16,6 +16,7 @@ import type {
   ProviderError,
   TurnSettings,
 } from '../provider.ts';
+import type { SeenLogin } from '../seen-login.ts';
 import type { ProgramOptions } from '../run-program.ts';
 import { openCodex } from './agent.ts';
 import { AppServer } from './app-server.ts';
@@ -92,7 +93,7 @@ export class CodexProvider implements Provider {
     return { ...this.#health.stats(command), pid: this.#shared.pid };
   }
 
-  lastAuth(): AuthStatus {
+  lastAuth(): SeenLogin {
     return this.#installed.lastAuth(this.#logins);
   }
 
