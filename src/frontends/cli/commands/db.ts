@@ -47,7 +47,7 @@ function copyCommands(db: Command, world: World): void {
     .description('Check the data or a backup (exit code 1 if data is damaged)')
     .argument(
       '[file]',
-      'Backup file to check (default: the database, the logs and the search index)',
+      'Backup file to check (default: the database, the logs, the images and the search index)',
     )
     .option(
       '--config <file>',
@@ -108,10 +108,11 @@ function rollbackCommand(db: Command, world: World): void {
     });
 }
 
-function summaryOf(rows: number, { bytes, logs, search, damage }: Checked): string {
+function summaryOf(rows: number, { bytes, logs, images, search, damage }: Checked): string {
   const parts = [
     `${rows} rows in ${mebibytes(bytes)}`,
     ...(logs && logs.files > 0 ? [logsText(logs)] : []),
+    ...(images && images.files > 0 ? [imagesText(images)] : []),
     ...(search ? [indexText(search)] : []),
   ];
   return `Checked ${parts.join(', ')}: ${damage.length === 0 ? 'ok' : `${damage.length} damaged`}\n`;
@@ -119,6 +120,10 @@ function summaryOf(rows: number, { bytes, logs, search, damage }: Checked): stri
 
 function logsText({ files, unverified }: NonNullable<Checked['logs']>): string {
   return `${files} ${files === 1 ? 'log' : 'logs'}${unverified > 0 ? ` (${unverified} without checksums)` : ''}`;
+}
+
+function imagesText({ files }: NonNullable<Checked['images']>): string {
+  return `${files} ${files === 1 ? 'image' : 'images'}`;
 }
 
 function indexText({ state, texts }: NonNullable<Checked['search']>): string {
