@@ -8,8 +8,8 @@ import { workloads } from './workloads.ts';
 
 /**
  * `node bench/page.ts [FILE...]`: writes the tables of docs/performance.md and the chart docs/growth.svg from files that
- * `bench/run.ts --json` wrote, or from the stored results of the newest version. Of two results of a workload the full
- * one counts, and of two full ones the later. The descriptions of the workloads are those of this version.
+ * `bench/run.ts --json` wrote, or from the stored results of the newest version. If a workload has two results, the full
+ * result counts, and of two full results the later one. This version describes the workloads.
  */
 const files = process.argv.slice(2);
 const results = fullest(readResults(files.length > 0 ? files : [newestStored()])).map((result) => ({

@@ -101,7 +101,7 @@ export function rotated<T>(items: readonly T[], by: number): T[] {
   return [...items.slice(first), ...items.slice(0, first)];
 }
 
-/** The figures of all rounds: each side's spread, and that of its ratio to the baseline in the same round. */
+/** Figures of all rounds: the spread of each side, and the spread of its ratio to the baseline of the same round. */
 export function figuresOf(
   units: Record<string, string>,
   measured: ReadonlyMap<string, readonly Measures[]>,

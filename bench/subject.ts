@@ -148,8 +148,8 @@ export async function startCommand(
 }
 
 /**
- * What a server is told: where to listen, where its data lies, its token, and the executable that is its ACP agent. Those
- * of cadre have cadre's names, too.
+ * Environment of a server: address, data directory, token, and the executable of its ACP agent. cadre has names of its
+ * own for these variables, so they are set twice.
  */
 function environmentOf(
   directory: string,

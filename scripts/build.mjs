@@ -59,7 +59,7 @@ const noScreen = {
 
 const commit = currentCommit();
 
-// What keeps a start short.
+// The plugins that shorten a start.
 const lean = [noTopLevelAwait, lazySegmenter, leanLibraries, lazySchemas];
 
 const { values: options } = parseArgs({
@@ -170,7 +170,7 @@ async function bundle(entry, outfile, more = {}) {
 }
 
 // With a single character beyond Latin-1, V8 keeps the whole text in two bytes a character: 4 MB more memory, and a
-// slower start. esbuild escapes such characters, but not those of regular expressions.
+// slower start. esbuild escapes such characters, but not in regular expressions.
 function refuseWideText(file) {
   const wide = /[^\x00-\x7f]/.exec(fs.readFileSync(file, 'utf8'));
   if (!wide) return;
@@ -204,7 +204,7 @@ function writeLicenses(to, files) {
   fs.writeFileSync(to, licensesText(licensesOf(files, root)));
 }
 
-// What shell completion knows of the commands: the program describes itself.
+// The commands for shell completion: the program describes itself.
 function writeCommands(fresh) {
   const run = { encoding: 'utf8', maxBuffer: 1e7 };
   const text = execFileSync(process.execPath, [join(fresh, 'cadre.cjs'), '__commands'], run);
@@ -217,8 +217,8 @@ async function writeTemplate(fresh) {
   fs.writeFileSync(join(fresh, 'assets/empty.cadre'), await makeTemplate(wasm));
 }
 
-// A rename is atomic, so a running bundle never reads half a file. What loads the others is renamed last, so that it
-// always finds those that it was built with.
+// A rename is atomic, so a running bundle never reads half a file. The file that loads the others is renamed last, so that
+// it always finds those that it was built with.
 function publish(fresh, out) {
   const names = fs.readdirSync(fresh).filter((name) => !directories.includes(name));
   const inside = directories.flatMap((name) =>

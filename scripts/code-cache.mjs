@@ -2,9 +2,9 @@
 // then neither parses nor compiles what it needs. src/bundles/load.ts gives it back to V8, which refuses what another V8
 // compiled, but of the text compares the length alone. So both files end with a digest of the text, and have to agree.
 //
-// Each bundle does once what most of its users wait for, and says which functions have run. Those are then compiled in a
-// process that does nothing else: what V8 would write after a run depends on the order and the moments of it, and two
-// builds of one commit have to be the same.
+// Each bundle runs once what most of its users wait for, and reports the functions that have run. These functions are
+// then compiled in a process that does nothing else: the code that V8 would write after a run depends on its order and
+// timing, and two builds of one commit have to be the same.
 import { fork } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -23,7 +23,7 @@ const clientLines = [
   'providers list',
 ];
 
-// What an MCP client says first.
+// The first messages of an MCP client.
 const handshake = [
   {
     id: 1,
@@ -38,7 +38,7 @@ const handshake = [
   { id: 2, method: 'tools/list' },
 ];
 
-// What a server says to the demo agent first.
+// The first messages of a server to the demo agent.
 const conversation = [
   { id: 1, method: 'initialize', params: { protocolVersion: 1, clientCapabilities: {} } },
   { id: 2, method: 'session/new', params: { cwd: '/', mcpServers: [] } },
@@ -103,7 +103,7 @@ async function compileWhatRuns(directory, runThem) {
   }
 }
 
-/** The text of a bundle as src/bundles/load.ts gives it to V8. What was compiled fits that text alone. */
+/** The text of a bundle as src/bundles/load.ts gives it to V8. The compiled code fits only that text. */
 export function sourceOf(directory, bundle) {
   const text = fs.readFileSync(join(directory, `${bundle}.cjs`), 'latin1');
   return `(function (exports, require, module, __filename, __dirname) {${text}\n})`;

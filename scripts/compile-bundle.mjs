@@ -20,7 +20,7 @@ for (const end of JSON.parse(fs.readFileSync(recordOf(place, bundle), 'utf8')))
   compileFunction(positionOf(end - 1), positionOf(end));
 session.disconnect();
 
-// What was compiled names the options of V8, and fits a start that has the same: it has none.
+// The compiled code names the options of V8. A start has no options, so they are reset here.
 for (const option of ['--hash-seed=0', '--flush-bytecode']) v8.setFlagsFromString(option);
 const tag = fs.readFileSync(join(directory, `${bundle}.cjs`)).subarray(-TAG_BYTES);
 const name = `${bundle}.${process.versions.v8}-${process.arch}.compiled`;

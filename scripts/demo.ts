@@ -274,7 +274,7 @@ function assertUnreachable(error: unknown): void {
   if (!(error instanceof AppError) || error.code !== 'unreachable') throw error;
 }
 
-/** What an event says that was not said before: the last words may come with the completion. */
+/** The new text of an event: the last words may come with the completion. */
 function wordsOf(event: RuntimeEventRecord, reading: readonly RuntimeEventRecord[]): string {
   if (!isIn('message', event)) return '';
   const { kind, payload } = event;
@@ -283,7 +283,7 @@ function wordsOf(event: RuntimeEventRecord, reading: readonly RuntimeEventRecord
   return payload.status === 'completed' ? text.slice(shownOf(item_id, reading).length) : '';
 }
 
-/** What the deltas of a message said of it. */
+/** The text of a message that its deltas have contained. */
 function shownOf(item_id: string, reading: readonly RuntimeEventRecord[]): string {
   return reading
     .filter(isDescribed)

@@ -1,5 +1,5 @@
 // Checks that the archives of a commit can be made again: it builds the commit twice, each time from a new clone in another
-// directory, and compares SHA256SUMS. What is not committed is not in it.
+// directory, and compares SHA256SUMS. Uncommitted changes are not included.
 //
 //   node scripts/dist-check.mjs [--target linux-x64,...]
 import { execFileSync } from 'node:child_process';

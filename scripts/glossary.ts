@@ -6,7 +6,7 @@ export interface Term {
   term: string;
   /** Phrases that prose does not use. */
   phrases: readonly string[];
-  /** Names that identifiers do not use: `Desk` as one of their words, `=Desk` as the whole identifier. */
+  /** Names that identifiers do not use: `Name` as one of their words, `=Name` as the whole identifier. */
   names: readonly string[];
 }
 

@@ -50,7 +50,7 @@ function install(place) {
   );
   writeText(place, DIRECTORIES, directories.map((directory) => `${directory}\n`).join(''));
   for (const { from, to, mode } of files) replace(from, join(place, to), mode);
-  // What an older version had and this one has not.
+  // Files of an older version that this version does not have.
   for (const [to, digest] of before) if (!digests.has(to)) removeOwn(place, to, digest);
   writeList(place, digests);
   console.log(

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 
-/** What a build reads. The last one is npm's list of the packages that are installed. */
+/** Inputs of a build. The last one is npm's list of installed packages. */
 const INPUTS = [
   'src',
   'scripts',
@@ -13,7 +13,7 @@ const INPUTS = [
   'node_modules/.package-lock.json',
 ];
 
-/** What the directory of a build under way begins with; another build may run beside this one. */
+/** Prefix of the directory of a running build. Two builds may run at the same time. */
 export const BUILDING = '.build-';
 
 /** Below the root of the project. */
@@ -33,7 +33,7 @@ export function sourcesDigest(root: string, commit: string): string {
   return hash.digest('hex');
 }
 
-/** Tells whether the last build into `out` was made from these sources, and all that it wrote is as it was. */
+/** Reports whether the last build into `out` was made from these sources, and its output is unchanged. */
 export function isBuilt(root: string, out: string, digest: string): boolean {
   try {
     const last = JSON.parse(fs.readFileSync(path.join(root, RECORD), 'utf8')) as LastBuild;

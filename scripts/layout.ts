@@ -1,4 +1,4 @@
-// What is installed of a build, below a prefix such as ~/.local. The archives of `make dist` have the same.
+// The installed files of a build, below a prefix such as ~/.local. The archives of `make dist` contain the same files.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import type { Entry } from './tar.ts';

@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 
 const require = createRequire(import.meta.url);
 
-// What our modules take from these, by their name; of a module of Node, everything.
+// The exports that our modules import from these libraries; for a module of Node, all exports.
 const onFirstUse = {
   ...Object.fromEntries(
     [
@@ -56,7 +56,7 @@ const unused = {
   'zod/v4/locales/index.js': `export { default as en } from './en.js';`,
   'zod/v4/classic/from-json-schema.js': `
     export function fromJSONSchema() { throw new Error('fromJSONSchema is not in this bundle'); }`,
-  // http/app.ts tells fastify to use neither.
+  // http/app.ts configures fastify to use neither.
   '@fastify/ajv-compiler/index.js': '',
   '@fastify/fast-json-stringify-compiler/index.js': '',
 };

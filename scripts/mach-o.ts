@@ -35,7 +35,7 @@ export function signAdHoc(file: string, name: string): void {
   fs.writeFileSync(file, signed);
 }
 
-/** What the signature of an executable says of it. Throws where it does not fit the file. */
+/** Reads the signature of an executable. Throws if the signature does not fit the file. */
 export function checkSignature(file: string): { name: string; pages: number; isAdHoc: boolean } {
   const bytes = fs.readFileSync(file);
   const { linkEdit, signature } = partsOf(bytes);
@@ -116,7 +116,7 @@ function writeSegmentSize(bytes: Buffer, at: number, size: number): void {
   bytes.writeBigUInt64LE(BigInt(roundUp(size, SEGMENT_PAGE)), at + 32);
 }
 
-/** What a signature covers. */
+/** The bytes that a signature covers. */
 interface Signed {
   code: Buffer;
   /** The name, ended by a zero. */

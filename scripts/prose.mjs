@@ -3,7 +3,7 @@
 //
 //   node scripts/prose.mjs                           check
 //   node scripts/prose.mjs --list [KIND] [FOLDER]    print the findings; KIND: help, errors, messages, schema, docs, comments, titles
-//   node scripts/prose.mjs --write                   lower the stored counts to those of now
+//   node scripts/prose.mjs --write                   lower the stored counts to the current counts
 import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { readGlossary } from './glossary.ts';
 import { countsOf, lowered, risesOf } from './prose/counts.ts';

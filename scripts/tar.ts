@@ -1,5 +1,5 @@
-// Archives that are the same wherever and whenever they are made: GNU tar and gzip say in their files who made them, and
-// when, unless they are told not to, and tars of other systems cannot be told.
+// Archives that are the same on every machine and at any time. GNU tar and gzip write user and time into their files
+// by default, and tar on other systems has no option against it.
 import * as fs from 'node:fs';
 import { gzipSync } from 'node:zlib';
 
@@ -43,7 +43,7 @@ export function tarGz(members: readonly Member[], seconds: number): Buffer {
 /** Compressed bytes, without a time and a system. */
 export function gzip(bytes: Uint8Array): Buffer {
   const zipped = gzipSync(bytes, { level: 9 });
-  zipped[9] = 255; // of no known system
+  zipped[9] = 255; // unknown operating system
   return zipped;
 }
 

@@ -34,7 +34,7 @@ export class Lags implements AsyncDisposable {
     })();
   }
 
-  /** Those since the last call. */
+  /** Returns the delays since the last call. */
   take(): number[] {
     const lags = this.#lags;
     this.#lags = [];

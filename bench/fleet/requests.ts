@@ -47,7 +47,7 @@ async function ask(caller: Caller): Promise<number[]> {
   return times;
 }
 
-/** The memory of an idle server that is a member of a fleet, and of one that is none. */
+/** Memory of an idle server in a fleet, and of an idle server without a fleet. */
 export async function memory(rounds: number): Promise<void> {
   await withFleet(async ({ urls }) => {
     for (let round = 0; round < rounds; round++)

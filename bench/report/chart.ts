@@ -8,7 +8,7 @@ export interface Chart {
   title: string;
   /** The places on the x axis, at equal distances. */
   places: readonly string[];
-  /** What stands behind each value, such as `x`. */
+  /** Unit after each value, such as `x`. */
   unit: string;
   series: readonly Series[];
 }

@@ -23,7 +23,7 @@ export interface Comparison {
 /**
  * Compares results with stored ones, figure by figure: the ratios to the baseline, which ran beside them on the same
  * machine. Where there is no baseline, megabytes and factors are compared as they are, and times not at all, because they
- * are those of the machine. What only one of them has is left out.
+ * depend on the machine. A figure that only one result has is left out.
  */
 export function compare(stored: readonly Result[], now: readonly Result[]): Comparison[] {
   return now.flatMap(({ workload, figures, form }) => {

@@ -4,7 +4,7 @@ import { shortNumber } from './text.ts';
 const BEGIN = '<!-- The tables are written by `node bench/page.ts`. -->';
 const END = '<!-- End of the tables. -->';
 
-/** The order of the columns, with their headings. Of these a table has the ones that were measured. */
+/** The order of the columns, with their headings. A table shows only the columns that were measured. */
 const SIDES = { cadre: 'cadre', before: 'before', peer: 'peer', bare: 'bare' } as const;
 
 /** Replaces the part of a page between the two marks by the tables of the results. Throws if a mark is missing. */
@@ -35,7 +35,7 @@ function tableOf({ workload, about, form, rounds, machine, node, figures }: Resu
   return [
     `### ${workload}`,
     '',
-    `${about.charAt(0).toUpperCase()}${about.slice(1)}. Form \`${form}\`, ${rounds} rounds, ${machine}, Node ${node}.`,
+    `This benchmark measures ${about}. The \`${form}\` form of this benchmark ran ${rounds} rounds on a machine with ${machine} and Node ${node}.`,
     '',
     ...[head, rule, ...rows].map((cells) => `| ${cells.join(' | ')} |`),
   ].join('\n');

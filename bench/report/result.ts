@@ -11,7 +11,7 @@ export interface Figure {
   ratios: Record<string, Spread>;
 }
 
-/** What a run of one workload measured: a line of JSON. */
+/** Result of a run of one workload, stored as a line of JSON. */
 export interface Result {
   workload: string;
   about: string;
@@ -31,7 +31,7 @@ export function isMoreBetter(unit: string): boolean {
   return unit.endsWith('/s');
 }
 
-/** Reads results of runs: files with a result in each line. Of two of the same workload and form the later one counts. */
+/** Reads files with one result per line. A later result replaces an earlier one of the same workload and form. */
 export function readResults(files: readonly string[]): Result[] {
   const lines = files.flatMap((file) => fs.readFileSync(file, 'utf8').split('\n'));
   const results = lines.filter(Boolean).map((line) => JSON.parse(line) as Result);

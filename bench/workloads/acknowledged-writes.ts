@@ -3,7 +3,7 @@ import { together } from '../client/together.ts';
 import { withBareServer, withServer } from '../subject.ts';
 import { type Measures, workload } from '../workload.ts';
 
-/** The writes of one client are a latency, those of many a throughput. */
+/** One client measures latency, many clients measure throughput. */
 const MANY = [16, 64];
 
 interface Size {
@@ -13,7 +13,7 @@ interface Size {
 
 /** Clients open sessions: each answer means that the session and its event are on disk. */
 export const acknowledgedWrites = workload<Size>({
-  about: `session creation by one client and by ${MANY.join(' and ')} clients; each session is on disk before the response. Baseline: the same bodies are appended to a file with grouped fdatasync`,
+  about: `the rate at which one client, and ${MANY.join(' and ')} clients, create sessions, each of which is on disk before the response. The baseline appends the same data to a file, with one fdatasync for several clients`,
   needs: 'server',
   units: {
     'one client': 'ms',

@@ -18,10 +18,10 @@ const INITIALIZE = {
   },
 };
 
-/** What a person waits for at the terminal, and an agent for its tools. */
+/** Commands that a person waits for at the terminal, and an agent for its tools. */
 export const clientCommands = workload({
   about:
-    'client commands from start to exit, and `mcp serve` until it responds to `initialize`. Baseline: a program that prints a line with the same Node',
+    'the time from the start to the exit of client commands, and until `mcp serve` responds to the request `initialize`. The baseline is a program that prints one line with the same Node version',
   needs: 'program',
   units: { '--version': 'ms', 'sessions list': 'ms', 'mcp serve, ready': 'ms' },
   sizes: { short: { starts: 5 }, full: { starts: 20 } },

@@ -13,7 +13,7 @@ const FIRST = 50;
 
 /** Short commands, from the request to their end: each is stored and supervised, and its output is kept. */
 export const commands = workload({
-  about: `\`echo\` as a process, run by one client and by ${CLIENTS} clients, until the global stream reports its end; and CPU time of the server. Baseline: /bin/sh is spawned and its output read`,
+  about: `the time in which one client and ${CLIENTS} clients run the command \`echo\` as a process of the server, until the event stream reports its end. The baseline starts /bin/sh and reads its output`,
   needs: 'server',
   units: {
     'one, to its end': 'ms',

@@ -11,7 +11,7 @@ const DATA = Buffer.from('\ndata: ');
 
 /** Events on their way to many followers. */
 export const fanOut = workload({
-  about: `one event at a time, from the request that causes it until all of ${CROWDS.join(', ')} stream clients have it. Baseline: the same bytes are synced to a file and written to each response`,
+  about: `the time from a request that causes one event until all clients of the event stream (${CROWDS.join(', ')}) have received the event. The baseline writes the same bytes to a file and to each response`,
   needs: 'server',
   units: Object.fromEntries(
     CROWDS.flatMap((size) => [

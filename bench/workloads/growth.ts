@@ -35,12 +35,12 @@ interface Size {
 }
 
 /**
- * What becomes slower as the state grows. The figure at scale 1 has its own unit; those at 10 and 100 are how many times
- * that it was, in the same round: these are their own comparison, so there is no baseline.
+ * Figures that may become slower as the state grows. The figure at scale 1 has its own unit. The figures at 10 and 100
+ * are multiples of it in the same round, so the workload needs no baseline.
  */
 export const growth = workload<Size>({
   about:
-    'the same work on logs of 1x, 10x and 100x events (full: 10,000 to 1,000,000; short: 300 to 30,000). The values at 10x and 100x are multiples of the value at 1x',
+    'the cost of the same work with event logs of three sizes: 1x, 10x and 100x (full: 10,000 to 1,000,000 events, short: 300 to 30,000). The values at 10x and 100x are multiples of the value at 1x',
   needs: 'process',
   units: Object.fromEntries(
     Object.entries(UNITS).flatMap(([what, unit]) =>

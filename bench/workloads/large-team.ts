@@ -8,9 +8,9 @@ import { withBareServer, withServer } from '../subject.ts';
 import { type Measures, workload } from '../workload.ts';
 
 const IDLE_MS = 1000;
-/** How long the prober goes on after an answer, for the work that the request left behind. */
+/** Time that the prober continues after a response, for the work that the request leaves behind. */
 const AFTER_MS = 1000;
-/** What a member has in the view, for the baseline. */
+/** Size of a member in the view, for the baseline. */
 const MEMBER_BYTES = 400;
 const PROBER = path.join(import.meta.dirname, '../baselines/health-prober.ts');
 
@@ -19,10 +19,10 @@ interface Size {
   repeats: number;
 }
 
-/** What large teams cost other clients: the longest wait of a client that only asks for `/health`. */
+/** Cost of a large team for other clients: the longest wait of a client that only requests `/health`. */
 export const largeTeam = workload<Size>({
   about:
-    'longest response time of /health during a broadcast to a team (full: 1,000 members, short: 100) and the second after it, and while the team view is read. Baseline: the minimal HTTP server appends a line for each member, and returns a response of the same size',
+    'the longest response time of /health while the server sends a message to all members of a team (full: 1,000 members, short: 100), and while a client reads the team. The baseline is a minimal HTTP server, which writes a line for each member to a file',
   needs: 'process',
   units: {
     'idle, p99': 'ms',

@@ -5,10 +5,10 @@ import { median } from '../report/statistics.ts';
 import { withBareServer, withServer } from '../subject.ts';
 import { workload } from '../workload.ts';
 
-/** What a client waits for when a server starts that has worked for long. */
+/** Time until a server with a long event log serves its first client. */
 export const longLog = workload({
   about:
-    'time from program start until /health responds with a long log (full: 1,000,000 events, short: 20,000), and the first pages after that. Baseline: the minimal HTTP server, which has no log',
+    'the start time of a server with a long event log (full: 1,000,000 events, short: 20,000), and the time to read the first pages. The baseline is a minimal HTTP server without an event log',
   needs: 'process',
   units: { start: 'ms', 'first page of sessions': 'ms', 'first page of events': 'ms' },
   sizes: { short: { events: 20_000, starts: 3 }, full: { events: 1_000_000, starts: 5 } },

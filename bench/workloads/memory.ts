@@ -18,7 +18,7 @@ interface Size {
 /** The memory of a server and of its helpers. */
 export const memory = workload<Size>({
   about:
-    'resident memory of the server and its helpers, without agents: idle, and after commands and new sessions (full: 1,000 and 500, short: 200 and 100). Busy: peak memory of the server alone while eight agents use tools without a pause (full: 50,000 events, short: 10,000). Baseline: the minimal HTTP server, which appends the same number of bodies',
+    'the resident memory of the server and its helper processes, without agents. The row `after the load` is measured after commands and new sessions (full: 1,000 and 500, short: 200 and 100). The row `busy` is the peak memory of the server while eight agents use tools without a pause (full: 50,000 events, short: 10,000). The baseline is a minimal HTTP server, which writes the same number of requests to a file',
   needs: 'process',
   units: { idle: 'MB', 'after the load': 'MB', busy: 'MB' },
   sizes: {

@@ -15,7 +15,7 @@ interface Size {
 
 /** Requests that only read. */
 export const plainRequests = workload<Size>({
-  about: `reads by ${CLIENTS} clients: /health, one session, and a list of ${SESSIONS} sessions. Baseline: the minimal HTTP server with responses of the same size`,
+  about: `the rate at which ${CLIENTS} clients read /health, one session, and a list of ${SESSIONS} sessions. The baseline is a minimal HTTP server with responses of the same size`,
   needs: 'server',
   units: { health: '/s', session: '/s', 'session, p99': 'ms', [`${SESSIONS} sessions`]: '/s' },
   sizes: { short: { small: 6000, large: 600 }, full: { small: 30_000, large: 3000 } },

@@ -9,7 +9,7 @@ import { type Measures, workload } from '../workload.ts';
 
 const PAGE = 1000;
 const NEWEST = 'bench-newest';
-/** What an event has on average, for the baseline. */
+/** Average size of an event, for the baseline. */
 const EVENT_BYTES = 500;
 
 interface Size {
@@ -19,7 +19,7 @@ interface Size {
 
 /** Reading the log again: what a client does that was away, or is new. */
 export const replay = workload<Size>({
-  about: `replay in pages of ${PAGE} events, the whole log as one stream (full: 1,000,000 events, short: 20,000) with the growth of the server's memory, and a replay of a rare kind. Baseline: the minimal HTTP server sends a file of the same size`,
+  about: `the rate at which a client reads stored events in pages of ${PAGE} events, and the whole event log as one stream (full: 1,000,000 events, short: 20,000). The baseline is a minimal HTTP server, which sends a file of the same size`,
   needs: 'process',
   units: {
     [`${PAGE} events`]: 'MB/s',

@@ -19,7 +19,7 @@ const ASKED = 15;
 /** Turns before anybody has searched and after that, and searches. */
 export const search = workload({
   about:
-    'turns of ten words without and with a search index, and searches in their texts. Baseline: prompts are appended to a synced file, which is read completely for each search',
+    'the time of turns with ten words, without and with a search index, and the time of searches in the texts of these turns. The baseline writes prompts to a file, and reads the whole file for each search',
   needs: 'process',
   units: {
     'CPU of a turn': 'ms',

@@ -8,7 +8,7 @@ import { type Measures, workload } from '../workload.ts';
 /** The time from starting a server until `/health` answers. */
 export const start = workload({
   about:
-    'time from program start until /health responds, with a new and with a used data directory. Baseline: the minimal HTTP server',
+    'the time from the start of the program until /health responds, with a new and with a used data directory. The baseline is a minimal HTTP server',
   needs: 'process',
   units: { 'new directory': 'ms', 'used directory': 'ms', 'CPU, new directory': 'ms' },
   sizes: { short: { starts: 3 }, full: { starts: 10 } },

@@ -15,7 +15,7 @@ interface Size {
 
 /** Messages to members that are busy: what waits for a member becomes one turn. */
 export const teamMessages = workload<Size>({
-  about: `messages of ${CLIENTS} clients to team members that are busy for ${BUSY_MS} ms (full: 1,000 messages to 50 members, short: 100 to 5), until the turns with the messages have ended. Baseline: the same number of bodies is appended to a file with grouped fdatasync, and each member has one turn`,
+  about: `the rate at which ${CLIENTS} clients send messages to team members that are busy for ${BUSY_MS} ms (full: 1,000 messages to 50 members, short: 100 to 5). The baseline writes the same number of messages to a file, and runs one turn for each member`,
   needs: 'server',
   units: { 'messages accepted': '/s', 'turns for each member': 'x', 'until all have ended': 'ms' },
   sizes: {

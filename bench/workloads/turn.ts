@@ -23,9 +23,9 @@ interface Talk {
   turn(text: string): Promise<Turn>;
 }
 
-/** What one client waits for: a session, a turn, its first word, and each word after that. */
+/** Waits of one client: for a session, a turn, its first word, and each later word. */
 export const turn = workload({
-  about: `one client, one request at a time: a new session, turns of one and of ten words, and a word that follows another after ${APART_MS} ms, from the agent to the client. Baseline: the same agent on pipes, with prompt, words and end synced to a file`,
+  about: `the time in which one client creates a session, and completes turns with one word and with ten words. The baseline runs the same agent on pipes, and writes the prompt and the words to a file on disk`,
   needs: 'server',
   units: {
     'create a session': 'ms',

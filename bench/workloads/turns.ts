@@ -9,7 +9,7 @@ const SESSIONS = 8;
 
 /** Turns of several sessions at once. */
 export const turns = workload({
-  about: `turns of ten words in ${SESSIONS} sessions at the same time, and CPU time of the server. Baseline: ${SESSIONS} such agents on pipes, with prompt, words and end synced to a file`,
+  about: `the rate and the CPU time of turns with ten words, in ${SESSIONS} sessions at the same time. The baseline runs ${SESSIONS} agents on pipes, and writes prompts and words to a file on disk`,
   needs: 'server',
   units: { turns: '/s', 'CPU of a turn': 'ms' },
   sizes: { short: { each: 60 }, full: { each: 300 } },

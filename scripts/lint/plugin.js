@@ -86,7 +86,7 @@ function refusePlace(file, target, kind) {
   return `src/${file} may not import src/${target}: ${because}. ${name} may import ${list([...may, ...types, ...lazily])} (${table})`;
 }
 
-/** What a file may import of the house of `target`, and why; all of it where `allowed` is null. */
+/** The imports that a file may take from the house of `target`, and the reason. All imports if `allowed` is null. */
 function rulesOf(file, target) {
   const house = houseOf(file);
   const rows = Object.entries(rooms).filter(([name]) => within(file, [name]));

@@ -126,7 +126,7 @@ function ownOptions(command: Command, help: Help): Option[] {
   return help.visibleOptions(command).filter(({ long }) => long !== '--help');
 }
 
-/** What the commands above give to this one. */
+/** Options that the parent commands pass to this command. */
 function globalOptions(command: Command, help: Help): Option[] {
   const all = Object.assign(help, { showGlobalOptions: true }).visibleGlobalOptions(command);
   return all.filter(({ long }) => long !== '--version');
@@ -136,7 +136,7 @@ function optionsOf(options: readonly Option[], help: Help): string {
   return options.map((one) => tagged(bold(one.flags), help.optionDescription(one))).join('\n');
 }
 
-/** What the help of a command says after its options. */
+/** Text of the help of a command after its options. */
 function textAfter(command: Command): string {
   let text = '';
   // It is an emitter of events, which its types do not say.

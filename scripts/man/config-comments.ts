@@ -1,7 +1,7 @@
 import { type Comment, type Expression, type Node, parseSync } from 'oxc-parser';
 
 /**
- * What the comments of src/core/config/schema.ts say of each key, by its path: `server.drain_ms`, `servers[].name` of the
+ * Comments of src/core/config/schema.ts by the path of the key: `server.drain_ms`, `servers[].name` of the
  * records in a list, `providers.acp.agents.NAME.command` of a table whose names the user chooses.
  */
 export function commentsOf(source: string): ReadonlyMap<string, string> {

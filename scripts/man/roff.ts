@@ -37,7 +37,7 @@ export function verbatim(text: string): string {
   return `.PP\n.nf\n${escaped(text.replaceAll(/^\n+|\s+$/g, ''))}\n.fi`;
 }
 
-/** What a page is about. */
+/** Subject of a page. */
 export interface Page {
   name: string;
   section: 1 | 5 | 7;

@@ -1,5 +1,5 @@
 // Writes the man pages, from the command tree, the schema of the configuration and the kinds of events, below a directory:
-// man1/cadre.1 and so on. Their date is that of the commit.
+// man1/cadre.1 and so on. The pages have the date of the commit.
 //
 //   node scripts/man/write.ts [DIRECTORY]      default: dist/man
 import { execFileSync } from 'node:child_process';

@@ -142,7 +142,7 @@ function framesOf({ response, frames }: Endpoint, describe: Describe): object {
   };
 }
 
-/** Returns the error codes of an endpoint: its own, and those of every endpoint of its sort. */
+/** Returns the error codes of an endpoint: its own codes, and the codes that all endpoints of its sort share. */
 export function codesOf(endpoint: Endpoint): ServerErrorCode[] {
   const { method, access, answers, errors } = endpoint;
   const isOpen = access === 'public';

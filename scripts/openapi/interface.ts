@@ -9,7 +9,7 @@ interface Operation {
   responses: Record<string, { content?: Record<string, { schema: Schema }> }>;
 }
 
-/** What the types are made of: the document of which openapi.yaml is the text. */
+/** Source of the types: the document that openapi.yaml contains. */
 export interface Document {
   paths: Record<string, Record<string, unknown>>;
   components: { schemas: Record<string, unknown> };

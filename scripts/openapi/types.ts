@@ -33,7 +33,7 @@ export function declaration(name: string, schema: Schema): string {
 
 /**
  * A schema as a type. Limits, patterns and further fields have no place in it: a server may send fields that the type
- * does not have, and refuses those of a request that it does not know.
+ * does not have, and refuses unknown fields of a request.
  */
 export function typeOf(schema: Schema): string {
   const { $ref, enum: values, anyOf, oneOf, type } = schema;

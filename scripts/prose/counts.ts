@@ -44,7 +44,7 @@ export function risesOf(now: Counts, stored: Counts): Rise[] {
   );
 }
 
-/** The counts to store: those of now where they are lower. */
+/** The counts to store: the current counts where they are lower. */
 export function lowered(now: Counts, stored: Counts): Counts {
   const counts: Record<string, Record<string, number>> = {};
   for (const [kind, folders] of Object.entries(stored))

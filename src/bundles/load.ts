@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { Script } from 'node:vm';
 import type { Bundle } from './choose.ts';
 
-/** The directory of this file, once it is bundled; in the executable that of the executable. */
+/** Directory of the bundle, or of the executable. */
 const directory = path.dirname(fileURLToPath(import.meta.url));
 
 /** How V8 gets a module, the same in scripts/code-cache.mjs: what is compiled in advance fits that text alone. */

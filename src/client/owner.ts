@@ -15,7 +15,8 @@ export async function ownerOf(
   const owner = entries[found.indexOf('yes')];
   if (owner) return owner;
   const away = entries.filter((_, i) => found[i] === 'unknown');
-  if (away.length === 0) throw new AppError('not_found', `"${id}" not found on any server`);
+  if (away.length === 0)
+    throw new AppError('not_found', `no server has a record with the id "${id}"`);
   const lists = await Promise.all(away.map(({ name }) => known(name)));
   const last = away[lists.findIndex((one) => one !== null && idsIn(one).includes(id))];
   const asked = last ? [last] : away;

@@ -48,7 +48,7 @@ export class FleetCursor {
     }
     throw new AppError(
       'usage',
-      'the cursor does not belong to a fleet: start again without the cursor',
+      'the event cursor is not from a fleet: read the events again without a cursor',
     );
   }
 

@@ -159,6 +159,6 @@ function waitOf({ query: fields }: Endpoint, query: Record<string, unknown>): nu
 function noStream({ method, path }: Endpoint): AppError {
   return new AppError(
     'invalid',
-    `the response of ${method} ${path} is a stream, which a fleet cannot carry: connect to the server directly with --url`,
+    `the response of ${method} ${path} is a stream, and streams are not available through a fleet: connect to the server with --url`,
   );
 }

@@ -54,7 +54,7 @@ export class FleetServers implements Servers {
     // A node that has died before any event of it came is one that the fleet does not know any more.
     throw new AppError(
       'unreachable',
-      `node "${name}" is unreachable, because the fleet has neither a heartbeat nor events of that node: choose from ${names}`,
+      `node "${name}" not found, because the fleet has received no heartbeat and no events from that node: choose from ${names}`,
     );
   }
 

@@ -29,14 +29,14 @@ async function answering(
   }
 }
 
-/** Begins an answer that goes on until the connection is closed, and writes it in these parts. */
+/** Begins a response that lasts until the connection is closed, and writes it in these parts. */
 async function write(socket: net.Socket, parts: readonly string[]): Promise<void> {
   for (const part of [`${OK}\r\n`, ...parts])
     await new Promise((resolve) => socket.write(part, resolve));
 }
 
 describe('the client of the bench', () => {
-  it('sends as many requests as it is told, by as many connections', async () => {
+  it('The bench client sends the given number of requests over the given number of connections.', async () => {
     const seen: string[] = [];
     const ports = new Set<number | undefined>();
     const long = 'x'.repeat(100_000);

@@ -45,7 +45,7 @@ describe('rounds', () => {
     expect(figures).toEqual([{ what: 'time', unit: 'ms', sides, ratios: { cadre: three } }]);
   });
 
-  it('go on without another server that fails, and say why', async () => {
+  it('Rounds continue without another server that fails, and report the reason.', async () => {
     const { order, sized } = noted((side) => {
       if (side === 'peer') throw new Error('it has no such route');
       return { time: 1 };
@@ -56,7 +56,7 @@ describe('rounds', () => {
     expect(Object.keys(run.figures[0]?.sides ?? {})).toEqual(['cadre', 'bare']);
   });
 
-  it('go on without another build whose state cannot be made', async () => {
+  it('Rounds continue without another build if its state cannot be created.', async () => {
     const { order, sized } = noted(() => ({ time: 1 }));
     const prepare = ({ subject }: { subject: Subject }) =>
       subject.name === 'before' ? Promise.reject(new Error('too old')) : Promise.resolve();

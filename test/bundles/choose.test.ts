@@ -33,12 +33,12 @@ describe('the bundle of a command line', () => {
     expect(chosen('sessions list', withTerminal)).toBe('client');
   });
 
-  test('of clients has exactly the commands that are chosen for it.', () => {
+  test('The client bundle has exactly the commands that are chosen for it.', () => {
     expect(Object.keys(clients).toSorted()).toEqual([...clientNouns].toSorted());
   });
 });
 
-test('The options before a command that take a value are those of the program.', async () => {
+test('The list of options before a command that take a value equals the options of the program.', async () => {
   const program = await createProgram({} as World, commands, ['--version']);
   const required = program.options.filter((option) => option.required).map(({ long }) => long);
   expect(new Set(required)).toEqual(valued);

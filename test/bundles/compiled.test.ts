@@ -11,7 +11,7 @@ const dist = path.dirname(args.at(-1) ?? '');
 const fits = `${process.versions.v8}-${process.arch}.compiled`;
 const compiled = fs.readdirSync(dist).filter((name) => name.endsWith(fits));
 
-describe('what the build compiled', () => {
+describe('compiled code', () => {
   test.each(compiled)('%s is taken by V8.', (name) => {
     const bundle = path.join(dist, name.replace(`.${fits}`, '.cjs'));
     const look = `

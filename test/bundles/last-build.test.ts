@@ -6,7 +6,7 @@ import { tempDirectory } from '../support/temp.ts';
 
 const COMMIT = '0123456789';
 
-test('What was built of these sources and is still there need not be built again.', () => {
+test('A build is skipped if its output exists and was built from these sources.', () => {
   using project = builtProject();
   expect(project.isBuilt()).toBe(true);
 });

@@ -31,7 +31,7 @@ beforeAll(async () => {
     format: 'cjs',
     plugins: [lazySchemas],
   });
-  // All zods of a process share what they know of schemas, and that of the sources knows nothing of stand-ins.
+  // All copies of zod in a process share a registry of schemas, and the copy of the sources does not know stand-ins.
   const shared = globalThis as { __zod_globalRegistry?: unknown };
   const { __zod_globalRegistry: ofSources } = shared;
   delete shared.__zod_globalRegistry;

@@ -7,7 +7,7 @@ import { startServer } from '../support/server.ts';
 import { canMount, onSmallDisk, refused, whole } from '../support/small-disk.ts';
 import { openSession, runTurn } from '../support/turns.ts';
 
-// What the suite tries on such a disk: test/server/runtime/disk.test.ts.
+// The suite has the tests of such a disk: test/server/runtime/disk.test.ts.
 describe.skipIf(!canMount)('a disk that is really full', () => {
   it('loses nothing that was acknowledged, also when the server is killed on it', () =>
     onSmallDisk(async ({ client, data, fill, free, kill }, directory) => {

@@ -5,7 +5,7 @@ import { withMortalServer } from '../support/acp/mortal-server.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { runTurn, send } from '../support/turns.ts';
 
-test('an editor that shows notices is told that the server is lost and that it is back.', () =>
+test('An editor that shows notices reports that the server is lost and that it is back.', () =>
   withMortalServer(async ({ place, directory, restart }) => {
     const editor = await openEditor(place, {
       connect: () => Promise.resolve(new HttpClient({ ...place })),

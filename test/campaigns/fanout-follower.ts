@@ -6,7 +6,7 @@ import type { Client } from '../../src/client/client.ts';
 import { settle } from '../../src/client/settle.ts';
 import type { UntypedEvent } from '../support/untyped-events.ts';
 
-/** What two readings are compared by: a log of hundreds of megabytes is not kept. */
+/** Digest that two readings are compared by, because a log of hundreds of megabytes is not kept. */
 interface Kept {
   seq: number;
   kind: string;
@@ -19,7 +19,7 @@ export class Subscriber {
   last = 0;
   events = 0;
   bytes = 0;
-  /** Of all its frames, in their order. */
+  /** Digest of all its frames, in their order. */
   sum = 0;
   /** The seqs that were not one more than the one before. */
   readonly jumps: number[] = [];
@@ -85,7 +85,7 @@ export class Subscriber {
     return this.until(() => this.last >= seq);
   }
 
-  /** What is to be equal to any other reading of the same log. */
+  /** Result that every other reading of the same log must equal. */
   settled(): string[] {
     return settledOf(this.#kept ?? []);
   }

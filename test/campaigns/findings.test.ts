@@ -14,7 +14,7 @@ const known: KnownFinding = {
   reason: 'no schema knows which things there are',
 };
 
-describe('what schemathesis finds is compared with what is known', () => {
+describe('findings of schemathesis', () => {
   test('a finding is known by its operation, its check and its answer, all three.', () => {
     expect(compare([finding], [known])).toEqual({ unknown: [], unseen: [] });
     for (const other of [

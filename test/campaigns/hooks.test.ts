@@ -42,7 +42,7 @@ it(
     try {
       const ids: string[] = [];
       for (let i = 0; i < 4; i++) ids.push((await openSession(server.client, directory)).id);
-      // The command is told of one session alone, which is known only now.
+      // The command receives the events of one session only, which is known only now.
       const [first = ''] = ids;
       const complete = configOf(first);
       fs.writeFileSync(path.join(directory, 'config.toml'), complete);
@@ -173,7 +173,7 @@ class Load {
 
   constructor(server: TestServer, ids: readonly string[]) {
     this.#client = new HttpClient({ url: server.url, token: server.token });
-    // Of the first session there are few events: a command for each of them takes its time.
+    // The first session has few events, because a command for each event takes time.
     this.#workers = ids.map((id, at) => this.#work(id, at === 0 ? 100 : 5));
   }
 

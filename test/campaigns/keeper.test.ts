@@ -12,7 +12,7 @@ import {
 import { startServer, startServerWithAgent } from '../support/server.ts';
 import { stubbornAgent, stubbornProcesses } from './stubborn-agent.ts';
 
-// What the suite tries of the keeper: test/core/children/keeper.test.ts.
+// The suite has further tests of the keeper: test/core/children/keeper.test.ts.
 describe('after a SIGKILL of the server', () => {
   it('the next start ends what is left when the keeper died with the server', async () => {
     await withDirectory(async (directory) => {
@@ -38,7 +38,7 @@ describe('after a SIGKILL of the server', () => {
   });
 });
 
-describe('the gate', () => {
+describe('the spawn barrier', () => {
   it('holds a command back when the server dies at child.registered', () =>
     expectHeldBack('child.registered'));
 });

@@ -10,7 +10,7 @@ import { scaled } from '../support/patience.ts';
 
 const STARTS = 10;
 const MAX_RATIO = 1.25;
-/** What a busy machine makes of a page that takes five; one that were read by a scan would take a hundred more. */
+/** Limit for a page on a busy machine; a page takes five. A page that is read by a scan would take a hundred more. */
 const NOISE_MS = 2;
 /** A tree of 20 times the rows has a level more, and each statement goes down it. */
 const DEEPER_PAGES = 16;

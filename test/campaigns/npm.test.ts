@@ -179,7 +179,7 @@ describe('cadre/client in a project of its own', () => {
   });
 });
 
-/** What the compiler has to refuse: it fails where it takes one of these. */
+/** Lines that the compiler has to refuse. */
 const wrong = `
 import { createClient } from 'cadre/client';
 const cadre = createClient({ url: 'http://127.0.0.1:1', token: 'x' });

@@ -17,7 +17,7 @@ const CENSUS_MS = 2000;
 /** So long it may take until everything that was asked for runs. */
 const PLANT_MS = 20_000;
 
-/** What dies: mostly the server alone. */
+/** The process that is killed: mostly the server alone. */
 const victims = ['server', 'server and keeper', 'keeper, then server'] as const;
 export type Victim = (typeof victims)[number];
 
@@ -92,7 +92,7 @@ function trees(token: string): string[] {
     `(setsid ${sleep} &) ; exit 0`,
     `setsid sh -c '${sleep} & setsid ${sleep} & wait' & ${sleep}`,
     `trap '' TERM INT HUP; ${sleep} & (trap '' TERM; ${sleep}); ${sleep}`,
-    // Nothing in its environment tells whose it is, only its group.
+    // Only its process group identifies its owner; its environment does not.
     `env -i ${sleep} & env -i sh -c '${sleep} & ${sleep}' & wait`,
     // The leader is over; what it leaves holds the pipes open.
     `setsid ${sleep} & setsid sh -c 'trap "" TERM; ${sleep}' & exit 3`,
@@ -216,7 +216,7 @@ class Census {
     }
   }
 
-  /** What a failed campaign would leave behind. */
+  /** Processes that a failed campaign would leave behind. */
   killAll(): void {
     for (const pid of this.alive()) process.kill(pid, 'SIGKILL');
   }

@@ -21,7 +21,7 @@ const WARM_MB = 100;
 const LINE = '漢字🙂é of the output\n';
 
 it(
-  'many short commands of clients that wait when they are told to: each has its exit code, its output and one ending',
+  'Many short commands of clients that wait for them have one exit code, one output and one end each.',
   { timeout: scaled(60_000 + commands * 200) },
   () =>
     withServer(
@@ -88,7 +88,7 @@ it(
   () =>
     withServer(
       async (server) => {
-        // What printing and reading take at all is no growth.
+        // The memory that printing and reading need anyway does not count as growth.
         const before = await print(server, WARM_MB);
         const { printing, total, rss, reads, seconds } = await print(server, megabytes);
         const growth = (rss - before.rss) / MB;
@@ -112,7 +112,7 @@ it(
           truncated: true,
         });
         await expectWholeText(server, printing);
-        // V8's young generation is by far the largest of what is filled once, and is no growth.
+        // V8's young generation is filled once and does not count as growth.
       },
       { env: { NODE_OPTIONS: '--max-semi-space-size=1' } },
     ),
@@ -154,7 +154,7 @@ async function patiently<T>(ask: () => Promise<T>, onRefusal: () => void): Promi
   }
 }
 
-/** Follows the log; tells of each process by which events it ended. */
+/** Follows the log, and reports the events that ended each process. */
 function countEndings({ client }: TestServer) {
   const counted = new Map<string, string[]>();
   const stop = new AbortController();

@@ -8,7 +8,7 @@ import { expectEventually } from '../support/expect-eventually.ts';
 const deltas = Number(process.env.SCREEN_DELTAS ?? 3000);
 const idleSeconds = Number(process.env.SCREEN_IDLE_SECONDS ?? 2);
 
-// What the screen costs a terminal, which may be at the other end of a slow line. `make screen` takes longer.
+// Bytes that the screen sends to a terminal, which may be at the other end of a slow line. `make screen` takes longer.
 describe.skipIf(!hasPty)('the screen', () => {
   test.each([
     { rows: 24, columns: 80 },

@@ -5,7 +5,7 @@ import { tempDirectory } from '../support/temp.ts';
 import { openSession } from '../support/turns.ts';
 import { scaled } from '../support/patience.ts';
 
-/** What becomes of a message whose turn is at that place when the server dies, and how often an agent is told it. */
+/** Outcome of a message whose turn has reached that point when the server dies, and how often an agent receives it. */
 const places = [
   ['turn.accepted', 'no agent has seen it: it is told by the next server', null],
   ['turn.started', 'an agent may have seen it: it is not told again', 'runtime_restarted'],

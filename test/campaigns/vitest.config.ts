@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config';
 import suite from '../../vitest.config.ts';
 
 const campaigns = ['test/campaigns/**/*.test.ts'];
-/** Those of the suite that try a part of a table there, and the whole of it here. */
+/** Tests that try a part of a table in the suite, and the whole table here. */
 const tables = [
   'test/core/access/attacker.test.ts',
   'test/core/access/tokens.test.ts',
@@ -45,7 +45,7 @@ const tables = [
   'test/frontends/tui/panes/cost.test.tsx',
   'test/frontends/tui/terminal.test.ts',
 ];
-/** Those of fleets and of requests made from openapi.yaml need programs of others, and have configurations of their own. */
+/** Tests of fleets and of requests made from openapi.yaml need other programs, and have configurations of their own. */
 const others = ['test/campaigns/fleet/**', 'test/campaigns/api/**'];
 
 process.env.TEST_LENGTH ??= 'medium';

@@ -28,7 +28,7 @@ export function commandLinesIn(text: string): string[][] {
   return lines;
 }
 
-/** What there is not in a command line: a command or a flag; null where all of it is there. */
+/** The command or flag of a command line that does not exist. Null if the program has all of them. */
 export function unknownIn(words: readonly string[]): string | null {
   const { tree } = JSON.parse(readFileSync(table, 'utf8')) as { tree: Described };
   const above: Described[] = [tree];

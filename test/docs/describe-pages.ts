@@ -9,7 +9,7 @@ import { type Key, newUser, type User, type Written } from './user.ts';
 
 /**
  * Tests that each block of these pages does what the page shows. A page is read from its top: each block finds what those
- * before it have made. The comments that say how a block is run are those of `Notes` in page.ts. Without Python there is
+ * before it have made. `Notes` in page.ts describes the comments that say how a block is run. Without Python there is
  * no terminal; on Debian: apt-get install python3.
  *
  * With UPDATE_PAGES=1, an output that differs does not fail: the page gets the new output instead. A command that fails
@@ -28,7 +28,7 @@ export function describePages(pages: readonly string[]): void {
     });
 
     test.each(runsIn(page).map((block) => [block.line, block] as const))('%i', async (_, block) => {
-      // What follows a failure would only repeat it.
+      // The blocks after a failure would only repeat it.
       if (failed) return;
       onTestFailed(() => void (failed = true));
       await expectAsShown(block, user, ids, update);

@@ -101,7 +101,7 @@ function isSame(before: Piece, now: Piece, ids: Ids): boolean {
   return known === undefined ? idInPage(now.text, ids) === undefined : known === now.text;
 }
 
-/** Returns a written text with the ids that the page has for those of this run. New ids are learned. */
+/** Returns a text in which the ids of this run are replaced by the ids of the page. New ids are remembered. */
 function asInPage(written: string, ids: Ids): string {
   return piecesOf(written)
     .map(({ kind, text }) => {

@@ -13,11 +13,11 @@ export interface Block {
   notes: Notes;
 }
 
-/** What a page says of the block that follows to its tests, in comments that no reader sees. */
+/** Notes of a page for the test of the next block, in comments that no reader sees. */
 export interface Notes {
-  /** What is run before it, a comment at a time. */
+  /** Commands that run before the block, one per comment. */
   first?: string[];
-  /** What is typed, and after which text: `"accept?" y`. `^C` and the like are keys; several are separated by commas. */
+  /** Keys that are typed, after which text: `"accept?" y`. `^C` and the like are keys; commas separate several. */
   keys?: string;
   /** The size of the terminal of its last command: `80x24`. */
   size?: string;
@@ -72,7 +72,7 @@ export function blocksOf(page: string): Block[] {
   return found;
 }
 
-/** What stands between backquotes in the text of a page, outside of blocks. */
+/** The code between backquotes in the text of a page, outside of blocks. */
 export function codeIn(page: string): string[] {
   return tokensOf(page).flatMap((token) =>
     token.type === 'codespan' ? [token.text.replaceAll(/\s+/g, ' ')] : [],

@@ -1,4 +1,4 @@
 import { describePages } from './describe-pages.ts';
 
-// The other pages are those of test/campaigns/pages.
+// test/campaigns/pages tests the other pages.
 describePages(['README.md']);

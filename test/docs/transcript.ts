@@ -10,7 +10,7 @@ export interface Step {
   outputLine: number;
 }
 
-/** The commands of a transcript: lines after `$ `, which go on after a backslash at their end, and what follows each. */
+/** Commands of a transcript and their outputs. A command is a line after `$ `, and continues after a final backslash. */
 export function stepsOf({ page, line, text }: Block): Step[] {
   const steps: { at: number; command: string[]; output: string[] }[] = [];
   for (const [at, words] of text.split('\n').entries()) {

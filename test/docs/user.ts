@@ -29,7 +29,7 @@ export interface Size {
   columns: number;
 }
 
-/** What is typed once a text is shown. */
+/** Keys that are typed once a text is shown. */
 export interface Key {
   after: string;
   typed: string;
@@ -39,7 +39,7 @@ export interface Key {
 const WIDE = { rows: 24, columns: 200 };
 /** The address that pages show, and the directory in which they are at home. */
 const SHOWN = { address: '127.0.0.1:7433', home: '/home/you' };
-/** Each line that it reads runs what stands in the file; so a command may have many lines, and is no part of the output. */
+/** Each line that it reads runs the file, so a command may have many lines, and the output does not contain it. */
 const LOOP = `back() { return "$1"; }; code=0
 while IFS= read -rs; do
   failed=0; trap 'was=$?; case $BASH_COMMAND in back*|return*) ;; *) failed=$was ;; esac' ERR
@@ -107,7 +107,7 @@ export function newUser(): User {
     },
     async [Symbol.asyncDispose]() {
       await stop();
-      // What a page has started in the background is left where the page fails before its end.
+      // Background processes of a page are left if the page fails before its end.
       if (fs.existsSync(path.join(home, '.local/share/cadre/server.json')))
         spawnSync(path.join(bin, 'cadre'), ['service', 'stop'], { env });
       await shell[Symbol.asyncDispose]();
@@ -142,7 +142,7 @@ exec ${quoted([file, ...args])} "$@"
 `;
 }
 
-/** What a terminal shows of it; of a program that takes the whole screen, what it showed last. */
+/** Text that a terminal shows for the output; for a full-screen program, its last screen. */
 function shown(written: string, { columns }: Size): string {
   const glass = new Glass({ columns, rows: 1000 });
   glass.write(written);

@@ -56,7 +56,7 @@ test('events of a fleet are filtered by kind, and go on by the cursor', () =>
     await latest.done;
     expect(latest.got).toEqual([]);
     expect(() => following(stream, { from: { cursor: 'x' } })).toThrow(
-      'the cursor does not belong to a fleet',
+      'the event cursor is not from a fleet',
     );
   }));
 

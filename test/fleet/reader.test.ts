@@ -167,5 +167,5 @@ describe('a reader', () => {
 });
 
 test('a word that is no cursor is refused', () => {
-  expect(() => FleetCursor.parse('bm9uZQ')).toThrow('the cursor does not belong to a fleet');
+  expect(() => FleetCursor.parse('bm9uZQ')).toThrow('the event cursor is not from a fleet');
 });

@@ -12,8 +12,8 @@ const why = hindrance();
 
 /**
  * With `--demo` the server starts itself as the agent, which the kernel refuses for a program of arm64; so the agent is
- * named in the configuration, with the emulator before it. Of processes the emulator tells the truth only to the
- * process itself, so the client gets the address instead of looking for the server.
+ * named in the configuration, with the emulator before it. The emulator shows the true state of a process only to the
+ * process itself, so the client receives the address instead of looking for the server.
  */
 test.skipIf(why !== null)(
   `The executable for arm64 says its version, serves, runs a turn and stops${why ? ` (skipped: ${why})` : ''}.`,

@@ -6,7 +6,7 @@ import { builtTree, filesIn, put } from '../support/built-tree.ts';
 import { scaled } from '../support/patience.ts';
 import { tempDirectory } from '../support/temp.ts';
 
-test('What is installed is removed again, and nothing else.', () => {
+test('Uninstalling removes the installed files, and nothing else.', () => {
   using place = tempDirectory();
   const prefix = path.join(place.path, 'prefix');
   const foreign = ['bin/other', 'share/doc/cadre/notes', 'share/man/man1/other.1'];
@@ -127,7 +127,7 @@ test('A prefix where no directory can be made is refused.', () => {
   ]);
 });
 
-test('What an installation that failed has installed is removed again.', () => {
+test('A failed installation removes the files that it has installed.', () => {
   using place = tempDirectory();
   const prefix = path.join(place.path, 'prefix');
   fs.mkdirSync(path.join(prefix, 'share/man/man5/cadre-config.5'), { recursive: true });

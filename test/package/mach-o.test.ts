@@ -18,7 +18,7 @@ test('An executable for macOS is signed, signed again, and a changed byte is not
   expect(() => checkSignature(file)).toThrow('page 2 does not match the signature');
 });
 
-test('What is not such an executable is not signed.', () => {
+test('A file that is not a Mach-O executable is not signed.', () => {
   using place = tempDirectory();
   const file = path.join(place.path, 'program');
   fs.writeFileSync(file, Buffer.alloc(100, 'ELF'));

@@ -5,7 +5,7 @@ import { geminiEnvironment } from './gemini-env.ts';
 import { agentStart } from './install.ts';
 import { opencodeEnvironment, xdgDirectories } from './opencode-env.ts';
 
-/** The homes of these agents, below that of a test. */
+/** The home directories of these agents, below the home of a test. */
 export function homesIn(home: string): { opencode: string; gemini: string } {
   return { opencode: join(home, 'opencode'), gemini: join(home, 'gemini') };
 }

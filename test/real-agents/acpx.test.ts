@@ -16,7 +16,7 @@ import { startModelServer } from './model-server.ts';
 
 const PATIENCE_MS = 60_000;
 
-/** What acpx has printed, and how it ended. */
+/** Output and exit code of acpx. */
 interface Run {
   stdout: () => string;
   stderr: () => string;
@@ -112,7 +112,7 @@ test('acpx drives codex through cadre acp: turns, permissions, cancel, and after
     ])
       expect(history).toContain(text);
     await acpx.run('sessions', 'close');
-    // Its session goes on without it.
+    // The session continues without the client.
     expect(await acpx.run('sessions', 'list')).toContain(id);
   } finally {
     // It keeps a process of its own for a session.
@@ -122,7 +122,7 @@ test('acpx drives codex through cadre acp: turns, permissions, cancel, and after
   }
 });
 
-/** All that cadre tells of a session that is loaded. acpx itself resumes sessions, which tells nothing. */
+/** The updates of cadre for a loaded session. acpx itself resumes sessions, which sends no updates. */
 async function loaded(
   { agent: [file = '', ...args], env, work }: Acpx,
   id: string,

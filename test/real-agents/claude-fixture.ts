@@ -34,7 +34,7 @@ export function claudeFixture(agent: AgentName): ProviderFixture {
     // It refuses a sleep that stands alone.
     longTool: bash('python3 -c "import time; time.sleep(300)"', 'sleeps'),
     crash: {
-      // It writes down what it was told a moment after it has begun with it.
+      // claude stores a prompt a moment after the turn has begun.
       prompt: '@@slow:2000:500',
       provoke: signal('SIGKILL'),
       says: 'was killed by SIGKILL',

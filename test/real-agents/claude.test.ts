@@ -98,7 +98,7 @@ test('a change of a file is shown before it is made, and made only if it is acce
   });
 });
 
-test('what is accepted for the session is not asked for again in it, and is in another', async () => {
+test('Claude does not ask again for a request that was accepted for the session, and asks again in another session.', async () => {
   await withClaude({}, async ({ client, directory }) => {
     const more = { provider: 'claude', permission_mode: 'require_approval' };
     const open = async () => {
@@ -166,7 +166,7 @@ test('a command approved while the server was away is run once, without another 
   }
 });
 
-test('the context is what the last request held, the use is that of all of them', async () => {
+test('The context is the size of the last request, and the usage is the sum of all requests.', async () => {
   await withClaude({ allow: ['Bash'] }, async ({ client, directory }) => {
     const session = await openSession(client, directory, { provider: 'claude' });
     const { turn } = await runTurn(client, session.id, bash('true', 'does nothing'));
@@ -227,7 +227,7 @@ test('in a read_only session nothing is written, in a workspace_write one it is'
   });
 });
 
-test('full_access is had by a start of its own, and its session goes on', async () => {
+test('full_access starts another process, and the session continues.', async () => {
   // As root it would refuse.
   const more = { env: { IS_SANDBOX: '1' } };
   await withClaude({ more }, async ({ client, directory, model }) => {
@@ -244,7 +244,7 @@ test('full_access is had by a start of its own, and its session goes on', async 
   });
 });
 
-test.skipIf(process.getuid?.() !== 0)('full_access as root says why it cannot be had', async () => {
+test.skipIf(process.getuid?.() !== 0)('full_access as root fails with the reason.', async () => {
   await withClaude({}, async ({ client, directory }) => {
     const session = await openSession(client, directory, { provider: 'claude' });
     const params = { session_id: session.id };

@@ -29,7 +29,7 @@ test('codex-acp with a key in its environment needs no login of a person: authen
     expect(turn).toMatchObject({ status: 'completed', error: null });
     expect(turn.text).toContain('one two');
     expect(server.model.requests.at(-1)?.authorization).toBe('Bearer dummy-key');
-    // What it keeps of that in its home serves the processes after this one.
+    // Later processes use the login that it stores in its home directory.
     const status = await server.client.call(endpoints.checkAgentLogin, { params });
     expect(status).toMatchObject({ authenticated: true });
     const out = await server.client.call(endpoints.logOutAgent, { params });

@@ -93,7 +93,7 @@ function ownConfig({
     ...(login
       ? { openai_base_url: base_url }
       : { model_provider: 'scripted', model_providers: { scripted } }),
-    // What else would go out to the network.
+    // Settings against all other requests to the network.
     check_for_update_on_startup: false,
     analytics: { enabled: false },
     feedback: { enabled: false },

@@ -19,7 +19,7 @@ import { type AgentServer, onServer } from './on-server.ts';
 const PATIENCE_MS = 30_000;
 const asking = { provider: 'codex', permission_mode: 'require_approval' };
 
-test('the model that codex begins with runs its tools out of code, and they are told of all the same', async () => {
+test('The default model of codex runs its tools from code, and the tool calls are reported all the same.', async () => {
   await withCodex({}, async ({ client, directory, model }) => {
     const [first] = await client.call(endpoints.listModels, { params: { provider: 'codex' } });
     const session = await openSession(client, directory, { provider: 'codex', model: first?.id });
@@ -166,7 +166,7 @@ test('a tool of an MCP server is asked for, and runs, however the model gets at 
   });
 });
 
-test('a command that is interrupted does not go on', async () => {
+test('An interrupted command does not continue.', async () => {
   await withCodex({}, async ({ client, directory }) => {
     const session = await openSession(client, directory, { provider: 'codex' });
     const watched = new WatchedSession(client, session.id, PATIENCE_MS);
@@ -279,7 +279,7 @@ test('ten sessions share one process, and none sees what another asks, is config
   });
 });
 
-test('the death of the process under ten turns fails all ten, and all ten sessions go on in another', async () => {
+test('The death of the process under ten turns fails all ten turns, and all ten sessions continue in another process.', async () => {
   await withCodex({}, async (server) => {
     const ten = await openTen(server, () => ({ provider: 'codex' }));
     await using _watches = watchesOf(ten);

@@ -1,4 +1,4 @@
-// An MCP server that an agent starts: its one tool says what it is told.
+// An MCP server that an agent starts: its only tool returns its argument.
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 import { z } from 'zod';

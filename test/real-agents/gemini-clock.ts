@@ -1,6 +1,6 @@
-// Node loads this before gemini. A session that gemini opens again in the minute in which it was made is lost: what it
-// then writes replaces what it had written. So the clock of each gemini begins GEMINI_CLOCK_STEP minutes after that of
-// the gemini before it, at the beginning of a minute.
+// Node loads this before gemini. If gemini opens a session again in the minute of its creation, the session is lost,
+// because the new file replaces the old one. So the clock of each gemini begins GEMINI_CLOCK_STEP minutes after the
+// clock of the gemini before it, at the start of a minute.
 import { appendFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 

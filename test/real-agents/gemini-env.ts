@@ -7,7 +7,7 @@ export interface GeminiOptions {
   home: string;
   /** The `url` of the model server. */
   modelUrl: string;
-  /** The minutes between the clock of one gemini and that of the next: see gemini-clock.ts. Default: the true time. */
+  /** Minutes between the clocks of two consecutive geminis: see gemini-clock.ts. Default: the true time. */
   clockStep?: number;
   /** Tools that need no permission, by the names that its models know them by. */
   allow?: string[];
@@ -44,11 +44,11 @@ export function geminiEnvironment({
 function settings(allow: string[]): object {
   return {
     security: { auth: { selectedType: 'gemini-api-key' } },
-    // It tells its client nothing of what a command says on a terminal.
+    // It sends its client no output of a command that runs on a terminal.
     tools: { allowed: allow, shell: { enableInteractiveShell: false } },
     // A long line that says the same all along would be a loop.
     model: { disableLoopDetection: true },
-    // What else would go out to the network.
+    // Settings against all other requests to the network.
     privacy: { usageStatisticsEnabled: false },
     telemetry: { enabled: false },
     general: {

@@ -13,7 +13,7 @@ import { startModelServer } from './model-server.ts';
 
 const PATIENCE_MS = 60_000;
 
-test('what gemini asks for without saying all of it is asked for again where it was accepted after a restart', () =>
+test('If an incomplete request of gemini is accepted after a restart, gemini asks again.', () =>
   overRestart(1, async ({ session, restart, directory }) => {
     const turnId = await session.send('@@shell:touch asked');
     const approval = await asked(session.watch, turnId);
@@ -46,7 +46,7 @@ interface Restarted {
   restart(): Promise<WatchedSession>;
 }
 
-/** Runs a test with a gemini whose clock goes on by so many minutes with each start. */
+/** Runs a test with a gemini whose clock advances by this number of minutes with each start. */
 async function overRestart(
   clockStep: number,
   use: (place: Restarted) => Promise<void>,

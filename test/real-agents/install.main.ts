@@ -1,6 +1,6 @@
 import { type AgentName, installAgent } from './install.ts';
 
-/** Installs the real agents, or with AGENTS=part those of a part of the tests. */
+/** Installs the real agents, or with AGENTS=part only the agents of a part of the tests. */
 const part: AgentName[] = ['claude', 'codex'];
 const all: AgentName[] = [
   ...part,

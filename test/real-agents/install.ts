@@ -18,7 +18,7 @@ export type AgentName =
   | 'codex'
   | 'codex-old';
 
-/** How to start an agent, so that it speaks on its standard streams where it is told to by arguments alone. */
+/** Command line that starts an agent on its standard streams. */
 export interface AgentStart {
   command: string;
   args: string[];
@@ -58,7 +58,7 @@ const agents: Record<AgentName, Agent> = {
   gemini: {
     packageName: '@google/gemini-cli',
     program: 'node_modules/.bin/gemini',
-    // It gives the tools of its client to no model in a directory that it has not been told to trust.
+    // It offers the tools of its client only in a trusted directory.
     args: ['--acp', '--skip-trust'],
   },
   'codex-acp': {
@@ -139,7 +139,7 @@ async function pinnedVersion(directory: string, packageName: string): Promise<st
   return version;
 }
 
-/** What the program itself says; nothing if it is missing, or is the stub of an unfinished installation. */
+/** Version that the program reports. Empty if the program is missing or is the stub of an unfinished installation. */
 async function versionOf({ command, args }: AgentStart): Promise<string | undefined> {
   try {
     const { stdout } = await runAside(command, [...args, '--version'], 30_000);

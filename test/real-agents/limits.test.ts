@@ -44,7 +44,7 @@ describe.for(Object.entries(agents))('a usage limit of %s', ([provider, agent]) 
     return { session, cut, resetsAt: limit?.resets_at ?? Infinity };
   }
 
-  /** The turn that goes on, once it has completed. */
+  /** Waits until the continued turn has completed. */
   async function goesOn({ session, resetsAt }: Awaited<ReturnType<typeof limited>>): Promise<Turn> {
     const { turn_id } = await session.watch.kind('turn.completed');
     const turn = await session.turn(turn_id ?? '');
@@ -63,7 +63,7 @@ describe.for(Object.entries(agents))('a usage limit of %s', ([provider, agent]) 
       expect(server.model.requests).toHaveLength(2);
     }));
 
-  test('cuts a turn off that has called a tool, and the agent goes on from there', () =>
+  test('A limit ends a turn that has called a tool, and the agent continues from there.', () =>
     withAgent(async (server) => {
       const met = await limited(server, agent.runs('plover').replace('@@', ''));
       await using _watch = met.session.watch;

@@ -71,7 +71,7 @@ async function ends(client: Client, count: number): Promise<void> {
   }
 }
 
-/** Counts processes until it is told to end; gives the most there were. */
+/** Counts processes until it is stopped, and returns the maximum. */
 function mostAtOnce(directory: string): { end(): Promise<number> } {
   const stop = new AbortController();
   const counted = (async () => {

@@ -19,7 +19,7 @@ const echo = {
   args: [join(import.meta.dirname, 'echo-server.ts')],
 };
 
-test('an MCP server of a client is used by the real claude, beside that of cadre', () =>
+test('The real claude uses an MCP server of a client beside the MCP server of cadre.', () =>
   onServer(
     (home, { url }: ModelServer) => claudeConfig({ home, modelUrl: url }),
     async ({ client, directory, model }) => {

@@ -20,7 +20,7 @@ export interface RecordedRequest {
   toolResult?: string;
   /** The names of the tools the agent offered. */
   tools: readonly string[];
-  /** What the agent showed of its login: a header, or the key alone. */
+  /** The login that the agent sent: a header, or the key alone. */
   authorization?: string;
   /** Whether the agent hung up before the answer was complete, as on a cancelled turn. */
   aborted: boolean;
@@ -50,7 +50,7 @@ const dialects: readonly Dialect[] = [
   googleGenerate,
 ];
 
-/** Starts a model API that answers as the user's message tells it to (see {@link planReply}). */
+/** Starts a model API that answers as the user's message says (see {@link planReply}). */
 export async function startModelServer(): Promise<ModelServer> {
   const log: Log = { requests: [], unexpected: [], limited: new Set() };
   const server = createServer((request, response) => void handle(request, response, log));
@@ -63,7 +63,7 @@ export async function startModelServer(): Promise<ModelServer> {
 async function handle(request: IncomingMessage, response: ServerResponse, log: Log): Promise<void> {
   const path = new URL(request.url ?? '/', 'http://localhost').pathname;
   const asked = `${request.method} ${path}`;
-  // Codex tries a socket first where the API is OpenAI's own, and goes on without one.
+  // Codex tries a socket first where the API is OpenAI's own, and continues without one.
   if (request.headers.upgrade) return sendJson(response, 426, {});
   const dialect = dialects.find((candidate) => candidate.serves(path));
   if (request.method !== 'POST' || !dialect) {
@@ -122,7 +122,7 @@ function refuseByLimit(dialect: Dialect, seconds: number, response: ServerRespon
   sendJson(response, 429, body, headers);
 }
 
-/** Streams the answer; tells whether the agent stayed to its end. */
+/** Streams the answer, and reports whether the agent stayed connected until the end. */
 async function stream(
   dialect: Dialect,
   model: string,

@@ -31,13 +31,13 @@ export function textOf({ text = '' }: Part): string {
   return text;
 }
 
-/** Stands between an agent and its model, and keeps what the agent tells it, word for word. */
+/** Proxy between an agent and its model, which keeps the messages of the agent unchanged. */
 export interface ModelTap extends AsyncDisposable {
   /** `http://127.0.0.1:PORT`, without a path. */
   url: string;
-  /** The conversations that a model was told, oldest first. */
+  /** The conversations that a model has received, oldest first. */
   conversationsWith(model: string): ChatMessage[][];
-  /** The last conversation that any model was told. */
+  /** The last conversation that any model has received. */
   lastTold(): ChatMessage[];
 }
 

@@ -2,7 +2,7 @@
 // may be an order:
 //
 // - `order: noise TEXT` writes the text among its messages, once a tool has run
-// - `order: later PROMPT` goes on with another prompt, once the turn has ended
+// - `order: later PROMPT` continues with another prompt, once the turn has ended
 // - `order: dawdle FILE` makes the file, waits for an interrupt, and then begins as if there had been none
 import { writeFileSync } from 'node:fs';
 

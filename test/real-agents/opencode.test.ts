@@ -63,7 +63,7 @@ test('opencode asking for permission fails the turn with what it asked, and the 
   });
 });
 
-test('what opencode asks for is shown whole, and is not asked for again once it is accepted for the session', async () => {
+test('A request of opencode is shown whole, and opencode does not ask again once it is accepted for the session.', async () => {
   await withOpencode('ask', async ({ client, directory }) => {
     const session = await openSession(client, directory, { permission_mode: 'require_approval' });
     const watched = new WatchedSession(client, session.id, 60_000);

@@ -23,14 +23,14 @@ export interface Tool {
   within?: Tool;
 }
 
-/** The model's wish to run one of the tools it was offered. `input` is JSON text, as models write it. */
+/** A call of the model to one of the offered tools. `input` is JSON text, as models write it. */
 export interface ToolCall {
   id: string;
   tool: Tool;
   input: string;
 }
 
-/** What the scripted model does with a request: it answers, or the API fails with an HTTP status. */
+/** Reaction of the scripted model to a request: it answers, or the API fails with an HTTP status. */
 export type Reply =
   | {
       kind: 'answer';
@@ -43,7 +43,7 @@ export type Reply =
   /** A usage limit that resets after some seconds; the next request is answered. */
   | { kind: 'limit'; seconds: number; next: Reply };
 
-/** What the last scripted user message asks for, and the result of the newest tool call made since. */
+/** Order of the last scripted user message, and the result of the newest tool call made since. */
 export interface Cue {
   script?: string;
   /** The session that said so, where it was a message of a team. */
@@ -54,7 +54,7 @@ export interface Cue {
 /** Marks the start of a script in a user message; it ends with the line. */
 const marker = '@@';
 
-/** In what an agent is told when it is taken up again after an approval: its model then asks for the same again. */
+/** Text of the prompt that resumes an agent after an approval: its model then sends the same request again. */
 const approved = 'approved while you were not running';
 
 /** Tool output echoed back is cut here, so that a noisy command does not become a noisy transcript. */
@@ -170,7 +170,7 @@ function callTool(wanted: string, input: string, tools: readonly Tool[]): Reply 
   return say(`no tool ${wanted} among: ${tools.map(({ name }) => name).join(', ')}`);
 }
 
-/** What the tools that run a command are called with, by their names. Codex asks before one that leaves its sandbox. */
+/** Arguments of the tools that run a command, by the name of the tool. Codex asks before one that leaves its sandbox. */
 const shells: Record<string, (command: string) => object> = {
   Bash: describedCommand,
   bash: describedCommand,

@@ -1,7 +1,7 @@
 import type { ProviderFixture } from '../support/providers/fixture.ts';
 import { signal } from './signal.ts';
 
-/** What every agent with the scripted model (script.ts) does by its prompt alone, whatever its tools are called. */
+/** Actions that a prompt causes in every agent with the scripted model (script.ts), whatever the names of its tools. */
 export const scriptedSpeech = {
   sayWords: (text) => `@@say:${text}`,
   longStream: '@@slow:3000:40',

@@ -16,7 +16,7 @@ import { startModelServer } from './model-server.ts';
 const script = join(import.meta.dirname, '../../examples/team.sh');
 
 test(
-  'a team of claude, codex, opencode and gemini works in worktrees, asks, hears a broadcast and answers it',
+  'A team of claude, codex, opencode and gemini works in worktrees, sends requests, and answers a broadcast.',
   async () => {
     await using model = await startModelServer();
     await using directory = tempDirectory('team');

@@ -4,7 +4,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 const isPart = process.env.AGENTS === 'part';
 
-/** What shows in a minute that an agent of each kind works, so quick that each change can have it. */
+/** Tests that check an agent of each kind in a minute, for every change. */
 const part = {
   include: [
     'test/real-agents/{claude,codex}-contract.test.ts',

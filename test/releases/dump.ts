@@ -6,7 +6,7 @@ import { sqlWasm } from '../../src/core/lib/self.ts';
 import { openHandle } from '../../src/core/store/connection.ts';
 import { loadHostedSqlite } from '../../src/core/store/host/sqlite.ts';
 
-/** What is of a run and not of the data. */
+/** Fields that depend on the run, not on the data. */
 const ofRuns = new Set(['children', 'runs', 'sqlite_sequence', 'sqlite_stat1']);
 
 /** Everything in a store that nobody has open, by table; of `meta` all but the id of the log and where it is from. */

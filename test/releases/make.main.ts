@@ -61,7 +61,7 @@ async function make(client: Client): Promise<{ token: string; session: string }>
   return { token: secret, session };
 }
 
-/** Sessions of several states; returns one that goes on. */
+/** Creates sessions of several states, and returns a session that continues. */
 async function conversations(client: Client): Promise<string> {
   const { id } = await openSession(client, '/', { title: 'goes on', metadata: { ticket: 'T-12' } });
   await runTurn(

@@ -28,7 +28,7 @@ async function withOld(
   asDataDirectory(directory);
   const found = (await dump(storeIn(directory))).format as number[][];
   let format = Number(found[0]?.[0]);
-  // Steps may be done twice: so data of this very format are as old as those of the one before.
+  // Steps may be done twice, so data of this format are treated like data of the format before.
   if (format === newestFormat) await change(directory, `PRAGMA user_version = ${--format}`);
   await test({ directory, answers, copy: `${storeIn(directory)}.before-v${format + 1}` });
 }
@@ -61,7 +61,7 @@ function asTheyDecide(rules: unknown): unknown {
   );
 }
 
-/** What matches a value with all that it has. */
+/** A matcher for a value with all its fields. */
 function kept(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(kept);
   if (typeof value !== 'object' || value === null) return value;
@@ -165,7 +165,7 @@ describe.each(releases)('The data of cadre %s', (version) => {
     }));
 
   test.for(someOf(['migration.copied', 'migration.changed', 'migration.done'], 2))(
-    'are whole where the start that changes them is killed at %s, and the next start goes on.',
+    'Data are whole after a kill at %s during the start that migrates them, and the next start continues.',
     (point) =>
       withOld(version, async ({ directory, copy }) => {
         const before = await dump(storeIn(directory));
@@ -212,7 +212,7 @@ describe.each(releases)('The data of cadre %s', (version) => {
         "PRAGMA user_version = 999; UPDATE meta SET value = '9.1.0' WHERE key = 'written_by'",
       );
       await expect(startServer(directory)).rejects.toThrow(
-        /the data was written by cadre 9\.1\.0 in format 999, but cadre .*: use the newer version of cadre, or go back .*"run cadre db rollback"/,
+        /the data directory has data format 999 of cadre 9\.1\.0, but cadre .*: use the newer version of cadre, or restore older data.*"run cadre db rollback"/,
       );
       const args = ['--data-dir', directory, 'db', 'rollback'];
       const refused = await runHere(directory, args);
@@ -231,7 +231,7 @@ describe.each(releases)('The data of cadre %s', (version) => {
     }));
 });
 
-test('cadre db rollback says so where there is no copy, and where a file is none.', async () => {
+test('cadre db rollback reports a missing copy, and a file that is not a copy.', async () => {
   await using own = tempDirectory();
   const [version = ''] = releases;
   unpack(version, own.path);
@@ -240,7 +240,7 @@ test('cadre db rollback says so where there is no copy, and where a file is none
   const before = await dump(storeIn(own.path));
   expect(await rollback()).toMatchObject({
     code: 3,
-    stderr: expect.stringContaining('contains no copy of older data'),
+    stderr: expect.stringContaining('contains no data from before an upgrade'),
   });
   fs.writeFileSync(path.join(own.path, 'nonsense'), 'nonsense '.repeat(1000));
   const nonsense = await rollback('nonsense');

@@ -5,11 +5,11 @@ import { endpoints } from '../../src/api/index.ts';
 import type { Client } from '../../src/client/client.ts';
 import { storedEvents } from '../../src/client/stored.ts';
 
-/** What a server answered of its data before they were stored. */
+/** Responses of a server about its data before the data were stored. */
 export interface Answers {
   /** The secret of a token that may only read; it opens nothing but a server with these data. */
   token: string;
-  /** A session that the demo agent can go on with in any directory. */
+  /** A session that the demo agent can continue in any directory. */
   session: string;
   /** The id of the log. */
   epoch: string;
@@ -18,7 +18,7 @@ export interface Answers {
   records: Record<string, unknown>;
 }
 
-/** The stored data, by the version that wrote them; those of a commit between releases by `version+commit`. */
+/** The stored data, by the version that wrote them; data of a commit between releases by `version+commit`. */
 export const stored = fs
   .readdirSync(import.meta.dirname)
   .filter((name) => name.endsWith('.tar.gz'))

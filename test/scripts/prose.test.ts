@@ -212,7 +212,7 @@ test('Stored counts of findings may fall in each folder, and never rise.', () =>
   expect(lowered(now, stored)).toEqual({ docs: { '.': 1, docs: 1 } });
 });
 
-/** The descriptions of a command, its arguments and options, and those of the commands below it. */
+/** Descriptions of a command, its arguments, its options, and its subcommands. */
 function labelsOf(command: Command): string[] {
   return [
     command.description(),

@@ -7,7 +7,7 @@ export interface Answer {
   status: number;
   /** By names in lower case. */
   headers: Record<string, unknown>;
-  /** Of a stream, any number of whole frames; null where it is not to be looked at. */
+  /** Body of a response; of a stream, any number of whole frames. Null if the body is not checked. */
   body: string | null;
 }
 
@@ -16,5 +16,5 @@ export function answerDirectory(root: string): string {
   return path.join(root, 'answers');
 }
 
-/** What the name of such a file ends with. */
+/** Suffix of the name of such a file. */
 export const ANSWERS = '.answers';

@@ -10,7 +10,7 @@ export function atLength(short: number, long: number, medium = short): number {
 /** Whether this is `make lengths`: only there a test may measure time or work of the processor. */
 export const isAtLength = process.env.TEST_LENGTH === 'long';
 
-/** Of a table, in the suite one of `share`; all of it in `make campaigns` and at length. */
+/** Selects one of `share` rows of a table in the suite, and all rows in `make campaigns` and at length. */
 export function someOf<T>(table: readonly T[], share: number): T[] {
   return table.filter((_, at) => at % atLength(share, 1, 1) === 0);
 }

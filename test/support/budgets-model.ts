@@ -8,7 +8,7 @@ import { makeTeam } from './teams/team.ts';
 
 const ZONE = 'Europe/Berlin';
 
-/** What happens to one of three sessions, or to one of three budgets. */
+/** An action on one of three sessions, or on one of three budgets. */
 interface Step {
   do: string;
   of: number;
@@ -24,7 +24,7 @@ interface Modelled {
   day: string | null;
 }
 
-/** What three sessions of a team have used, by arithmetic, and what three budgets say to it. */
+/** Computes the usage of three sessions of a team, and the state of three budgets. */
 export class Model {
   readonly #stage: Stage;
   readonly #agents: readonly Session[];

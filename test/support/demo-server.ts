@@ -5,7 +5,7 @@ import { tempDirectory } from './temp.ts';
 
 /**
  * Runs `test` with a server as `cadre serve --demo` is, in this process: that costs a fifth of what a server of its own
- * process costs. It may go on with the data and the port of one that has ended.
+ * process costs. It can continue with the data and the port of an ended server.
  */
 export async function withDemo<T>(
   test: (server: TestRuntime) => Promise<T>,

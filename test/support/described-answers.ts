@@ -4,7 +4,7 @@ import type { SchemaValidateFunction } from 'ajv/dist/types/index.js';
 import { parse } from 'yaml';
 import type { Answer } from './answer-files.ts';
 
-/** What is wrong with an answer, and what was asked: an operation of the description, else a path. */
+/** Fault of a response, and its request: an operation of the description, or a path. */
 export interface Verdict {
   request: string;
   wrong: string[];
@@ -27,7 +27,7 @@ interface Operation {
 
 const NAME = 'openapi.yaml';
 /**
- * What was found good is remembered: every follower of a stream gets the same frames, every reader the same refusals and
+ * Valid responses are remembered: every subscriber of a stream receives the same frames, every reader the same errors and
  * the same description.
  */
 const MAX_REMEMBERED = 10_000;
@@ -50,7 +50,7 @@ export class DescribedAnswers {
 
   check(answer: Answer): Verdict {
     const { method, url, status } = answer;
-    // What a browser asks before a request is not described: it is the same for every path.
+    // The preflight request of a browser is not described, because it is the same for every path.
     if (method === 'OPTIONS' && status === 204) return { request: 'OPTIONS', wrong: [] };
     const described = method === 'HEAD' ? 'GET' : method;
     const path = pathOf(url);
@@ -155,7 +155,7 @@ function eventAt(value: unknown, path: string): string {
   return '';
 }
 
-/** What a schema tells of is what is written in the body, not its text. */
+/** A schema describes the parsed body, not its text. */
 const readers: Record<string, (body: string) => unknown> = {
   'application/json': JSON.parse,
   'application/yaml': parse,
@@ -167,7 +167,7 @@ function readable(part: unknown): unknown {
   if (part === null || typeof part !== 'object') return part;
   const schema = part as Json;
   if (schema.contentSchema) return readable(schema.contentSchema);
-  // What is wrong is said of the alternative that is meant.
+  // The errors are those that the intended alternative reports.
   if (schema.discriminator) return { meant: schema.discriminator };
   const entries = Object.entries(schema).map(([key, value]) => [
     key,
@@ -185,7 +185,7 @@ function withoutNewer(document: Json): Json {
   return { ...document, components: { ...components, schemas } };
 }
 
-/** Those without parameters first: they win. */
+/** Paths without parameters come first, because they win. */
 function operationsOf(paths: Record<string, Json>): Operation[] {
   return Object.entries(paths)
     .toSorted(([a], [b]) => a.split('{').length - b.split('{').length)
@@ -207,7 +207,7 @@ function pathOf(url: string): string {
   }
 }
 
-/** What is answered where there is no operation. */
+/** Response if the path has no operation. */
 function refusal(status: number): Response {
   const $ref = `${NAME}#/components/schemas/${status === 401 ? 'Unauthorized' : 'Error'}`;
   return {

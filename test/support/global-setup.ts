@@ -47,8 +47,8 @@ export default function setup(project: TestProject): () => Promise<void> {
 const ROOMY_BYTES = 2 * 1024 ** 3;
 
 /**
- * What TMPDIR names, else a file system in memory where there is one that is large and runs programs: a thousand small
- * files and their removal cost three seconds of a disk. What is about a real disk lies in TEST_DISK.
+ * Directory of TMPDIR, else a file system in memory if one is large and runs programs: a thousand small
+ * files and their removal cost three seconds on a disk. Tests of a real disk use TEST_DISK.
  */
 function temporaryRoot(): string {
   const memory = '/dev/shm';

@@ -3,9 +3,9 @@ import path from 'node:path';
 import { type Answer, ANSWERS, answerDirectory } from './answer-files.ts';
 import { DescribedAnswers } from './described-answers.ts';
 
-/** What the answers of a run show, each line once and in order. */
+/** Faults in the responses of a run, each line once and in order. */
 export interface Judgement {
-  /** What was not as it is described. */
+  /** Differences from the description. */
   wrong: string[];
   /** The requests of the description that no answer was a success of. */
   unseen: string[];

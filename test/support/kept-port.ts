@@ -7,8 +7,8 @@ const [FIRST, LAST] = [20_000, 32_000] as const;
 let next = FIRST + ((process.pid * 37) % (LAST - FIRST));
 
 /**
- * A free port for a server that ends and comes back. Of those that the system chooses, another server or connection may
- * get the same one in between.
+ * A free port for a server that ends and comes back. If the system chooses the port, another server or connection may
+ * get the same port in between.
  */
 export async function keptPort(): Promise<number> {
   for (;;) {

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 
-/** What the two things below take on the machine of reference, a small virtual one. */
+/** Times of the two measurements below on the reference machine, a small virtual machine. */
 const REFERENCE = { computingMs: 25, startingMs: 25 };
 /** A machine that seems slower than this was disturbed while it was measured. */
 const MAX_SLOWNESS = 10;
@@ -17,7 +17,7 @@ function quickest(measured: () => number): number {
   return Math.min(...Array.from({ length: 4 }, measured));
 }
 
-/** Of this process's own time, in which no other program counts. */
+/** CPU time of this process, which excludes other programs. */
 function computingMs(): number {
   const before = process.cpuUsage();
   const words = Array.from({ length: 20_000 }, (_, at) => `${(at * 7919) % 9973}`);

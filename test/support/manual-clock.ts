@@ -65,8 +65,8 @@ export class ManualClock implements Clock {
   }
 
   /**
-   * Lets `ms` pass: what falls due is called, in order. What recurs is called the first hundred times and the last one, as
-   * Node leaves out those of a process that was busy.
+   * Advances the time by `ms`, and calls due timers in order. An interval is called a hundred times and at its end, as
+   * Node skips the intervals of a busy process.
    */
   advance(ms: number): void {
     const end = this.#elapsed + ms;

@@ -7,9 +7,9 @@ import os from 'node:os';
 export const WORKERS = 4;
 
 /**
- * How many times slower than the machine of reference things go here and now: what the start of the run measured of the
- * machine itself, times the programs that want each of its cores. Never less than 1. The load that the system tells of
- * is that of the last minute, so each run, also of one file alone, counts as one that has all of its workers.
+ * Factor by which this machine is now slower than the reference machine: the measurement at the start of the run of the
+ * machine itself, times the programs that want each of its cores. At least 1. The load average of the system
+ * covers the last minute, so each run counts as a run with all workers, even a run of one file.
  */
 export function slowness(): number {
   const machine = Number(process.env.TEST_MACHINE_SLOWNESS ?? 1);

@@ -1,6 +1,6 @@
-// A server of a test lives a second or two: to optimise the code of SQLite costs a quarter of that, and gains nothing.
-// The command line could tell V8 so, but V8 refuses the build's compiled code where its options are others. So it is told
-// when it gets SQLite, with the bundles loaded.
+// A server of a test lives a second or two. Optimizing the code of SQLite costs a quarter of that, and gains nothing.
+// A command line option could disable it, but V8 refuses compiled code of other options. So this module disables it
+// when SQLite is loaded, after the bundles.
 import v8 from 'node:v8';
 
 const { Module } = WebAssembly;

@@ -1,3 +1,3 @@
-// What each server of a run loads before all else; global-setup.ts makes one file of it.
+// Each server of a run loads this first; global-setup.ts bundles it into one file.
 import './record-answers.ts';
 import './plain-sqlite.ts';

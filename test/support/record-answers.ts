@@ -22,7 +22,7 @@ interface Going {
   isStream: boolean;
   /** Whether a part of it was written down. */
   isKnown: boolean;
-  /** Of its body what was not written down yet; null where that is too long. */
+  /** The part of its body that is not recorded yet. Null if that part is too long. */
   text: string | null;
 }
 
@@ -91,7 +91,7 @@ function take(response: http.ServerResponse, part: unknown): Going | undefined {
   return answer;
 }
 
-/** Of a stream, which writes whole frames, those that no other stream had. */
+/** The frames of a stream that no other stream had. A stream writes whole frames. */
 function recordFrames(
   response: http.ServerResponse,
   going: Going,

@@ -14,7 +14,7 @@ export interface TestRuntime {
   url: string;
   token: string;
   directory: string;
-  /** What it has logged, as parsed lines. */
+  /** Log lines of the server, parsed. */
   logLines(): Record<string, unknown>[];
 }
 

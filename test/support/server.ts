@@ -38,7 +38,7 @@ export interface ServerOptions {
   user?: { uid: number; gid: number } | undefined;
 }
 
-/** What a start allocates then needs no collection, which saves a tenth of its CPU time. NODE_OPTIONS cannot say it. */
+/** A start then needs no garbage collection, which saves a tenth of its CPU time. NODE_OPTIONS refuses this option. */
 const ROOMY = ['--min-semi-space-size=16'];
 
 /** Starts `cadre serve` on a directory and a free port; resolves when it is ready. Rejects with its log. */
@@ -62,7 +62,7 @@ export async function startServer(
       HOME: directory,
       CADRE_DEMO_STATE: path.join(directory, 'demo-agent'),
       ...samePlatform(),
-      // What records answers writes to files that are not of that user.
+      // The recorder of responses writes to files of another user.
       ...(user ? {} : { ...recordedServer(), ...sharedCode() }),
       ...env,
     },
@@ -97,7 +97,7 @@ export async function startServer(
   };
 }
 
-/** What `[providers.acp]` is to start. */
+/** The command of `[providers.acp]`. */
 export interface AgentCommand {
   command: string;
   args: readonly string[];
@@ -127,7 +127,7 @@ export function sharedCode(): Record<string, string> {
   return directory === undefined ? {} : { NODE_COMPILE_CACHE: directory };
 }
 
-/** What lets a server write down what it answers, where it is part of a run that wants to know. */
+/** Environment that makes a server record its responses, if the run checks responses. */
 export function recordedServer(): Record<string, string> {
   const { SERVER_NODE_OPTIONS: options } = process.env;
   return options === undefined ? {} : { NODE_OPTIONS: options };

@@ -4,7 +4,7 @@ import type { EventDraft } from '../../src/core/events/event.ts';
 /** An event as it is read where a test says itself what its payload has to be. */
 export type UntypedEvent = NewerEvent;
 
-/** A draft of an event whose payload is none of its kind: of tests that look at the log alone. */
+/** A draft of an event whose payload does not match its kind, for tests of the log alone. */
 export function untypedDraft(
   draft: Omit<EventDraft, 'kind' | 'payload'> & {
     kind: EventKind;

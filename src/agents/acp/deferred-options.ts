@@ -184,6 +184,6 @@ function deferredNotice(which: ChoiceName, value: string): Notice {
   const what = { model: 'model', thinkingEffort: 'thinking_effort', agentMode: 'mode' }[which];
   return {
     code: 'choice_late',
-    message: `the ${what} "${value}" does not apply to the first part of this turn, because the agent offered the choice only after it got the prompt`,
+    message: `the ${what} "${value}" takes effect only later in this turn, because the agent offers it only after the prompt`,
   };
 }

@@ -74,7 +74,7 @@ export class PermissionPromptMonitor {
     return {
       code: 'agent_mode_does_not_ask',
       message:
-        `the agent can act without approval, because the agent uses its own mode ${labelledId(id, name)}: send turns with ` +
+        `the agent can act without your approval, because it runs in its own mode ${labelledId(id, name)}: send turns with ` +
         'permission_mode "require_approval", or set agent_mode',
     };
   }

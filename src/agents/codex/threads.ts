@@ -50,7 +50,7 @@ export async function whenFree(threadId: string, server: AppServer, clock: Clock
   } catch (error) {
     throw new ProviderError(
       'provider_unavailable',
-      'codex: the last turn of this session is still running in codex: try again when all other codex sessions are idle, ' +
+      'codex: codex is still running the last turn of this session: try again when all other codex sessions are idle, ' +
         'because cadre then restarts codex',
       { cause: error },
     );

@@ -75,7 +75,7 @@ export class Events<P extends KindPattern> implements EventStream<EventMatching<
     if (this.#position.epoch === epoch) return;
     throw new CadreError(
       'conflict',
-      'the cursor does not match the event log, because the data of the server was replaced: start again without the cursor',
+      'the event cursor is from an older event log, because the data of the server was replaced: read the events again without a cursor',
     );
   }
 }

@@ -19,25 +19,25 @@ export function fleetContradictions(fleet: FleetSection): { path: string[]; mess
   if (url !== null && problems.length === 0)
     problems.push({
       path: ['url'],
-      message: 'the address of NATS is missing: expected nats://HOST:PORT',
+      message: 'no NATS address is given: expected nats://HOST:PORT',
     });
   if (url === null && name !== null)
     problems.push({
       path: ['name'],
       message:
-        'the name of a node requires fleet.url: set fleet.url to the address of NATS, or leave out fleet.name',
+        'fleet.name is set without fleet.url: set fleet.url to the NATS address, or remove fleet.name',
     });
   if (name === null && credentials !== null)
     problems.push({
       path: ['credentials'],
       message:
-        'the key of a node requires the name of the node: set fleet.name, or use fleet.person.credentials',
+        'fleet.credentials is set without fleet.name: set fleet.name to the name of this node, or use fleet.person.credentials',
     });
   else if (url !== null && name === null && !isPerson)
     problems.push({
       path: ['url'],
       message:
-        'the address of NATS alone is not enough: set fleet.name if this server is a node, or [fleet.person] if only commands use the fleet',
+        'fleet.url is set without fleet.name or [fleet.person]: set fleet.name if this server joins the fleet, or [fleet.person] for commands only',
     });
   return problems.flatMap(({ path, message }) => (message === null ? [] : { path, message }));
 }

@@ -38,7 +38,7 @@ export const linkBase = z.string().superRefine((text, found) => {
   if (!isPlain)
     found.addIssue({
       code: 'custom',
-      message: 'the address has to be https://HOST or http://HOST:PORT, without a path',
+      message: 'invalid address: expected https://HOST or http://HOST:PORT, without a path',
     });
 });
 

@@ -51,7 +51,7 @@ export async function openForeignFile(
     const opened = await handle.stat();
     if (!opened.isFile()) throw new ForeignFileError(`${file} is not a regular file`);
     if (!(await isStillAt(handle, file)))
-      throw new ForeignFileError(`the path ${file} leads through a symbolic link`);
+      throw new ForeignFileError(`the path ${file} contains a symbolic link`);
     return { handle, file, size: opened.size };
   } catch (error) {
     await handle.close();
@@ -81,7 +81,7 @@ export async function createForeignFile(
   }
   if (await isStillAt(handle, file)) return handle;
   await handle.close();
-  throw new ForeignFileError(`the path ${file} leads through a symbolic link`);
+  throw new ForeignFileError(`the path ${file} contains a symbolic link`);
 }
 
 /**

@@ -35,7 +35,7 @@ export class Undo implements AsyncDisposable {
       }
     }
     if (errors.length > 1)
-      throw new AggregateError(errors, 'several resources could not be closed');
+      throw new AggregateError(errors, 'cadre failed to release several resources');
     if (errors.length === 1) throw errors[0];
   }
 }

@@ -26,7 +26,7 @@ export class CorruptionLog {
     this.note(table, `row ${row} of table ${table}`);
     return new AppError(
       'storage_damaged',
-      `the disk or another program damaged row ${row} of table ${table} (the row ${problem}): ` +
+      `row ${row} of table ${table} in the database is damaged (the row ${problem}): ` +
         'restore a copy of the data directory',
     );
   }

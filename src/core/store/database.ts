@@ -135,7 +135,11 @@ export class Database {
   /** Ends the server if its log was deleted. Returns the error of what cannot be done any more; null if it is there. */
   lossOf(cause: unknown): AppError | null {
     if (this.#closed || !this.#walSync.endIfDeleted()) return null;
-    return new AppError('storage_damaged', 'the data directory was deleted', { cause });
+    return new AppError(
+      'storage_damaged',
+      'the data directory of the server was deleted while the server was running',
+      { cause },
+    );
   }
 
   get #wal(): HostFile | undefined {

@@ -35,8 +35,8 @@ export function refuseLostStore(directory: string): void {
   if (left.length === 0) return;
   throw new AppError(
     'storage_damaged',
-    `the database ${file} is ${found ? 'empty' : 'missing'}, but the directory still contains other files ` +
-      `of that database (${left.join(', ')}), so nothing was changed: move ${[...(found ? [DATABASE_FILE] : []), ...left].join(', ')}` +
+    `the database file ${file} is ${found ? 'empty' : 'missing'}, but other files of that database ` +
+      `still exist (${left.join(', ')}), so nothing was changed: move ${[...(found ? [DATABASE_FILE] : []), ...left].join(', ')}` +
       ` out of ${directory} to start with an empty database, or restore a backup`,
   );
 }

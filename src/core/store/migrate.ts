@@ -179,7 +179,7 @@ export function assertKnownFormat(sql: SqlTools, version: string): number {
   const writer = writerOf(sql);
   throw new AppError(
     'storage_damaged',
-    `the data was written by cadre ${writer} in format ${found}, but cadre ${version} supports ` +
-      `only formats up to ${newestFormat}: use the newer version of cadre, or go back to the older data`,
+    `the data directory has data format ${found} of cadre ${writer}, but cadre ${version} supports ` +
+      `only formats up to ${newestFormat}: use the newer version of cadre, or restore older data`,
   );
 }

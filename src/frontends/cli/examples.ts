@@ -36,7 +36,7 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ],
     [
       'run --agent gemini --agent-mode plan "how does it work?"',
-      'Use the mode plan of the ACP agent gemini',
+      'Start the agent gemini in its mode plan',
     ],
     ['run -c "and now the tests"', 'Continue the latest session of this directory'],
     ['run --worktree fix-login "fix the login"', 'Let the agent work in a new git worktree'],
@@ -75,10 +75,7 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   'sessions create': [
     ['sessions create --title "long job"', 'Create a session, and print the id of the session'],
     ['sessions create --on gpu', 'Create the session on the server named gpu'],
-    [
-      'sessions create --agent gemini --agent-mode plan',
-      'Use the mode plan of the ACP agent gemini',
-    ],
+    ['sessions create --agent gemini --agent-mode plan', 'Start the agent gemini in its mode plan'],
   ],
   'sessions attach': [
     ['sessions attach', 'Attach to the latest session of this directory'],
@@ -110,7 +107,10 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ['sessions wait --any fe7289aa 1b2c3d4e', 'Wait until one of two sessions is idle'],
   ],
   'sessions commands': [
-    ['sessions commands fe7289aa', 'List the slash commands with which a prompt can start'],
+    [
+      'sessions commands fe7289aa',
+      'List the slash commands that a prompt of this session can start with',
+    ],
   ],
   'sessions rename': [['sessions rename fe7289aa "the login"', '']],
   'sessions edit': [
@@ -121,7 +121,10 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ],
   ],
   'sessions after-limit': [
-    ['sessions after-limit fe7289aa wait', 'Let the session wait for you after a usage limit'],
+    [
+      'sessions after-limit fe7289aa wait',
+      "Keep the session waiting for you after the provider's usage limit resets",
+    ],
   ],
   'sessions list': [
     ['sessions list --status ready', 'List idle sessions'],
@@ -154,7 +157,10 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   'sessions close': [['sessions close fe7289aa --reason "it is done"', '']],
   'sessions resume': [['sessions resume fe7289aa', '']],
   review: [
-    ['review fe7289aa', 'Write comments into the diff with $VISUAL or $EDITOR'],
+    [
+      'review fe7289aa',
+      'Open the diff in $VISUAL or $EDITOR, and write comments between its lines',
+    ],
     [
       'review fe7289aa --comment src/auth.ts:12 "what if there is none?"',
       'Add a comment on one line without an editor',
@@ -164,7 +170,12 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
       'Add a comment on several lines without an editor',
     ],
   ],
-  'review show': [['review show fe7289aa', 'Show all unsent comments, including stale comments']],
+  'review show': [
+    [
+      'review show fe7289aa',
+      'Show all unsent comments, including comments on lines that have changed since',
+    ],
+  ],
   'review remove': [
     ['review remove fe7289aa 9f8e7d6c', 'Remove one review comment'],
     ['review remove fe7289aa --all --yes', ''],
@@ -205,10 +216,10 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ['queue pause --session fe7289aa --until 18:00', 'Pause the queue of a session until 18:00'],
   ],
   'queue resume': [
-    ['queue resume morning', 'Resume a schedule, and skip its missed runs'],
+    ['queue resume morning', 'Resume a scheduled prompt, and skip the runs that it missed'],
     [
       'queue resume --session fe7289aa',
-      'Resume the queue of a session, even after the interrupt of a turn',
+      'Resume the queue of a session, for example after the interrupt of a turn',
     ],
   ],
   'queue remove': [
@@ -253,7 +264,7 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ['approvals link 0a1b2c3d --expires 8h', 'Print a URL that expires after 8 hours'],
   ],
   'hooks list': [
-    ['hooks list', 'List all hooks, with their pending events and errors'],
+    ['hooks list', 'List all hooks, with the pending events and last error of each hook'],
     ['hooks list --json', 'Print the state of all hooks as JSON'],
   ],
   'hooks test': [['hooks test phone', 'Send a test event to the hook named phone']],
@@ -277,7 +288,7 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   'approvals rules test': [
     [
       'approvals rules test "git log --oneline"',
-      'Show which rule decides about a command, or why no rule decides',
+      'Show which rule would allow or deny a command, or why no rule does',
     ],
     ['approvals rules test --path src/main.ts', ''],
   ],

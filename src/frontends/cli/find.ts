@@ -41,12 +41,25 @@ export async function memberId(client: Client, said: string, team: string): Prom
   return found.length > 0 ? members.idOf(onlyOne(members, found, said)) : sessionId(client, said);
 }
 
+/** The kind of a record whose placeholder is a shorter word. */
+const kinds: Readonly<Record<string, string>> = {
+  approval: 'approval request',
+  comment: 'review comment',
+  delivery: 'message delivery',
+  entry: 'queue entry',
+  member: 'team member',
+  message: 'team message',
+  rule: 'approval rule',
+  token: 'API token',
+};
+
 /** The placeholder and the description of an argument that names a record. */
 export function idArgument(what: string, name?: string): [placeholder: string, what: string] {
+  const kind = kinds[what] ?? what;
   const description =
     name === undefined
-      ? `Id of the ${what}, or the last 6 or more characters of the id`
-      : `Id of the ${what}, the last 6 or more characters of the id, or the ${name}`;
+      ? `Id of the ${kind}, or the last 6 or more characters of the id`
+      : `Id of the ${kind}, the last 6 or more characters of the id, or the ${name}`;
   return [`<${what}>`, description];
 }
 
@@ -58,7 +71,7 @@ export const worktreeArgument = idArgument('worktree', 'name of the worktree');
 export const ruleArgument = idArgument('rule');
 export const tokenArgument = idArgument('token', 'name of the token');
 export const budgetArgument = idArgument('budget');
-export const entryArgument = idArgument('entry', 'name of the entry');
+export const entryArgument = idArgument('entry', 'name of the queue entry');
 export const commentArgument = idArgument('comment');
 
 /** The most recent turn of a session. Throws `not_found` where there is none. */

@@ -16,7 +16,7 @@ export function withCommand(message: string): string {
 const commands: readonly [refusal: RegExp, command: string][] = [
   [notFound('session'), 'see cadre sessions list'],
   [/^session "[^"]*" has no turn "/, 'see cadre sessions turns'],
-  [/^session "[^"]*" has no snapshot /, 'see cadre sessions snapshots'],
+  [/^session "[^"]*" has no file snapshot /, 'see cadre sessions snapshots'],
   [/^session "[^"]*" has no approval "/, 'see cadre approvals list'],
   [/^session "[^"]*" is not a member of team /, 'see cadre teams show'],
   [notFound('queue entry'), 'see cadre queue list'],
@@ -47,7 +47,7 @@ const commands: readonly [refusal: RegExp, command: string][] = [
   [notFound('rule'), 'see cadre approvals rules list'],
   [/, or confirm the rule with i_know$/, 'pass --i-know'],
   [notFound('hook'), 'see cadre hooks list'],
-  [/^the data was written by cadre .* go back to the older data$/, 'run cadre db rollback'],
+  [/^the data directory has data format .* restore older data$/, 'run cadre db rollback'],
   [/ restore a backup$/, 'run cadre db restore FILE'],
   [/^acp: .*name an agent that is installed/, 'pass --agent (see cadre providers discover)'],
   [/^acp: not configured/, 'or run cadre serve --demo to use the demo agent'],

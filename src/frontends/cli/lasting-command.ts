@@ -11,7 +11,7 @@ export function lastingCommand(env: NodeJS.ProcessEnv): [file: string, ...words:
   if ([file, ...args].some((one) => one.includes('/_npx/')))
     throw new AppError(
       'usage',
-      'npx runs cadre from a cache that can be emptied at any time: install cadre with npm install --global cadre, and run the installed cadre',
+      'npx runs cadre from a temporary cache, which cannot be used for a permanent installation: run npm install --global cadre, then run the installed cadre',
     );
   return [lastingFile(file, env.PATH), ...args];
 }

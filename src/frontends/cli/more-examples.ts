@@ -24,10 +24,7 @@ export const moreExamples: Readonly<Record<string, readonly Example[]>> = {
     ['providers logout acp --agent gemini', ''],
   ],
   'processes run': [
-    [
-      'processes run "npm run dev"',
-      'Start a process, and print the id that cadre gives to the process',
-    ],
+    ['processes run "npm run dev"', 'Start a process in the background, and print its id'],
     [
       'processes run --follow --timeout 5m "npm test"',
       'Run a command, and exit with its exit code',
@@ -60,17 +57,20 @@ export const moreExamples: Readonly<Record<string, readonly Example[]>> = {
     ],
   ],
   'worktrees trust': [
-    ['worktrees trust', 'Show the scripts of this repository, and allow the scripts'],
+    [
+      'worktrees trust',
+      'Show the scripts of the repository in this directory, and ask whether to trust them',
+    ],
   ],
   'worktrees untrust': [
-    ['worktrees untrust', 'Withdraw the permission for all scripts of this repository'],
+    ['worktrees untrust', 'Stop trusting all scripts of the repository in this directory'],
   ],
   'worktrees list-trusted': [['worktrees list-trusted', '']],
   'worktrees claim': [['worktrees claim fix-login --session 1b2c3d4e', '']],
   'worktrees release': [
     [
       'worktrees release fix-login --session 1b2c3d4e',
-      'Release a claim on a worktree (the last release removes the worktree)',
+      'Release a claim on a worktree (after the last claim, the worktree is removed)',
     ],
   ],
   'worktrees merge': [
@@ -147,7 +147,9 @@ export const moreExamples: Readonly<Record<string, readonly Example[]>> = {
     ['mcp install opencode --print', 'Print the configuration change, but do not write the file'],
   ],
   'mcp uninstall': [['mcp uninstall claude', '']],
-  'mcp list': [['mcp list', "List agents that have cadre's tools, and the last use of the tools"]],
+  'mcp list': [
+    ['mcp list', "List agents in which cadre's tools are installed, and the last use of the tools"],
+  ],
   'mcp tools': [['mcp tools', '']],
   'mcp call': [
     ['mcp call cadre_process_run --as fe7289aa --arg command="npm test"', ''],
@@ -170,7 +172,10 @@ export const moreExamples: Readonly<Record<string, readonly Example[]>> = {
   ],
   'fleet status': [['fleet status --fleet nats://10.0.0.1:4222', '']],
   'fleet nodes replace': [
-    ['fleet nodes replace gpu --yes', 'Free the name of the lost server gpu for a new server'],
+    [
+      'fleet nodes replace gpu --yes',
+      'Make the name gpu of a lost server available for a new server',
+    ],
   ],
   'tokens list': [['tokens list', '']],
   'tokens create': [
@@ -183,14 +188,19 @@ export const moreExamples: Readonly<Record<string, readonly Example[]>> = {
   'db backup': [['db backup copy.cadre', '']],
   'db restore': [['db restore copy.cadre', 'Replace a lost or damaged database with a backup']],
   'db rollback': [
-    ['db rollback', 'Return to the data from before the last upgrade of cadre'],
+    ['db rollback', 'Restore the data from before the last upgrade of cadre'],
     ['db rollback --yes --json', 'Roll back without confirmation, and print JSON'],
   ],
   'db check': [
     ['db check', 'Check the data of this machine'],
     ['db check copy.cadre', 'Check a backup of the database'],
   ],
-  'config show': [['config show --origin', 'Show the source of each configuration value']],
+  'config show': [
+    [
+      'config show --origin',
+      'Show whether each value comes from the file, the environment or a default',
+    ],
+  ],
   'config check': [['config check', '']],
   'config path': [['config path', '']],
   doctor: [

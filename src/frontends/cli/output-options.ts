@@ -12,20 +12,17 @@ export interface OutputOptions {
 export function asList(command: Command): Command {
   const forms = new Option(
     '-o, --output <form>',
-    'Form of the output: ids only (name), whole ids and cells (wide), or JSON',
+    'Output format: only ids (name), a table without shortened values (wide), or JSON',
   );
   return quietable(command.addOption(forms.choices(['name', 'wide', 'json']))).option(
     '--padded',
-    'In a pipe, print a heading and aligned columns instead of tab-separated rows',
+    'Print a header and aligned columns even if the output is piped (a pipe gets tab-separated rows by default)',
   );
 }
 
 /** Declares the options of a command that prints one record. */
 export function asRecord(command: Command): Command {
-  const forms = new Option(
-    '-o, --output <form>',
-    'Form of the output: the id only (name), or JSON',
-  );
+  const forms = new Option('-o, --output <form>', 'Output format: only the id (name), or JSON');
   return quietable(command.addOption(forms.choices(['name', 'json'])));
 }
 

@@ -59,7 +59,7 @@ export const limit = {
 
 export const reason = {
   flags: '--reason <text>',
-  description: 'Reason for the action, which cadre records',
+  description: 'Reason for the action (cadre stores the reason)',
   field: 'reason',
 } as const;
 

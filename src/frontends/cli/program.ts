@@ -42,12 +42,12 @@ export async function createProgram(
     .version(version, '-V, --version', 'Print the version')
     .option(
       '--url <url>',
-      'Server address, or set the environment variable CADRE_URL (repeat the option for several servers)',
+      'Address of the cadre server (overrides the environment variable CADRE_URL; repeat the option for several servers)',
       repeated,
     )
     .option(
       '--token-file <file>',
-      'File with the API token (or set the environment variable CADRE_TOKEN to the token)',
+      'File that contains the API token for the server (instead of the environment variable CADRE_TOKEN)',
       repeated,
     )
     .option(
@@ -57,17 +57,20 @@ export async function createProgram(
     )
     .option(
       '--fleet [url]',
-      'NATS address of the fleet to use (default: the environment variable CADRE_FLEET, or fleet.url in the configuration)',
+      'Use the fleet of cadre servers at this NATS address (default: environment variable CADRE_FLEET, or fleet.url in the configuration)',
     )
     .option(
       '--data-dir <directory>',
-      'Directory in which cadre stores its data (or set the environment variable CADRE_DATA_ROOT_DIR)',
+      'Directory in which cadre stores its data (overrides the environment variable CADRE_DATA_ROOT_DIR)',
     )
     .option(
       '--select <id>',
-      'Id or title of the row to select in the interactive screen (which cadre opens if no command is given)',
+      'Row to select when the interactive screen opens, by id or title (only without a command)',
     )
-    .option('--json', 'Write the output as JSON: one document, or one record per line for a stream')
+    .option(
+      '--json',
+      'Write JSON: one document, or one record per line if the command streams its output',
+    )
     .option('--jq <expression>', 'Filter the JSON output with a jq expression (implies --json)')
     .showSuggestionAfterError()
     .configureOutput({

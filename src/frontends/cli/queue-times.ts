@@ -23,16 +23,13 @@ export function withTimes(command: Command): Command {
       '--every <cron>',
       'Send the prompt on this cron schedule: minute, hour, day of month, month, day of week',
     )
-    .option(
-      '--zone <zone>',
-      'Time zone of the times in --at or --every (default: time zone of this machine)',
-    )
+    .option('--zone <zone>', 'Time zone for --at and --every (default: time zone of this machine)')
     .option('--name <name>', 'Name of the queue entry')
-    .option('--reason <text>', 'Reason for the queue entry, which cadre records')
+    .option('--reason <text>', 'Reason for the queue entry (cadre stores the reason)')
     .addOption(
       new Option(
         '--overlap <rule>',
-        'Action if the previous run of the schedule is still active: skip or queue the next run (only with --every)',
+        'If the previous run is still active when the next run is due, skip or queue the next run (only with --every)',
       ).choices(['skip', 'queue']),
     );
 }

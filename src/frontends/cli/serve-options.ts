@@ -29,7 +29,7 @@ export function withServeOptions(command: Command): Command {
     .addOption(
       new Option(
         '--log-level <level>',
-        'Minimum level of the log records that the server writes',
+        'Minimum level of the log messages that the server writes',
       ).choices(logLevels()),
     )
     .option('--free-port', 'Use any free port if the port is already in use')
@@ -41,7 +41,7 @@ export function withServeOptions(command: Command): Command {
     .option('--allow-remote', 'Allow --bind to use an address that other machines can reach')
     .option(
       '--demo',
-      'Use the built-in demo agent, which requires no account and no model, as the provider acp',
+      'Use the built-in demo agent, which needs no account and no model (as the provider acp)',
     );
 }
 

@@ -53,7 +53,7 @@ function beginning({ afterSeq, since }: TailOptions, now: number): Beginning {
   if (afterSeq === 'latest') return 'latest';
   throw new AppError(
     'usage',
-    'sequence numbers differ between servers: pass --after-seq latest or --since, or choose one server with --on',
+    '--after-seq with a number requires one server, because each server numbers its own events: pass --since, or choose a server with --on',
   );
 }
 

@@ -14,7 +14,7 @@ export function withTurnSettings(command: Command): Command {
     .option('--permission-mode <mode>', 'Permission mode of the agent for this turn')
     .option(
       '--agent-mode <mode>',
-      'Mode of the agent for this turn: name of a mode that the agent defines, such as plan',
+      'Name of a mode that the agent itself defines, such as plan, for this turn',
     )
     .option('--model <model>', 'Model of the agent for this turn')
     .option('--effort <effort>', 'Reasoning effort of the model for this turn');

@@ -25,7 +25,7 @@ export async function confirmUndescribed(
   if (!terminal)
     throw new AppError(
       'usage',
-      `the request was not accepted, because it does not describe everything that it would do: pass --undescribed to accept the request (${show})`,
+      `the request was not accepted, because the agent did not describe the action completely: pass --undescribed to accept the request (${show})`,
     );
   const { readLine } = await import('./talk/read-line.ts');
   terminal.output.write(`${plain(approval.title)}\n`);

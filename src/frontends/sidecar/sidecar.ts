@@ -98,7 +98,7 @@ class Clients {
     if (url === null)
       throw new AppError(
         'unreachable',
-        'no server is running: start one with cadre serve --detach, then call the tool again',
+        'no cadre server is running: start a server with cadre serve --detach, then call the tool again',
       );
     if (this.#last?.url !== url || this.#last.token !== token) {
       this.close();

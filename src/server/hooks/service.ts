@@ -338,7 +338,7 @@ function assertWaits(
   if (seq !== null && seq !== head)
     throw new AppError(
       'conflict',
-      `hook "${name}" is waiting with event ${head}, not with event ${seq}`,
+      `hook "${name}" is waiting to deliver event ${head}, not event ${seq}`,
     );
 }
 

@@ -32,21 +32,24 @@ function frameworkError(error: unknown): AppError | null {
   switch (code) {
     case 'ECONNRESET':
       // The framework uses this status if the client leaves while it sends its body, which is no bug.
-      return statusCode === 400 ? new AppError('invalid', 'the body did not arrive in full') : null;
+      return statusCode === 400 ? new AppError('invalid', 'the request body is incomplete') : null;
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return new AppError('payload_too_large', 'the body is larger than this route allows');
+      return new AppError('payload_too_large', 'the request body is larger than this route allows');
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new AppError(
         'unsupported_media_type',
-        'the body has to be JSON, with Content-Type: application/json',
+        'the request body has to be JSON, with the header Content-Type: application/json',
       );
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
-      return new AppError('invalid', 'the length of the body differs from Content-Length');
+      return new AppError(
+        'invalid',
+        'the length of the request body differs from the header Content-Length',
+      );
     case 'FST_ERR_CTP_EMPTY_JSON_BODY':
     case 'FST_ERR_CTP_INVALID_JSON_BODY':
-      return new AppError('invalid', 'the body is not valid JSON');
+      return new AppError('invalid', 'the request body is not valid JSON');
     case 'FST_ERR_BAD_URL':
-      return new AppError('invalid', 'the path has invalid URL encoding');
+      return new AppError('invalid', 'the path of the request has invalid URL encoding');
     default:
       return null;
   }

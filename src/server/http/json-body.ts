@@ -23,7 +23,10 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new AppError('invalid', `the body is not valid JSON: ${(error as Error).message}`);
+    throw new AppError(
+      'invalid',
+      `the request body is not valid JSON: ${(error as Error).message}`,
+    );
   }
 }
 
@@ -34,7 +37,7 @@ function assertExact(json: string): void {
   const named = inexact.map((one) => shorten(one, 40)).join(', ');
   throw new AppError(
     'invalid',
-    `the body contains numbers that cannot be stored exactly (${named}): send these numbers as strings`,
+    `the request body contains numbers that cannot be stored exactly (${named}): send these numbers as strings`,
   );
 }
 
@@ -65,9 +68,9 @@ export function assertBounded(text: Scanned): void {
       default:
     }
     if (depth > MAX_DEPTH)
-      throw new AppError('invalid', `the body is nested deeper than ${MAX_DEPTH} levels`);
+      throw new AppError('invalid', `the request body is nested deeper than ${MAX_DEPTH} levels`);
     if (values > MAX_VALUES)
-      throw new AppError('invalid', `the body contains more than ${MAX_VALUES} values`);
+      throw new AppError('invalid', `the request body contains more than ${MAX_VALUES} values`);
   }
 }
 

@@ -36,7 +36,7 @@ export function assertNotEncoded({ headers }: FastifyRequest): void {
   if (encoding === undefined || encoding.toLowerCase() === 'identity') return;
   throw new AppError(
     'unsupported_media_type',
-    'a compressed body is not supported: send it without Content-Encoding',
+    'compressed request bodies are not supported: send the body uncompressed, without the header Content-Encoding',
   );
 }
 

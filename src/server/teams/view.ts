@@ -91,7 +91,7 @@ export class TeamViews {
     if (afterMember !== null && from === 0)
       throw new AppError(
         'invalid',
-        `"${afterMember}" of the cursor is no longer a member of the team: start again without the cursor`,
+        `"${afterMember}", at which the cursor points, is no longer a member of the team: read the team again without a cursor`,
       );
     const messages = await this.#messagesFrom(teamId, range);
     const deliveries: TeamPart['deliveries'] = [];

@@ -11,7 +11,7 @@ const run = promisify(execFile);
 const description = path.resolve('src/api/openapi.yaml');
 const programs = path.join(import.meta.dirname, 'clients');
 
-/** What each program tells of the five routes that it calls. */
+/** Report of each program about the five routes that it calls. */
 const told = {
   name: 'cadre',
   provider: 'acp',

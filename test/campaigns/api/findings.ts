@@ -4,7 +4,7 @@ import { z } from 'zod';
 export interface Finding {
   /** `GET /v1/sessions`, or what schemathesis did where it belongs to no operation. */
   operation: string;
-  /** The check that failed; `error`: schemathesis could not go on. */
+  /** The check that failed; `error`: schemathesis could not continue. */
   check: string;
   /** The status and the beginning of the answer, or what schemathesis says of its error. */
   answer: string;
@@ -21,14 +21,14 @@ export const knownFinding = z.strictObject({
 });
 export type KnownFinding = z.output<typeof knownFinding>;
 
-/** What a run has found. */
+/** Findings of a run. */
 export interface Report {
   findings: Finding[];
   /** How many requests each operation was sent. */
   requests: Map<string, number>;
 }
 
-/** What is wrong with a run: findings that nobody knows, and known ones that it did not see. */
+/** Faults of a run: unknown findings, and known findings that did not occur. */
 export function compare(
   findings: readonly Finding[],
   known: readonly KnownFinding[],
@@ -133,7 +133,7 @@ function textOf(base64: string): string {
   return text.replaceAll(/\b[a-z]+_[0-9a-f]{32}\b/g, 'ID');
 }
 
-/** That a failure, which the report has, did not come again when it was repeated. */
+/** Marks a reported failure that did not occur again when it was repeated. */
 function isFlaky(error: unknown): boolean {
   return (error as { value?: { type?: string } }).value?.type === 'FlakyFailure';
 }

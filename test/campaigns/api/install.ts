@@ -5,7 +5,7 @@ import { delimiter, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { scaled } from '../../support/patience.ts';
 
-/** What these tests install, thrown away by `make clean`. What it is and in which version is said in `install/`. */
+/** Directory of the installed programs; `make clean` removes it. The files in `install/` have the versions. */
 const installed = resolve(import.meta.dirname, '../../../.cache/api');
 const manifests = join(import.meta.dirname, 'install');
 

@@ -12,7 +12,7 @@ import { compare, knownFinding, readReport, type Report } from './findings.ts';
 import { pythonTool } from './install.ts';
 
 const isPart = process.env.API === 'part';
-/** The part is the same each time, and ends by its examples; the whole goes on until its time is over. */
+/** The part is the same each time and ends with its examples. The whole run ends when its time is over. */
 const seed = process.env.SEED || (isPart ? '1' : String(Date.now() % 1_000_000));
 const extent = isPart ? ['--max-examples', '3', '--max-time', '60'] : ['--max-time', '600'];
 /**
@@ -89,7 +89,7 @@ async function runSchemathesis(
   work: string,
 ): Promise<Report> {
   process.stderr.write(`test-api: schemathesis ${extent.join(' ')} SEED=${seed}\n`);
-  // Kept until the next run, for who wants to know more than what is told below.
+  // Kept until the next run, because it has more details than the message below.
   const file = path.resolve('.cache/api/report.ndjson');
   const run = promisify(execFile)(
     pythonTool('st'),
@@ -149,7 +149,7 @@ function expectAllOperations({ requests }: Report): void {
   expect(operations.filter((one) => (requests.get(one) ?? 0) === 0)).toEqual([]);
 }
 
-/** What was to be harmless was: see hooks.py. */
+/** Checks that the requests of hooks.py were harmless. */
 async function expectNoHarm(server: TestServer, work: string): Promise<void> {
   const processes = await server.client.call(endpoints.listProcesses, { query: { limit: 500 } });
   const harmless = new Set(['true', 'false', 'echo hello', 'sleep 0.05']);

@@ -16,10 +16,10 @@ const WANTED = 1000;
 const AT_ONCE = 10;
 const CUTS = 20;
 
-/** What a client has read. */
+/** Events that a client has read. */
 interface Reading {
   seqs: number[];
-  /** Events that are empty, or whose id or name is not that of their data. */
+  /** Events that are empty, or have another id or name than their data. */
   faults: unknown[];
 }
 

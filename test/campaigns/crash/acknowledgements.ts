@@ -1,4 +1,4 @@
-/** What the server has said yes to, and what it was asked for without an answer. */
+/** Requests that the server has acknowledged, and requests without a response. */
 export class Acknowledgements {
   /** Every acknowledged session. */
   readonly sessions = new Set<string>();

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type Identity, identify, isAlive } from '../../../src/core/children/identity.ts';
 import { carriersOf } from '../../../src/core/children/procfs.ts';
 
-/** What still runs of a server: whatever has its directory in the environment, and its keeper. */
+/** Processes of a server that still run: its keeper, and every process with its directory in the environment. */
 export function remaining(directory: string, keeper?: Identity): string[] {
   // A process that is gone between two looks, or is only waiting to be reaped, is not there.
   const pids = carriersOf(directory).filter((pid) => {

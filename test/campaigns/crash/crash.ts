@@ -25,7 +25,7 @@ import { scaled } from '../../support/patience.ts';
 
 /** The whole log is read again after so many cycles; in between, what is new. */
 const WHOLE_LOG_EVERY = 25;
-/** What a kill left on the disk is shown to sqlite3 after so many cycles. */
+/** Number of cycles after which sqlite3 checks the data that a kill has left on the disk. */
 const INTEGRITY_EVERY = 5;
 const CENSUS_MS = 2000;
 const REST_MS = 60_000;
@@ -38,7 +38,7 @@ export interface CampaignOptions {
   onProgress?: (summary: Summary) => void;
 }
 
-/** What a campaign has come to. */
+/** Result of a campaign. */
 export interface Summary {
   cycles: number;
   sessions: number;
@@ -57,7 +57,7 @@ export interface Summary {
   longestRestartMs: number;
   /** The longest time after a kill until no process was left. */
   longestCensusMs: number;
-  /** What the server died of, and how often. */
+  /** Causes of the server's deaths, with their numbers. */
   deaths: Record<string, number>;
   notes: string[];
 }
@@ -168,7 +168,7 @@ class Campaign {
     const server = this.#life?.server;
     await server?.end('SIGKILL');
     await untilNothingRemains(this.#directory, scaled(CENSUS_MS));
-    // What outlived that may be just what the campaign has found.
+    // A process that is still alive may be the finding of the campaign.
     for (const pid of carriersOf(this.#directory)) signal(pid, 'SIGKILL');
     return server?.log() ?? '';
   }

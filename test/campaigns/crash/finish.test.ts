@@ -111,7 +111,7 @@ describe('a server that is killed while it merges', { timeout: scaled(60_000) },
       },
     }));
 
-  test('once the files are written: the next start tells of it.', () =>
+  test('After a kill once the files are written, the next start reports the merge.', () =>
     expectAfterDeath('worktree.followed', {
       async after(life) {
         await expectMerged(life);

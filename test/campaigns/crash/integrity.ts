@@ -5,7 +5,7 @@ import path from 'node:path';
 import { findProgram } from '../../../src/core/lib/find-program.ts';
 import { DATABASE_FILE } from '../../../src/core/store/connection.ts';
 
-/** What the stock sqlite3 says of a copy of the database: `ok`, what is wrong, or null where it is not installed. */
+/** Report of the stock sqlite3 about a copy of the database: `ok` or the fault. Null if sqlite3 is not installed. */
 export function integrityOf(directory: string): string | null {
   if (findProgram('sqlite3', process.env.PATH) === null) return null;
   const copies = fs.mkdtempSync(path.join(os.tmpdir(), 'integrity-'));

@@ -113,14 +113,14 @@ export function judge(
   }
 }
 
-/** What a demo turn can come to when the only thing that goes wrong is the death of the server. */
+/** Possible outcomes of a demo turn if the only fault is the death of the server. */
 function hasAllowedEnd({ status, error }: Turn): boolean {
   return status === 'failed'
     ? error?.code === 'runtime_restarted'
     : status === 'completed' && error === null;
 }
 
-/** What was mended before the server listened; the providers are asked for their sessions after that. */
+/** State that is recovered before the server listens. The providers are asked for their sessions later. */
 function mended(recovery: unknown): object {
   return { ...(recovery as object), status: null, ended_at: null, sessions_failed: null };
 }

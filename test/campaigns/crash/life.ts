@@ -101,7 +101,7 @@ export class Life {
     return untilNothingRemains(this.server.directory, scaled(CENSUS_MS), this.#keeper);
   }
 
-  /** What it says in its log that should never be there. */
+  /** Lines of its log that must not occur. */
   logged(): Complaints {
     const lines = this.server.log().split('\n');
     return lines

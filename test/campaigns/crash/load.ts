@@ -11,7 +11,7 @@ import { scaled } from '../../support/patience.ts';
 /** A request may fail this long before the server is seen to be dead. */
 const DEATH_NOTICE_MS = 2000;
 
-/** Tells what happens, as a reader is shown it. */
+/** Reports the events that a reader receives. */
 export class Pulse {
   readonly #waiting = new Set<{
     matches: (event: RuntimeEventRecord) => boolean;
@@ -49,7 +49,7 @@ export class Pulse {
   }
 }
 
-/** What a life of the server is loaded with. */
+/** Load of one life of the server. */
 export interface LoadOptions {
   server: TestServer;
   random: Random;

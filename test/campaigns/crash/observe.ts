@@ -4,7 +4,7 @@ import type { Session, Turn } from '../../../src/api/sessions.ts';
 import type { Client } from '../../../src/client/client.ts';
 import type { UntypedEvent } from '../../support/untyped-events.ts';
 
-/** What a server says of itself, read over its interface. */
+/** State of a server, read through its interface. */
 export interface Observation {
   recovery: RecoverySummary;
   /** The log after the seq that was asked for, up to `upTo`. */

@@ -88,21 +88,21 @@ describe('a reading held against the log', () => {
   });
 });
 
-describe('what was ever shown', () => {
-  it('may be shown again, to anybody', () => {
+describe('The oracle', () => {
+  it('The oracle accepts an event that another reader receives again.', () => {
     const seen = seenAll();
     expect(log().flatMap((event) => seen.note('another', event))).toEqual([]);
   });
 
-  it('tells of a seq that is given a second time', () => {
+  it('The oracle reports a seq that is used a second time.', () => {
     expect(seenAll().note('reader', event(8, 'turn.failed', { id: 'evt_other' }))).toHaveLength(1);
   });
 
-  it('tells of an event that comes back with another seq', () => {
+  it('The oracle reports an event that returns with another seq.', () => {
     expect(seenAll().note('reader', event(9, 'turn.completed', { id: 'evt_8' }))).toHaveLength(1);
   });
 
-  it('tells of an event that is gone from the log, unless it is a delta of a closed message', () => {
+  it('The oracle reports an event that is missing from the log, unless it is a delta of a closed message.', () => {
     const seen = seenAll();
     expect(seen.missingFrom(log())).toEqual([]);
     expect(seen.missingFrom(log().filter(({ kind }) => kind !== 'message.delta'))).toEqual([]);
@@ -113,7 +113,7 @@ describe('what was ever shown', () => {
     expect(seen.missingFrom(unclosed)).toHaveLength(3);
   });
 
-  it('tells of an event that the log has changed', () => {
+  it('The oracle reports an event that the log has changed.', () => {
     expect(seenAll().missingFrom(changed(1, { created_at: 2 }))).toHaveLength(1);
   });
 

@@ -3,7 +3,7 @@ import { deltaKinds, settlingKinds } from '../../../src/api/events.ts';
 import { settle } from '../../../src/client/settle.ts';
 import type { UntypedEvent } from '../../support/untyped-events.ts';
 
-/** What is wrong, in words for the one who has to find out why. An empty list: nothing is. */
+/** Faults, described for the person who has to find the cause. Empty if there is no fault. */
 export type Complaints = string[];
 
 /** More of the same says nothing new. */

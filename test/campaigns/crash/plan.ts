@@ -51,7 +51,7 @@ export const firstLife: Plan = {
   heavy: false,
 };
 
-/** What the server is to be told of it. */
+/** Environment of the server for this failpoint. */
 export function environmentOf({ failpoint, durability }: Plan): Record<string, string> {
   const failpoints = failpoint
     ? { CADRE_FAILPOINTS: `${failpoint.name}=kill@${failpoint.hit}` }

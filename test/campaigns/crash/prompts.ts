@@ -25,7 +25,7 @@ export function randomPrompt(random: Random, heavy: boolean): string {
   return Array.from({ length: random.between(1, 6) }, () => random.pick(steps)()).join('; ');
 }
 
-/** What an agent that does all of the prompt has said and done in the end, item by item. */
+/** Items of an agent that completes the whole prompt. */
 export function expectedItems(prompt: string): ExpectedItem[] {
   return parseScript(prompt).map((command): ExpectedItem => {
     switch (command.name) {

@@ -14,12 +14,12 @@ const FOLLOWED_SESSIONS = 8;
 const CATCH_UP_MS = 10_000;
 export const FIRST_READER = 'the first reader';
 
-/** Those who follow the log through all deaths of the server: two the whole runtime, one each a session. */
+/** Subscribers that follow the log through all deaths of the server: two for all events, and one for each session. */
 export class Readership {
   readonly #client = new RoamingClient();
   readonly #onEvent: (reader: Reader, event: RuntimeEventRecord) => void;
   #readers: Reader[] = [];
-  /** Of readers that have gone. */
+  /** Faults of readers that have ended. */
   readonly #past = { events: 0, losses: 0 };
 
   constructor(onEvent: (name: string, event: RuntimeEventRecord) => void) {

@@ -6,7 +6,7 @@ import type { UntypedEvent } from '../../support/untyped-events.ts';
 
 type Ending = 'completed' | 'interrupted' | 'failed';
 
-/** One turn, as the log tells it. */
+/** One turn according to the log. */
 interface Story {
   readonly session: string | null;
   readonly prompt: string;
@@ -21,8 +21,8 @@ interface Story {
 
 /**
  * Follows the log event by event, across all restarts, and complains of what cannot be true of a turn: no
- * beginning, two ends, output after the end, an item left open, a hole in a text, words that the agent was
- * not told to say.
+ * beginning, two ends, output after the end, an open item, a hole in a text, words that are not in
+ * the prompt.
  */
 export class Stories {
   readonly #turns = new Map<string, Story>();
@@ -101,7 +101,7 @@ function end(event: UntypedEvent, story: Story): Complaints {
   return wrong;
 }
 
-/** A completed turn has said all it was told to, a failed one the beginning of that. */
+/** A completed turn contains all words of its prompt, a failed turn their beginning. */
 function compareOutput(
   event: UntypedEvent,
   items: readonly { kind: string; text: string; cut: boolean }[],

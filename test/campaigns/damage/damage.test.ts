@@ -78,7 +78,7 @@ async function opened(
   }
 }
 
-/** What all readings of a whole store give, by a name for each. */
+/** Results of all reads of a whole store, by the name of the read. */
 function readings(store: TestStore): Map<string, unknown> {
   const all = new Map<string, unknown>();
   for (const scope of scopes)
@@ -137,7 +137,7 @@ test(
   },
 );
 
-/** A byte near the begin of a page, or before a record: where headers, pointers and keys are. Never the file's header. */
+/** A byte near the start of a page, or before a record: where headers, pointers and keys are. Never the file's header. */
 function placeIn(bytes: Buffer, random: Random): number {
   const size = bytes.readUInt16BE(16);
   const page = random.between(1, bytes.length / size - 1) * size;

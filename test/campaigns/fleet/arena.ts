@@ -141,7 +141,7 @@ export class FleetReader implements AsyncDisposable {
     while (!(await untilDone(isThere))) await systemClock.sleep(50);
   }
 
-  /** What it had of one log. */
+  /** Events of one log that the reader has received. */
   of(node: CampaignNode, epoch: string): FleetEvent[] {
     return this.events.filter((event) => event.node === node.name && event.epoch === epoch);
   }
@@ -152,7 +152,7 @@ export class FleetReader implements AsyncDisposable {
   }
 }
 
-/** What the stream, and a reader, have of all that each server had until now. */
+/** Events of each server that the stream, and a reader, have received until now. */
 export async function verdicts(
   arena: Arena,
   reader?: FleetReader,

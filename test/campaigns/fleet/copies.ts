@@ -55,7 +55,7 @@ export const restored: Scenario = () =>
     };
   });
 
-/** A copy of a directory as it lies there is no backup: neither one that is behind nor one that went on is let in. */
+/** A copied data directory is not a backup: the fleet refuses a copy that is behind, and a copy that has new events. */
 export const copied: Scenario = () =>
   inArena({ servers: 1, nodes: 1 }, async (arena) => {
     const [original] = arena.nodes;
@@ -100,7 +100,7 @@ async function goOn(copy: CampaignNode, until: number): Promise<void> {
   await copy.start();
 }
 
-/** Waits until a copy says that it is none of the fleet; returns what it says. */
+/** Waits until a copy reports that it is not part of the fleet, and returns the report. */
 function refused(copy: CampaignNode): Promise<string | undefined> {
   return untilDone(async () => {
     const { state, detail } = (await copy.state()) ?? { state: 'off' };

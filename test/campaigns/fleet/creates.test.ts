@@ -65,7 +65,7 @@ async function createOne(arena: Arena, title: string, random: Random): Promise<s
     const chance = () => random.between(0, 999) / 1000;
     const servers = new FleetServers(visit, { labels: [], random: chance });
     const { client } = await servers.first();
-    // Now and then a client is gone before it has its answer, and another one goes on.
+    // Now and then a client ends before its response arrives, and another client continues.
     const patience = new AbortController();
     using _gone = systemClock.after(random.between(50, 8000), () => patience.abort());
     try {

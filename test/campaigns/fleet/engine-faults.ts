@@ -95,7 +95,7 @@ export const emptied: Scenario = () =>
       await node?.start();
       await sleep(2500);
     });
-    // Of the stream only the end is left: what counts is what the reader had.
+    // Only the end of the stream is left, so the events of the reader are compared.
     const all = await verdicts(arena, reader);
     const readers = Object.entries(all).filter(([whose]) => whose.endsWith('reader'));
     return { verdicts: Object.fromEntries(readers) };

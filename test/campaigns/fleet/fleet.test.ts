@@ -30,7 +30,7 @@ const scenarios: Record<string, Scenario> = {
   'all stores of the engine are set back': engine.setBack,
 };
 
-/** What each change has to pass. */
+/** The part that every change has to pass. */
 const part: ReadonlySet<Scenario> = new Set([node.kills]);
 const chosen = Object.entries(scenarios).filter(
   ([, scenario]) => process.env.FLEET !== 'part' || part.has(scenario),

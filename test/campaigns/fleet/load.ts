@@ -7,7 +7,7 @@ import type { CampaignNode } from './node.ts';
 const SCRIPT = 'repeat 30 8 tick; tool look => found; say done';
 const SESSIONS = 2;
 
-/** Keeps the servers busy while `work` goes on: short turns, one after the other, whatever becomes of them. */
+/** Keeps the servers busy during `work` with short turns, one after the other, whatever their outcome. */
 export async function underLoad<T>(
   nodes: readonly CampaignNode[],
   work: () => Promise<T>,

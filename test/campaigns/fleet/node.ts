@@ -11,7 +11,7 @@ export interface NodeOptions {
   env?: Record<string, string>;
 }
 
-/** A server of the fleet in a process of its own. What it has shown to anybody must never be missing. */
+/** A server of the fleet in a process of its own. An event that it has shown to a client must never be missing. */
 export class CampaignNode {
   readonly name: string;
   readonly directory: string;

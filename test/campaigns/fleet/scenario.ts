@@ -1,7 +1,7 @@
 import type { Random } from '../crash/random.ts';
 import type { Verdict } from '../../support/fleet/judge.ts';
 
-/** Does something to a fleet, `times` times, and tells what the stream and readers had afterwards. */
+/** Repeats an action on a fleet `times` times, and reports the events of the stream and the readers. */
 export type Scenario = (given: {
   times: number;
   /** How long there is no engine, in seconds, where that is what happens. */

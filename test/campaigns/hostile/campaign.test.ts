@@ -24,7 +24,7 @@ drain_ms = 200
 kill_grace_ms = 100
 `;
 
-/** What is under attack, and what is at hand for that. */
+/** The attacked server, and the tools of the attack. */
 interface Target {
   server: TestServer;
   /** Where things may be put that the server is pointed at. */

@@ -1,5 +1,5 @@
 /**
- * The program of an agent that speaks ACP and sends, for each prompt, the attack of that name. What it asks for it asks
+ * The program of an agent that speaks ACP and sends, for each prompt, the attack of that name. It sends each request
  * once; its turn ends after the answer.
  */
 export const LOUD_AGENT = String.raw`

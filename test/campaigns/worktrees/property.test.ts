@@ -23,7 +23,7 @@ import { scaled } from '../../support/patience.ts';
 const file = fc.constantFrom('a.txt', 'sub/b.txt', 'sub/deep/c', 'new', 'd');
 const text = fc.constantFrom('one\n', 'two\n', 'x', '', 'a\r\nb\n', 'long\n'.repeat(100));
 
-/** What people and agents do by hand in a worktree, and what is asked of the server. */
+/** Actions that people and agents do by hand in a worktree, and requests to the server. */
 const step = fc.oneof(
   { weight: 5, arbitrary: fc.record({ do: fc.constant('write'), file, text }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('remove'), file }) },
@@ -211,7 +211,7 @@ test(
             const isThere = now.status === 'active' || now.status === 'retained';
             expect([now.status, fs.existsSync(tree.path)]).toEqual([now.status, isThere]);
             if (isThere) memory.note(tree);
-            // What only a log leads to goes with time.
+            // Objects that only a reflog refers to are removed in time.
             if (now.status === 'cleaned')
               git(stage.repo, 'reflog', 'expire', '--expire=now', '--all');
             const objects = kept(stage.repo);

@@ -544,22 +544,22 @@ describe('[fleet]', () => {
     [
       'no address',
       'url = ","\nname = "n"',
-      /fleet\.url: the address of NATS is missing: expected nats:/,
+      /fleet\.url: no NATS address is given: expected nats:/,
     ],
     [
       'a name alone',
       'name = "n"',
-      /fleet\.name: the name of a node requires fleet\.url: set fleet\.url/,
+      /fleet\.name: fleet\.name is set without fleet\.url: set fleet\.url/,
     ],
     [
       'an address alone',
       'url = "nats://h"',
-      /fleet\.url: the address of NATS alone is not enough: set fleet\.name .* or \[fleet\.person\]/,
+      /fleet\.url: fleet\.url is set without fleet\.name or \[fleet\.person\]: set fleet\.name .* or \[fleet\.person\]/,
     ],
     [
       'the key of a node without a name',
       'url = "nats://h"\ncredentials = "a.nk"\n[fleet.person]\nname = "ada"',
-      /fleet\.credentials: .*set fleet\.name, or use fleet\.person\.credentials/,
+      /fleet\.credentials: .*set fleet\.name to the name of this node, or use fleet\.person\.credentials/,
     ],
   ])('is refused with %s, and says what to do.', ([, text, refused]) => {
     expect(refusal(`[fleet]\n${text}\n`)).toMatch(refused);

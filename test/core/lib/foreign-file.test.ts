@@ -51,6 +51,6 @@ test('no link is followed below the directory, and the directory itself may be o
   fs.symlinkSync('real/file', path.join(place.path, 'link'));
   fs.symlinkSync('real', path.join(place.path, 'parent'));
   await expect(read(place.path, 'link')).rejects.toThrow(/not a regular file/);
-  await expect(read(place.path, 'parent/file')).rejects.toThrow(/through a symbolic link/);
+  await expect(read(place.path, 'parent/file')).rejects.toThrow(/contains a symbolic link/);
   expect(String(await read(path.join(place.path, 'parent'), 'file'))).toBe('secret');
 });

@@ -178,7 +178,7 @@ describe('checking a store', () => {
     };
     await expect(checked(newer)).rejects.toMatchObject({
       message: expect.stringMatching(
-        /written by cadre 9\.9\.9 in format 99.*use the newer version/,
+        /data format 99 of cadre 9\.9\.9.*use the newer version/,
       ),
     });
   });

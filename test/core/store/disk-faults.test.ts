@@ -468,7 +468,9 @@ describe('a log that another program deleted', () => {
     const given = { ...place, db: store.db, clock: systemClock, settings: () => settings };
     const budget = new StorageBudget(given);
     nodeFs.rmSync(directory.path, { recursive: true });
-    expect(() => budget.assertRoom()).toThrow('the data directory was deleted');
+    expect(() => budget.assertRoom()).toThrow(
+      'the data directory of the server was deleted while the server was running',
+    );
     expect(store.fatal[0]?.message).toMatch(/was deleted by another program/);
   });
 });

@@ -85,7 +85,7 @@ describe('a data directory', () => {
     await expect(openStore(directory.path, { version: '1.0.0' })).rejects.toMatchObject({
       name: 'AppError',
       code: 'storage_damaged',
-      message: expect.stringMatching(/written by cadre 9\.1\.0 in format 99, but cadre 1\.0\.0/),
+      message: expect.stringMatching(/data format 99 of cadre 9\.1\.0, but cadre 1\.0\.0/),
     });
   });
 

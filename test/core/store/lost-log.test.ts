@@ -258,7 +258,7 @@ describe('A database that is', () => {
     const file = path.join(directory.path, DATABASE_FILE);
     const refusal = (state: string) =>
       new RegExp(
-        `${state}, but the directory still contains other files of that database .*${name}.*move .*${name} out of .*, or restore a backup$`,
+        `${state}, but other files of that database still exist .*${name}.*move .*${name} out of .*, or restore a backup$`,
       );
     await expect(openStore(directory.path)).rejects.toThrow(refusal('missing'));
     expect(fs.readdirSync(directory.path)).toEqual(before);

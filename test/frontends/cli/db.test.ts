@@ -282,7 +282,7 @@ describe('cadre db restore', () => {
         if (state === 'missing') fs.rmSync(file);
         else fs.truncateSync(file);
         await expect(startServer(directory)).rejects.toThrow(
-          `${state}, but the directory still contains other files of that database (events.cadre-wal, events.cadre.anchor, `,
+          `${state}, but other files of that database still exist (events.cadre-wal, events.cadre.anchor, `,
         );
         const done = await cadre(['db', 'restore', backup, '--yes', '--json']);
         expect(done.code).toBe(0);

@@ -136,7 +136,7 @@ describe('commands with several servers', () => {
       'cadre: --token-file does not match --url: pass --token-file once for all servers, or once for each --url\n',
     ]);
     expect((await cadre('events', 'tail', '--after-seq', '3')).stderr).toMatch(
-      /sequence numbers differ between servers/,
+      /--after-seq with a number requires one server/,
     );
     for (const how of [[], ['--no-follow']]) {
       const wrong = await cadre('events', 'tail', '--kind', 'nonsense', ...how);

@@ -79,7 +79,7 @@ function roleOf(role: string): Message['role'] {
   return role === 'user' ? 'user' : 'other';
 }
 
-/** What Claude Code itself puts around the text of a person. */
+/** Text that Claude Code adds around the text of a person. */
 function withoutReminders(text: string): string {
   return text.replaceAll(/<system-reminder>[\s\S]*?<\/system-reminder>/g, '');
 }

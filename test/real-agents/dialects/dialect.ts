@@ -1,6 +1,6 @@
 import type { Message, Piece, Tool, ToolCall } from '../script.ts';
 
-/** What the model server needs to know of a request, read from any wire format. */
+/** The parts of a request that the model server needs, read from any wire format. */
 export interface ModelRequest {
   model: string;
   /** How hard the model is to think. */
@@ -28,7 +28,7 @@ export interface Dialect {
   read(body: unknown, path: string): ModelRequest;
   /** Writes an answer as the text of server-sent events. */
   write(answer: Answer): AsyncIterable<string>;
-  /** What ends an answer, in place of the rest of it, where the API fails in its middle. */
+  /** End of an answer in place of its rest, if the API fails in the middle. */
   breakOff(code: string): string;
   /** The body of a failed request. */
   failure(status: number, message: string): object;
@@ -36,5 +36,5 @@ export interface Dialect {
   limit?(resetsAt: number): { headers: Record<string, string>; body: object };
 }
 
-/** What every scripted call reports as its tokens. `input` counts the cached ones too. */
+/** Token usage that every scripted call reports. `input` counts the cached ones too. */
 export const tokensPerCall = { input: 111, cachedInput: 11, output: 22 };

@@ -58,7 +58,7 @@ function read(body: unknown): ModelRequest {
   const { model, input, tools, reasoning } = bodySchema.parse(body);
   // Newer models are offered their tools by an item, and all are offered more by the answer to a search.
   const offered = [...tools, ...input.flatMap((item) => item.tools ?? [])].flatMap(readTool);
-  // What a search has not found is not there: another one would find no more.
+  // A second search would not find more than the first one.
   const searched = input.at(-1)?.type === 'tool_search_output';
   return {
     model,
@@ -121,7 +121,7 @@ interface OpenItem {
   text: string;
 }
 
-/** Codex tells items apart by their ids, and looks at no place. */
+/** Codex distinguishes items by their ids, not by their positions. */
 const place = { output_index: 0, content_index: 0, summary_index: 0 };
 
 const deltas = {

@@ -231,7 +231,7 @@ describe.for(withBody)('the body of $request', ({ endpoint }) => {
         else if (path === '/v1/budgets')
           expect(reply.json()).toEqual({
             code: 'invalid',
-            error: 'body: a budget requires a limit: add tokens, cost_usd or turns',
+            error: 'body: a budget requires at least one limit: add tokens, cost_usd or turns',
           });
         else expect(reply.status).toBe(200);
       }
@@ -288,7 +288,7 @@ describe.for(withBody)('the body of $request', ({ endpoint }) => {
         expect([body, reply.status]).toEqual([body, 400]);
         expect(reply.json()).toMatchObject({
           code: 'invalid',
-          error: expect.stringMatching(/^the body is not valid JSON: /),
+          error: expect.stringMatching(/^the request body is not valid JSON: /),
         });
       }
     }));
@@ -312,7 +312,7 @@ describe('the size of a body', () => {
         const reply = await ask(256 * 1024 + 1, more);
         expect(reply.status).toBe(413);
         expect(reply.json()).toEqual({
-          error: 'the body is larger than this route allows',
+          error: 'the request body is larger than this route allows',
           code: 'payload_too_large',
         });
       }

@@ -55,6 +55,6 @@ describe('the scan of a body', () => {
   });
 
   test('says what is wrong with what is no JSON', () => {
-    expect(() => readJson('{"a":')).toThrow('the body is not valid JSON: ');
+    expect(() => readJson('{"a":')).toThrow('the request body is not valid JSON: ');
   });
 });

@@ -66,7 +66,7 @@ const faults: {
     name: 'content type',
     status: 415,
     body: {
-      error: 'the body has to be JSON, with Content-Type: application/json',
+      error: 'the request body has to be JSON, with the header Content-Type: application/json',
       code: 'unsupported_media_type',
     },
     put: (asked) => (asked.headers['content-type'] = 'text/plain'),
@@ -74,13 +74,16 @@ const faults: {
   {
     name: 'size',
     status: 413,
-    body: { error: 'the body is larger than this route allows', code: 'payload_too_large' },
+    body: { error: 'the request body is larger than this route allows', code: 'payload_too_large' },
     put: (asked) => (asked.body = '['.repeat(256 * 1024 + 1)),
   },
   {
     name: 'body',
     status: 400,
-    body: { error: expect.stringMatching(/^the body is not valid JSON: /), code: 'invalid' },
+    body: {
+      error: expect.stringMatching(/^the request body is not valid JSON: /),
+      code: 'invalid',
+    },
     put: (asked) => (asked.body ??= '{"provider":'),
   },
 ];

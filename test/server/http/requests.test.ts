@@ -24,7 +24,7 @@ describe('a number in a body', () => {
           const reply = await api('POST', path, { body });
           expect(reply.status).toBe(400);
           expect(reply.json()).toEqual({
-            error: `the body contains numbers that cannot be stored exactly (${number}): send these numbers as strings`,
+            error: `the request body contains numbers that cannot be stored exactly (${number}): send these numbers as strings`,
             code: 'invalid',
           });
         }

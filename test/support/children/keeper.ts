@@ -81,7 +81,7 @@ export function identified(pid: number): Identity {
   return found;
 }
 
-/** Asks again and again: of the death of a process that is not ours nobody is told. */
+/** Polls, because no signal reports the death of a process that is not a child. */
 export async function poll<T>(
   what: string,
   ask: () => T | undefined | false | Promise<T | undefined | false>,

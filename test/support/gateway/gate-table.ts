@@ -8,14 +8,14 @@ export const columns = [
   { kind: 'full', modes: ['full_access', 'bypass'] },
 ] as const;
 
-/** Every row of the gate, in its order. */
+/** Every row of the tool policy, in order. */
 export const rows: { tool: string; action: string; row: Row }[] = Object.entries(
   policyTable,
 ).flatMap(([tool, actions]) =>
   Object.entries(actions).map(([action, row]: [string, Row]) => ({ tool, action, row })),
 );
 
-/** The gate as the table of docs/permissions.md. */
+/** The tool policy as the table of docs/permissions.md. */
 export function asMarkdown(): string {
   const head = [
     'Tool',

@@ -7,7 +7,7 @@ import type { createProcess, getProcessLogs, Process } from '../../../src/api/pr
 import type { Client } from '../../../src/client/client.ts';
 import type { UntypedEvent } from '../untyped-events.ts';
 
-/** What runs commands in a test. */
+/** The parts that run commands in a test. */
 export interface Server {
   client: Client;
 }
@@ -88,20 +88,20 @@ export function kindsOf(events: readonly UntypedEvent[]): string[] {
 
 let gates = 0;
 
-/** Commands wait at a gate until the test lets them go, one at a time. */
+/** Commands wait until the test releases them, one at a time. */
 export class Gate implements Disposable {
   readonly #path: string;
   readonly #fd: number;
 
   constructor(directory: string) {
-    // A path of its own: a command that comes late to another gate would open this one, or make a file in its place.
+    // Each test has its own path, so that a late command of another test does not use it.
     this.#path = path.join(directory, `gate-${(gates += 1)}`);
     execFileSync('mkfifo', [this.#path]);
     // Held open at both ends: nobody reads its end, and a word waits for whoever comes.
     this.#fd = fs.openSync(this.#path, fs.constants.O_RDWR | fs.constants.O_NONBLOCK);
   }
 
-  /** What a command does to wait here. */
+  /** Shell code that makes a command wait here. */
   get wait(): string {
     return `read -r _ <> '${this.#path}'`;
   }

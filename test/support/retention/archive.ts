@@ -42,7 +42,7 @@ export interface Archive extends TestStore {
   ask(sessionId: string): Promise<UntypedEvent | undefined>;
   /** Every event that was ever appended, in order. */
   readonly appended: readonly UntypedEvent[];
-  /** What is left of a scope, as seqs. */
+  /** The seqs of the events that are left of a scope. */
   left(scope?: Scope): number[];
   /** The payloads of all `storage.trimmed`, in order. */
   told(): Told[];

@@ -24,7 +24,7 @@ while True:
 /** A service manager, as far as it listens. */
 export interface NotifySocket extends AsyncDisposable {
   path: string;
-  /** What it was told, in order: the assignments of each message. */
+  /** The received assignments of each message, in order. */
   messages: () => string[][];
   /** Resolves once a message has that assignment, or one that begins so. */
   expect: (assignment: string) => Promise<void>;

@@ -103,7 +103,7 @@ export function castOf(stage: Stage, { team, members }: TeamWithMembers, agents:
   };
 }
 
-/** The ids of the messages that an agent was told, in order. */
+/** The ids of the messages that an agent has received, in order. */
 export function toldIn(text: string): string[] {
   return [...text.matchAll(/<team_message id="(msg_[0-9a-f]+)"/g)].map(([, id]) => id ?? '');
 }

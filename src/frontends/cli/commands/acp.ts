@@ -27,7 +27,7 @@ export function acpCommand(program: Command, world: World): void {
     )
     .option(
       '--agent <agent>',
-      'Name of the ACP agent, such as gemini (list the names with cadre providers discover)',
+      'Name of the agent for the provider acp, such as gemini (list the names with cadre providers discover)',
     )
     .option('--model <model>', 'Model of the agent in new sessions')
     .option('--effort <effort>', 'Reasoning effort of the model in new sessions')
@@ -37,7 +37,7 @@ export function acpCommand(program: Command, world: World): void {
     )
     .option(
       '--agent-mode <mode>',
-      'Mode of the agent in new sessions: name of a mode that an ACP agent defines, such as plan',
+      'Name of a mode that the agent itself defines, such as plan, for new sessions (only for the provider acp)',
     )
     .option('--session <session>', 'Existing session to use instead of a new session')
     .addHelpText(

@@ -40,35 +40,34 @@ export const approvalRuleCommands = commandGroup(
         {
           flags: '--command <words>',
           description:
-            'Match requests for a simple command, such as "git log **" (* matches one word, ** at the end matches any number of words)',
+            'Match requests to run this command, such as "git log **" (* is one word; ** at the end is any number of words)',
           field: 'command',
         },
         {
           flags: '--path <path>',
           description:
-            'Match requests that change only these files, such as "src/**" (relative to the directory of the session)',
+            'Match requests to change only files at this path, such as "src/**" (relative to the session\'s directory)',
           field: 'path',
         },
         {
           flags: '--tool <name>',
-          description:
-            'Match requests for the tool with this name, such as WebFetch (the name that the agent uses)',
+          description: "Match requests to use the agent's tool with this name, such as WebFetch",
           field: 'tool',
         },
         {
           flags: '--provider <provider>',
-          description: 'Match requests of agents of this provider, such as claude',
+          description: 'Match only requests from agents of this provider, such as claude',
           field: 'provider',
         },
         {
           flags: '--directory <directory>',
-          description: 'Match only requests of sessions in this directory and its subdirectories',
+          description: 'Match only requests from sessions in this directory or its subdirectories',
           read: (directory: string) => ({ directory: path.resolve(directory) }),
         },
         {
           flags: '--i-know',
           description:
-            "Accept a rule in which * follows a program that is not on cadre's list of harmless programs",
+            'Add the rule even if * follows the name of a program that cadre does not know to be harmless',
           field: 'i_know',
         },
         {
@@ -95,31 +94,29 @@ export const approvalRuleCommands = commandGroup(
       operands: [
         {
           flags: '[command]',
-          description: 'Complete command line of the tested request, in quotes',
+          description: 'Command line to test against the approval rules, in quotes',
           field: 'command',
         },
       ],
       options: [
         {
           flags: '--path <path>',
-          description: 'File that the request to test would change',
+          description: 'Test a request to change this file',
           field: 'path',
         },
         {
           flags: '--tool <name>',
-          description:
-            'Name of the tool that the tested request would use, such as WebFetch (the name that the agent uses)',
+          description: "Test a request to use the agent's tool with this name, such as WebFetch",
           field: 'tool',
         },
         {
           flags: '--provider <provider>',
-          description: 'Provider of the agent that would send the tested request',
+          description: 'Test a request from an agent of this provider',
           field: 'provider',
         },
         {
           flags: '--cwd <directory>',
-          description:
-            'Directory in which the tested command would run (default: current directory)',
+          description: 'Working directory of the command to test (default: current directory)',
           read: (directory: string) => ({ cwd: path.resolve(directory) }),
           absent: ({ world }) => Promise.resolve({ cwd: world.cwd() }),
         },

@@ -75,7 +75,7 @@ export const approvalCommands = commandGroup(
         {
           flags: '--undescribed',
           description:
-            'Accept the request even if it does not describe everything that it would do',
+            'Accept the request even if the agent did not describe the requested action completely',
         },
       ],
     ),

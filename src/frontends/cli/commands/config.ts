@@ -18,12 +18,12 @@ export function configCommands(program: Command, world: World): void {
   const config = program.command('config').description('Show and check the configuration');
 
   asList(config.command('show'))
-    .description('Show every configuration key with its value (secrets are masked)')
+    .description('Show all configuration keys and values (secrets are masked)')
     .option(
       '--config <file>',
       'Configuration file to read (or set the environment variable CADRE_CONFIG)',
     )
-    .option('--origin', 'Show the source of each configuration value')
+    .option('--origin', 'Show whether each value comes from the file, the environment or a default')
     .action((_options: object, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions & { origin?: boolean }>();
       show(world, options, layoutFor(world, command));
@@ -32,7 +32,7 @@ export function configCommands(program: Command, world: World): void {
   config
     .command('check')
     .description(
-      'List every problem of the configuration, one per line (exit code 2 if there is a problem, otherwise 0)',
+      'Check the configuration, and list each problem on a line (exit code 2 if there are problems)',
     )
     .option(
       '--config <file>',

@@ -88,11 +88,11 @@ function restoreCommand(db: Command, world: World): void {
 function rollbackCommand(db: Command, world: World): void {
   db.command('rollback')
     .description(
-      'Return to the data from before an upgrade of cadre, and keep the replaced data in a file (the server must be stopped)',
+      'Restore the data from before an upgrade of cadre (the server must be stopped; the replaced data is kept in a file)',
     )
     .argument(
       '[file]',
-      'File with the data to return to (default: the newest copy that a server saved before an upgrade)',
+      'File with the data to restore (default: the newest copy that a server saved before an upgrade)',
     )
     .option('--yes', 'Roll back without asking for confirmation')
     .option(

@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 export function demoAgentCommand(program: Command): void {
   program
     .command('demo-agent', { hidden: true })
-    .description('Run the demo agent of cadre serve --demo on stdin and stdout')
+    .description('Run the demo agent on stdin and stdout')
     .action(async () => {
       const { runDemoAgent } = await import('../../../agents/demo/index.ts');
       await runDemoAgent({ stdin: process.stdin, stdout: process.stdout });

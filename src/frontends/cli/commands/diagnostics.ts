@@ -16,7 +16,7 @@ export const diagnosticsCommands = commandGroup(
     }),
     endpointCommand({
       name: 'recovery',
-      description: 'Show the problems that the server found and repaired at its last start',
+      description: 'Show the problems that the server found and repaired when it last started',
       endpoint: endpoints.getRecovery,
       print: details,
     }),
@@ -40,13 +40,13 @@ export const diagnosticsCommands = commandGroup(
     }),
     endpointCommand({
       name: 'comms',
-      description: 'Show the number of teams, team messages and message deliveries',
+      description: 'Count the teams, team messages and message deliveries',
       endpoint: endpoints.getCommsDiagnostics,
       print: details,
     }),
     endpointCommand({
       name: 'storage',
-      description: 'Show the amount of stored data, and the storage limits of the server',
+      description: 'Show the size of the stored data, and the storage limits of the server',
       endpoint: endpoints.getStorageDiagnostics,
       print: details,
     }),

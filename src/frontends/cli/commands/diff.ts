@@ -28,7 +28,7 @@ export function diffCommand(program: Command, world: World): void {
     )
     .option(
       '--at <turn>',
-      'Show only changes of this turn, or with --since all changes up to the end of this turn',
+      'Show only changes of this turn (with --since: all changes up to the end of this turn)',
     )
     .action(clientAction(world, show));
 }

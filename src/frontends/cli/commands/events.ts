@@ -36,13 +36,13 @@ export function eventCommands(program: Command, world: World): void {
     .command('events')
     .description('Show the event log, and follow new events')
     .command('tail')
-    .description('Show the stored events, then show each new event when the event occurs')
-    .option('--session <session>', 'Session whose events are shown')
-    .option('--process <process>', 'Process whose events are shown')
-    .option('--team <team>', 'Team whose events are shown')
+    .description('Show the stored events, then follow new events')
+    .option('--session <session>', 'Show only events of this session')
+    .option('--process <process>', 'Show only events of this process')
+    .option('--team <team>', 'Show only events of this team')
     .option(
       '--node <name>',
-      'Show only events of the server with this name, even while the server is offline (requires several servers)',
+      'Show only events of the server with this name, even if it is offline (only with several servers)',
     )
     .option(
       '--kind <kind...>',
@@ -58,7 +58,7 @@ export function eventCommands(program: Command, world: World): void {
     )
     .option(
       '--cursor-file <file>',
-      'File in which cadre records the last shown event, so that the next run continues after this event',
+      'File that stores the number of the last shown event, so that the next run continues after that event',
     )
     .option('--no-follow', 'Exit after the newest stored event')
     .option(

@@ -34,7 +34,7 @@ export function fleetInit(fleet: Command, world: World): void {
     )
     .option(
       '--max-bytes <n>',
-      'Maximum size of the stored events in bytes, above which the fleet drops the oldest events',
+      'Maximum size of the stored events in bytes (above this size, the fleet deletes the oldest events)',
       count,
       4 * 1024 ** 3,
     )
@@ -44,7 +44,7 @@ export function fleetInit(fleet: Command, world: World): void {
     )
     .option(
       '--keys <directory>',
-      'Directory with one file for each key of the fleet, in which cadre creates missing keys',
+      'Directory with the key files of the fleet (cadre creates missing keys)',
       'fleet-keys',
     )
     .option(

@@ -52,10 +52,10 @@ export function fleetCommands(program: Command, world: World): void {
   nodes
     .command('replace')
     .description(
-      'Free the name of a lost node (cadre server) for a new node (requires the admin key)',
+      'Make the name of a lost node (cadre server) available for a new node (requires the admin key)',
     )
     .argument('<name>', 'Name of the node (cadre server of the fleet)')
-    .option('--yes', 'Confirm that you want to free the name of the node (required)')
+    .option('--yes', 'Confirm the command (required)')
     .option(
       '--credentials <file>',
       'Key file of the fleet administrator (default: fleet.person.credentials in the configuration)',
@@ -66,7 +66,7 @@ export function fleetCommands(program: Command, world: World): void {
       if (options.yes !== true)
         throw new AppError(
           'usage',
-          `readers lose the event log of node "${name}" when the next server with this name starts: pass --yes to confirm`,
+          `the fleet loses the event log of node "${name}" when a new server with this name starts: pass --yes to confirm`,
         );
       const { credentials } = options;
       const as = credentials === undefined ? {} : { name: ADMIN, credentials };

@@ -17,7 +17,8 @@ const hook = {
 export const hookCommands = commandGroup('hooks', 'Send events to commands and URLs', [
   endpointCommand({
     name: 'list',
-    description: 'List hooks with the number of pending events and the last error of each hook',
+    description:
+      'List hooks (commands and URLs that receive events), with pending events and the last error',
     endpoint: endpoints.listHooks,
     empty: 'no hooks: add a hook as a [[hooks]] section to the configuration',
     print: listOf<Hook>(
@@ -46,14 +47,15 @@ export const hookCommands = commandGroup('hooks', 'Send events to commands and U
   }),
   endpointCommand({
     name: 'skip',
-    description: 'Skip the event that a hook cannot deliver, or all pending events of the hook',
+    description:
+      'Skip the event that a hook repeatedly fails to deliver, or all pending events of the hook',
     endpoint: endpoints.skipHook,
     operands: [hook],
     options: [
       {
         flags: '--event <seq>',
         description:
-          'Sequence number that the skipped event must have (otherwise no event is skipped)',
+          'Skip only the event with this sequence number (if another event is next, skip nothing)',
         read: (seq: string) => ({ event_seq: seqOf(seq) }),
       },
       { flags: '--all', description: 'Skip all pending events of the hook', field: 'all' },

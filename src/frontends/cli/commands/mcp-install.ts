@@ -20,17 +20,17 @@ export const installCommands: readonly Register[] = [
     mcp
       .command('install')
       .description(
-        "Install cadre's tools in an agent that runs outside of cadre (run again to replace the token of the agent)",
+        "Install cadre's tools in an agent that you start outside of cadre (run the command again to replace its token)",
       )
       .addArgument(agentArgument())
       .option(
         '--session <session>',
-        'Session on whose behalf the agent calls process and team tools (default: only process tools, without a session)',
+        "Session for which the agent calls cadre's process and team tools (without a session: only process tools)",
       )
       .addOption(
         new Option(
           '--permission-mode <mode>',
-          'Permission mode of an agent without a session, where full_access allows commands (default: cadre asks on a terminal)',
+          'Permissions of the agent if --session is not set; full_access lets it run commands (default: cadre asks on a terminal)',
         )
           .choices(modes)
           .conflicts('session'),
@@ -55,7 +55,7 @@ export const installCommands: readonly Register[] = [
   (mcp, world) =>
     asList(mcp.command('list'))
       .description(
-        "List agents that run outside of cadre and have cadre's tools, with the token of each agent",
+        "List agents outside of cadre in which cadre's tools are installed, with the token of each agent",
       )
       .action((_options: object, command: Command) => listCallers(world, command)),
 ];
@@ -67,7 +67,9 @@ interface InstallOptions {
 }
 
 const agentArgument = () =>
-  new Argument('<agent>', 'Agent program that runs outside of cadre').choices(agentNames);
+  new Argument('<agent>', 'Agent program to configure, which you start outside of cadre').choices(
+    agentNames,
+  );
 
 async function install(
   { world, client, global, show, note, layout }: CommandContext,

@@ -19,7 +19,7 @@ export function serveSubcommand(mcp: Command, world: World): void {
   mcp
     .command('serve')
     .description(
-      'Serve tools for a session or an installed agent over MCP on stdin and stdout (agents start this command)',
+      "Run an MCP server with cadre's tools on stdin and stdout (agents start this command)",
     )
     .option('--caller <name>', 'Name of an agent that was set up with cadre mcp install')
     .addHelpText(

@@ -19,7 +19,7 @@ export function mcpCommands(program: Command, world: World): void {
   serveSubcommand(mcp, world);
 
   asList(mcp.command('tools'))
-    .description('List the tools of cadre that sessions can call')
+    .description('List the tools of cadre that agents can call')
     .action(
       clientAction(world, async ({ client, show, layout }) => {
         const found = await client.call(endpoints.getCapabilities, {});

@@ -38,11 +38,11 @@ export function processRun(processes: Command, world: World): void {
       'Maximum run time of the process, such as 10s, 5m or 1h30m (default: no limit)',
       milliseconds,
     )
-    .option('--notify', 'When the process exits, start a turn of the session given with --session')
+    .option('--notify', 'Start a turn of the session when the process exits (requires --session)')
     .option('--wait', 'Wait until the process exits, and exit with the exit code of the process')
     .option(
       '--follow',
-      'Show the output of the process, forward typed input to the process, and exit with the exit code of the process',
+      'Attach to the process: show its output, send it typed input, and exit with its exit code',
     )
     .action(clientAction(world, run));
 }

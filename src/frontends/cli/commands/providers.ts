@@ -52,7 +52,7 @@ export const providerCommands = commandGroup(
         {
           flags: '--agent <agent>',
           description:
-            'Name of the ACP agent, such as gemini (list the names with cadre providers discover)',
+            'Name of the agent for the provider acp, such as gemini (list the names with cadre providers discover)',
           field: 'agent',
         },
       ],
@@ -73,25 +73,23 @@ export const providerCommands = commandGroup(
       providers
         .command('login')
         .description(
-          'Log in to claude or codex with an API key from stdin, or to an ACP agent with one of its login methods',
+          'Log in to an agent (claude and codex read an API key from stdin; other agents offer login methods)',
         )
         .addArgument(loginArgument())
         .option(
           '--auth-json <file>',
-          `Existing login file to import instead of an API key: ${loginFiles()}`,
+          `Import an existing login file instead of reading an API key: ${loginFiles()}`,
         )
         .addOption(agentOption())
         .option(
           '--method <id>',
-          'Login method of an ACP agent (if the agent has several methods, cadre asks by default)',
+          "Id of the agent's login method, for the provider acp (default: cadre asks if there are several methods)",
         )
         .action(clientAction(world, logIn)),
     (providers, world) =>
       providers
         .command('logout')
-        .description(
-          'Log out of an ACP agent, or delete the login that cadre stores for claude or codex',
-        )
+        .description('Log out of an agent (for claude and codex, cadre deletes the stored login)')
         .addArgument(loginArgument())
         .addOption(agentOption())
         .action(clientAction(world, logOut)),

@@ -11,7 +11,7 @@ type AddOptions = TimeOptions & TurnSettingOptions & { image: string[] };
 /** `cadre queue add`: the same as `cadre sessions send --queue`. */
 export function queueAdd(queue: Command, world: World): void {
   const command = withPrompt(queue.command('add').argument(...sessionArgument)).description(
-    'Queue a prompt until the session is idle, or until a time',
+    'Queue a prompt to send when the session is idle, or at a set time',
   );
   withTimes(withTurnSettings(command)).action(
     async (said: string, words: string[], options: AddOptions, self: Command) => {

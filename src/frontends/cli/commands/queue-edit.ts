@@ -17,7 +17,7 @@ export function queueEdit(queue: Command, world: World): void {
   )
     .option(
       '--now',
-      'Remove the due time of the queue entry, so that the entry is due as soon as the session is idle',
+      'Remove the due time, so that the prompt is sent as soon as the session is idle',
     )
     .option('--model <model>', 'Model for the turns that the queue entry starts')
     .action(clientAction(world, edit));

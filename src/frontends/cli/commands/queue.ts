@@ -21,7 +21,7 @@ export const queueCommands = commandGroup(
     queueAdd,
     endpointCommand({
       name: 'list',
-      description: 'List the queue entries (prompts to send later) of sessions, in queue order',
+      description: 'List queue entries (prompts that are sent later), in queue order',
       endpoint: endpoints.listQueue,
       options: [
         sessionAs('session_id', '--session <session>', 'Show only queue entries of this session'),
@@ -51,7 +51,11 @@ export const queueCommands = commandGroup(
       endpoint: endpoints.moveQueueEntry,
       operands: [entry],
       options: [
-        entryAs('before', '--before <entry>', 'Queue entry before which the moved entry is placed'),
+        entryAs(
+          'before',
+          '--before <entry>',
+          'Move the entry to the position before this queue entry',
+        ),
         {
           flags: '--first',
           description: 'Move the entry to the front of the queue',
@@ -76,13 +80,10 @@ export const queueCommands = commandGroup(
         )
         .option(
           '--until <time>',
-          "Time at which the pause of a session's queue ends: 18:00, +2h or an ISO time (only with --session)",
+          "Time at which the session's queue resumes: 18:00, +2h or an ISO time (only with --session)",
         )
-        .option(
-          '--zone <zone>',
-          'Time zone of the time in --until (default: time zone of this machine)',
-        )
-        .option('--reason <text>', 'Reason for the pause, which cadre records')
+        .option('--zone <zone>', 'Time zone for --until (default: time zone of this machine)')
+        .option('--reason <text>', 'Reason for the pause (cadre stores the reason)')
         .action(clientAction(world, pause)),
     (queue, world) =>
       queue
@@ -91,7 +92,7 @@ export const queueCommands = commandGroup(
         .argument(`[${entryArgument[0].slice(1, -1)}]`, entryArgument[1])
         .option(
           '--session <session>',
-          'Resume the whole queue of this session, also if an interrupted turn has paused the queue',
+          'Resume the whole queue of this session, even if the interrupt of a turn paused the queue',
         )
         .action(clientAction(world, resume)),
     (queue, world) =>

@@ -28,7 +28,7 @@ export function runCommand(program: Command, world: World): void {
     .description('Send a prompt to an agent and stream its answer')
     .option(
       '-c, --continue',
-      'Continue the latest session of the current directory, or of a worktree of the same repository',
+      'Continue the latest session in the current directory, or in a worktree of the same repository',
     )
     .option('--session <session>', 'Send the prompt to this session instead of a new session');
   withFollowOptions(withOpenOptions(command)).action(

@@ -36,12 +36,12 @@ export function searchCommand(program: Command, world: World): void {
     .description('Search the prompts, answers, commands and titles of sessions')
     .argument(
       '[words...]',
-      'Words to find, in any order: word, "a phrase" or prefix* (default: all texts)',
+      'Words to find, in any order: word, "a phrase" or prefix* (without words, all texts match)',
     )
     .addOption(
       new Option(
         '--kind <kind>',
-        'Search only texts of this kind, such as commands or answers',
+        'Search only prompts, answers, tool calls (such as commands) or session titles',
       ).choices(choicesOf(kind) ?? []),
     )
     .option('--session <session>', 'Search only this session')

@@ -35,7 +35,7 @@ export function serviceCommands(program: Command, world: World): void {
     service
       .command('stop')
       .description(
-        'Stop the server, even if the server is not a service (a service starts again at the next login)',
+        'Stop the running server (if the service is installed, the server starts again at the next login)',
       ),
     world,
   );

@@ -20,7 +20,7 @@ export function sessionAttach(sessions: Command, world: World): void {
     )
     .option(
       '--agent-mode <mode>',
-      'Mode of the agent for turns that you send: name of a mode that the agent defines, such as plan',
+      'Name of a mode that the agent itself defines, such as plan, for turns that you send',
     )
     .action(
       clientAction(world, async (context, said: string | undefined, options: AttachOptions) =>

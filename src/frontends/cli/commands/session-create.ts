@@ -13,7 +13,7 @@ export function sessionCreate(sessions: Command, world: World): void {
     .addOption(
       new Option(
         '--after-limit <what>',
-        'Action of the session after a usage limit of the agent resets: resume automatically, or wait for you',
+        "Choose to resume the session automatically, or to wait for you, when the provider's usage limit resets",
       ).choices(afterLimit.options),
     )
     .action(clientAction(world, create));

@@ -18,7 +18,7 @@ export const sessionFileCommands: readonly Register[] = [
       .addArgument(
         new Argument(
           '[state]',
-          'New state of file snapshots from the next turn on (default: as in the configuration)',
+          'Whether cadre takes file snapshots from the next turn on (the value default follows the configuration)',
         ).choices(states),
       )
       .action(clientAction(world, snapshots)),
@@ -44,15 +44,13 @@ export const sessionFileCommands: readonly Register[] = [
     atTurn(
       sessions
         .command('restore')
-        .description(
-          'Restore a file to its content at the start or end of a turn, unless the file was changed outside of turns afterwards',
-        )
+        .description('Restore a file to its content at the start or end of a turn')
         .argument(...sessionArgument)
         .argument('<file>', 'Path of the file, relative to the root of the git checkout'),
     )
       .option(
         '--force',
-        'Restore the file even if the file was changed outside of turns (the current file is kept under another name)',
+        'Restore the file even if someone changed it between turns (a copy of the current file is kept)',
       )
       .action(clientAction(world, restore)),
 ];
@@ -62,8 +60,8 @@ export const states = ['on', 'off', 'default'] as const;
 
 function atTurn(command: Command): Command {
   return command
-    .option('--at <turn>', 'Use the files as they were at the end of this turn')
-    .option('--before <turn>', 'Use the files as they were at the start of this turn');
+    .option('--at <turn>', 'Turn at whose end the files are read')
+    .option('--before <turn>', 'Turn at whose start the files are read');
 }
 
 async function snapshots(

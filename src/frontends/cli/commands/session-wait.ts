@@ -31,7 +31,7 @@ export function sessionWait(sessions: Command, world: World): void {
   const [, what] = sessionArgument;
   const command = asList(sessions.command('wait'))
     .description(
-      'Wait until sessions are idle (the exit code depends on the results of the last turns)',
+      'Wait until sessions are idle (exit code 0 if the last turn of each session succeeded)',
     )
     .argument('<session...>', what)
     .option('--any', 'Wait until any one of the sessions is idle, instead of all sessions')

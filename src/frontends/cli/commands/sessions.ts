@@ -94,7 +94,8 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
       session,
       {
         flags: '<item>',
-        description: 'Id of the item (list the ids with cadre sessions items --json)',
+        description:
+          'Id of the message, thought or tool call (list the ids with cadre sessions items --json)',
         field: 'item_id',
       },
     ],
@@ -106,7 +107,7 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
   endpointCommand({
     name: 'commands',
     description:
-      'List the slash commands of the agent (to run a slash command, start a prompt with the slash command)',
+      'List the slash commands of the agent, such as /review, that a prompt can start with',
     endpoint: endpoints.listCommands,
     operands: [session],
     empty: 'no slash commands: the agent has not sent a list of slash commands yet',
@@ -130,14 +131,14 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
   endpointCommand({
     name: 'after-limit',
     description:
-      'Choose whether a session resumes automatically or waits for you after a usage limit of the agent resets',
+      "Choose whether a session resumes by itself, or waits for you, when the provider's usage limit resets",
     endpoint: endpoints.updateSession,
     operands: [
       session,
       {
         flags: '<what>',
         description:
-          'Action of the session after a usage limit of the agent resets: resume automatically, or wait for you',
+          "Choose to resume the session automatically, or to wait for you, when the provider's usage limit resets",
         field: 'after_limit',
       },
     ],

@@ -41,18 +41,17 @@ const sayingOptions = [
   { flags: '--priority <priority>', description: 'Priority of the message', field: 'priority' },
   {
     flags: '--policy <policy>',
-    description:
-      'Delivery policy, which determines whether the message waits until the recipient is idle',
+    description: "When the message is delivered: after the recipient's running turn, or during it",
     field: 'policy',
   },
   messageAs(
     'reply_to_message_id',
     '--reply-to <message>',
-    'Earlier message to which the new message replies',
+    'Id of the earlier message that this message answers',
   ),
   {
     flags: '--correlation-id <id>',
-    description: 'Id of your choice that related messages share',
+    description: 'Id of your choice that marks related messages',
     field: 'correlation_id',
   },
   imagesOption('message'),

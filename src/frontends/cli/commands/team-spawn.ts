@@ -5,8 +5,7 @@ import { parseMetadata } from '../metadata.ts';
 import { imagesOption, sessionAs, team } from '../parameters.ts';
 import { readPrompt } from '../prompt.ts';
 
-const source =
-  'Member that requests the new session, and whose settings the new session gets by default';
+const source = 'Team member that the new session copies its settings from by default';
 
 /** `cadre teams spawn`. */
 export const teamSpawn = endpointCommand({
@@ -36,7 +35,7 @@ export const teamSpawn = endpointCommand({
     {
       flags: '--agent <agent>',
       description:
-        'Name of the ACP agent, such as gemini (list the names with cadre providers discover)',
+        'Name of the agent for the provider acp, such as gemini (list the names with cadre providers discover)',
       field: 'agent',
     },
     { flags: '--model <model>', description: 'Model of the agent', field: 'model' },
@@ -53,12 +52,14 @@ export const teamSpawn = endpointCommand({
     },
     {
       flags: '--agent-mode <mode>',
-      description: 'Mode of the agent: name of a mode that an ACP agent defines, such as plan',
+      description:
+        'Name of a mode that the agent itself defines, such as plan (only for the provider acp)',
       field: 'agent_mode',
     },
     {
       flags: '--worktree <name>',
-      description: 'Git worktree in which the new member works (cadre creates a missing worktree)',
+      description:
+        'Name of the git worktree in which the new member works (cadre creates the worktree if it does not exist)',
     },
     {
       flags: '--branch-prefix <prefix>',
@@ -69,7 +70,10 @@ export const teamSpawn = endpointCommand({
       description:
         'Commit or branch that the branch of the worktree starts from (only with --worktree)',
     },
-    { flags: '--no-init', description: 'Do not run the init script of the repository' },
+    {
+      flags: '--no-init',
+      description: "Do not run the repository's init script (.cadre/worktree-init.sh)",
+    },
     {
       flags: '--no-include',
       description: 'Do not copy the files listed in .worktreeinclude to the worktree',

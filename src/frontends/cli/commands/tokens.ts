@@ -23,14 +23,15 @@ export const tokenCommands = commandGroup('tokens', 'Manage API tokens', [
     options: [
       {
         flags: '--scope <scope>',
-        description: 'Permissions of the token: everything, only reading, or only calling tools',
+        description:
+          'Permissions of the token: all requests (admin), only reading (read), or only calling tools (tools)',
         field: 'scope',
         default: 'admin',
       },
       {
         flags: '--permission-mode <mode>',
         description:
-          'Permission mode of a token with --scope tools (full_access: the token can run commands without a session)',
+          'Permissions of a token with --scope tools (full_access also allows running commands)',
         field: 'permission_mode',
       },
       {

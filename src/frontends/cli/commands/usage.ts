@@ -13,7 +13,7 @@ export const usageCommand = endpointCommand({
   options: [
     {
       flags: '--by <what>',
-      description: 'Property by which tokens and cost are grouped (default: day)',
+      description: 'Group tokens and cost by this property (default: day)',
       field: 'by',
     },
     {

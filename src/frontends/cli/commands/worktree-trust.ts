@@ -14,24 +14,25 @@ export const trustCommands: readonly Register[] = [
     worktrees
       .command('trust')
       .description(
-        'Allow the current content of the init script, included files and git filters of a repository',
+        'Trust the current init script, .worktreeinclude file and git filters of a repository',
       )
       .option('-R, --repo <directory>', 'Directory of the repository', '.')
       .option(
         '--sha256 <digest>',
-        'Allow the content with this SHA-256 digest, without asking for confirmation',
+        'Trust only the content with this SHA-256 digest, without asking for confirmation',
       )
-      .option('--yes', 'Allow all content that cadre shows, without asking for confirmation')
+      .option('--yes', 'Trust all content that the command shows, without asking for confirmation')
       .action(clientAction(world, trust)),
   endpointCommand({
     name: 'untrust',
-    description: 'Stop allowing the content of a repository that cadre worktrees trust allowed',
+    description:
+      'Stop trusting scripts and other content of a repository (undoes cadre worktrees trust)',
     endpoint: endpoints.untrustContent,
     operands: [
       {
         flags: '[sha256]',
         description:
-          'SHA-256 digest of the content to withdraw (default: all allowed content of the repository)',
+          'SHA-256 digest of the content to stop trusting (default: all trusted content of the repository)',
         field: 'sha256',
       },
     ],
@@ -42,9 +43,9 @@ export const trustCommands: readonly Register[] = [
   endpointCommand({
     name: 'list-trusted',
     description:
-      'List the allowed content of repositories (scripts, included files, git filters), newest first',
+      'List the trusted content of repositories, such as init scripts and git filters, newest first',
     endpoint: endpoints.listTrusted,
-    options: [repositoryOption('Show only allowed content of this repository')],
+    options: [repositoryOption('Show only trusted content of this repository')],
     fields: () => ({ limit: 500 }),
     empty:
       'no allowed content: show and allow the content of a repository with cadre worktrees trust',

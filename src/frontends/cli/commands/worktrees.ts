@@ -18,7 +18,7 @@ type ConsentOptions = {
 const create = endpointCommand({
   name: 'create',
   description:
-    'Create a worktree for a session, or let the session claim an existing worktree, and print the path',
+    'Create a git worktree for a session, or claim an existing worktree, and print its path',
   endpoint: endpoints.createWorktree,
   operands: [
     {
@@ -46,15 +46,17 @@ const create = endpointCommand({
     },
     {
       flags: '--policy <policy>',
-      description:
-        'Cleanup policy, applied to the worktree when no session claims the worktree any longer',
+      description: 'Whether the worktree is removed when its last session releases it',
       field: 'deletion_policy',
     },
-    { flags: '--no-init', description: 'Do not run the init script of the repository' },
+    {
+      flags: '--no-init',
+      description: "Do not run the repository's init script (.cadre/worktree-init.sh)",
+    },
     {
       flags: '--init-if-trusted',
       description:
-        'Run the init script of the repository only if the content of the script is allowed',
+        "Run the repository's init script only if you have allowed its content with cadre worktrees trust",
     },
     {
       flags: '--no-include',
@@ -63,7 +65,7 @@ const create = endpointCommand({
     {
       flags: '--include-if-trusted',
       description:
-        'Copy the files listed in .worktreeinclude only if you have allowed the content of .worktreeinclude',
+        'Copy the files listed in .worktreeinclude only if you have allowed its content with cadre worktrees trust',
     },
   ],
   // The person who runs this command consents by that to the script and the copies, unless an option says otherwise.
@@ -90,7 +92,7 @@ const create = endpointCommand({
 /** `cadre worktrees …`. */
 export const worktreeCommands = commandGroup(
   'worktrees',
-  'Give sessions their own git worktrees, and merge worktrees',
+  'Create, merge and remove git worktrees of sessions',
   [
     endpointCommand({
       name: 'list',
@@ -132,7 +134,7 @@ export const worktreeCommands = commandGroup(
     ...trustCommands,
     endpointCommand({
       name: 'claim',
-      description: 'Claim a worktree for a session (cadre does not remove a claimed worktree)',
+      description: 'Claim a worktree for a session (a claim prevents the removal of the worktree)',
       endpoint: endpoints.claimWorktree,
       operands: [worktree],
       options: [
@@ -202,7 +204,7 @@ export const worktreeCommands = commandGroup(
     }),
     endpointCommand({
       name: 'gc',
-      description: 'Show worktrees that no session claims, or remove these worktrees',
+      description: 'Show or remove worktrees that no session claims',
       endpoint: endpoints.collectWorktrees,
       options: [
         {

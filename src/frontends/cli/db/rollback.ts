@@ -90,7 +90,7 @@ async function olderCopy(directory: string, store: StoreFacts): Promise<StoreFac
   }
   throw new AppError(
     'not_found',
-    `${directory} contains no copy of older data, which a server creates when it upgrades the data: name a copy with cadre db rollback FILE`,
+    `${directory} contains no data from before an upgrade of cadre: pass such a file to cadre db rollback FILE`,
   );
 }
 

@@ -48,7 +48,7 @@ async function askWhich(
   if (!terminal)
     throw new AppError(
       'usage',
-      `several providers are ready (${names}): pass --provider, set CADRE_DEFAULTS_PROVIDER, ` +
+      `cannot choose a provider, because several providers are ready (${names}): pass --provider, set CADRE_DEFAULTS_PROVIDER, ` +
         `or set provider under [defaults] in ${file}`,
     );
   const { output } = terminal;
@@ -58,7 +58,8 @@ async function askWhich(
   for (;;) {
     const line = await readLine(terminal, 'Which one? ', world.interrupted());
     const chosen = line === null ? null : chosenOf(line.trim(), ready);
-    if (line === null) throw new AppError('usage', 'no provider was chosen: pass --provider');
+    if (line === null)
+      throw new AppError('usage', 'no provider of agents was chosen: pass --provider');
     if (!chosen) continue;
     output.write(
       `To make it the default, add under [defaults] in ${file}: provider = "${chosen}"\n`,

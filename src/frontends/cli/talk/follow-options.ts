@@ -24,7 +24,7 @@ export function withFollowOptions(command: Command): Command {
 export function withReconnect(command: Command): Command {
   return command.option(
     '--reconnect <duration>',
-    'Maximum time to try to reconnect to the server (default: 60s, or no limit on a terminal)',
+    'Maximum time to keep trying to reconnect to the server (default: 60s, or no limit on a terminal)',
     milliseconds,
   );
 }

@@ -31,7 +31,7 @@ export function withOpenOptions(command: Command): Command {
     )
     .option(
       '--agent <agent>',
-      'Name of the ACP agent, such as gemini (list the names with cadre providers discover)',
+      'Name of the agent for the provider acp, such as gemini (list the names with cadre providers discover)',
     )
     .option('--model <model>', 'Model of the agent')
     .option(
@@ -45,12 +45,12 @@ export function withOpenOptions(command: Command): Command {
     )
     .option(
       '--agent-mode <mode>',
-      'Mode of the agent: name of a mode that an ACP agent defines, such as plan',
+      'Name of a mode that the agent itself defines, such as plan (only for the provider acp)',
     )
     .option('--title <title>', 'Title of the session (default: first line of the prompt)')
     .option(
       '--worktree [name]',
-      'Git worktree in which the agent works (cadre creates a new worktree if none has this name)',
+      'Name of the git worktree in which the agent works (cadre creates the worktree if it does not exist)',
     );
 }
 

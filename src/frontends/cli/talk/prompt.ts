@@ -13,7 +13,7 @@ export function withPrompt(command: Command): Command {
   return command
     .argument(
       '[text...]',
-      'Text of the prompt, to which piped input is appended (- as the last word waits for piped input)',
+      'Text of the prompt (text from a pipe is appended to it; - as the last word reads stdin to its end)',
     )
     .option(
       '--image <file>',

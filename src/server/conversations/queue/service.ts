@@ -269,12 +269,12 @@ export class QueueService {
     if (store.count(rx, sessionId) >= entriesOfSession)
       throw new AppError(
         'too_many',
-        `the queue of session ${sessionId} is full (${entriesOfSession} entries): drop some entries`,
+        `the queue of session ${sessionId} is full (${entriesOfSession} entries): remove some queue entries`,
       );
     if (store.count(rx) >= entries)
       throw new AppError(
         'too_many',
-        `the queues of all sessions together are full (${entries} entries): drop some entries`,
+        `the queues of all sessions together are full (${entries} entries): remove some queue entries`,
       );
   }
 

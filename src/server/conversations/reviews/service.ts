@@ -79,7 +79,7 @@ export class ReviewService {
       if (this.#of(tx, sessionId).length >= reviewLimits.comments)
         throw new AppError(
           'too_many',
-          `the review of session ${sessionId} is full (${reviewLimits.comments} comments): send the review, or drop some comments`,
+          `the review of session ${sessionId} is full (${reviewLimits.comments} comments): send the review, or remove some comments`,
         );
       const now = clock.now();
       const comment: StoredReviewComment = {
@@ -156,7 +156,7 @@ export class ReviewService {
     if (isQueued && (expected_turn_id ?? null) !== null)
       throw new AppError(
         'invalid',
-        'body.expected_turn_id: a review that is queued cannot expect a turn: omit either "queue" or "expected_turn_id"',
+        'body.expected_turn_id: the fields "queue" and "expected_turn_id" cannot be combined: send only one of the two fields',
       );
     const { comments } = await this.get(sessionId);
     if (comments.length === 0)

@@ -21,7 +21,7 @@ export const endedToMakeRoom: AgentUpdate = {
   type: 'notice',
   code: 'agent_ended',
   message:
-    'the idle agent was stopped to make room for a turn of another session. This session cannot be resumed, so its next turn fails: open a new session',
+    'the idle agent of this session was stopped to make room for another session, and the agent cannot resume this session: open a new session',
 };
 
 /** The part of the places that agents may take which cannot be ended when idle. */
@@ -52,18 +52,18 @@ export function shortageFor(
   if (own.length >= mostOwn)
     return {
       by: 'family',
-      message: `session ${family} and the sessions spawned from it have ${own.length} live agents, and they can use only ${mostOwn} of the ${max} agents that providers.max_live allows${holders(own)}`,
+      message: `session ${family} and its spawned sessions already use ${own.length} agents, and may use at most ${mostOwn} of the ${max} agents that providers.max_live allows${holders(own)}`,
     };
   if (isLasting && lasting.length >= mostLasting)
     return {
       by: 'lasting',
-      message: `sessions that cannot be resumed already use ${lasting.length} agents, and providers.max_live = ${max} leaves them at most ${mostLasting}${holders(lasting)}`,
+      message: `sessions that cannot be resumed already use ${lasting.length} agents, and may use at most ${mostLasting} of the ${max} agents that providers.max_live allows${holders(lasting)}`,
     };
   const mayExceed = unknown.length > 0 && lasting.length + unknown.length >= mostLasting;
   if (mayExceed || unknown.some((one) => one.kind === kind))
     return {
       by: 'unknown',
-      message: `waiting for the start of the first agent of this kind, because cadre must first check whether the sessions of this kind can be resumed${holders(unknown)}`,
+      message: `another agent of this kind is starting, and cadre must first check whether that agent can resume sessions${holders(unknown)}`,
     };
   if (taken.length + ending < max) return null;
   return {

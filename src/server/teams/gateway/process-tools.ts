@@ -135,12 +135,12 @@ function assertOutside({ cwd, on_exit }: Omit<RunArgs, 'wait_ms'>, { session }: 
   if (!path.isAbsolute(cwd ?? ''))
     throw new ToolError(
       'bad_request',
-      'args.cwd: an external caller has no session with a directory: pass an absolute path',
+      'args.cwd: a relative path requires a session, and this caller has no session: pass an absolute path',
     );
   if (on_exit)
     throw new ToolError(
       'bad_request',
-      'args.on_exit: an external caller has no turns in which it could receive a notice: set wait_ms, or call cadre_process_status',
+      'args.on_exit: a notice requires a session, and this caller has no session: set wait_ms, or call cadre_process_status',
     );
 }
 

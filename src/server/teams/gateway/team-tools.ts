@@ -67,7 +67,7 @@ function inSession(caller: Caller): SessionCaller {
   if (caller.session) return caller;
   throw new ToolError(
     'unauthorized',
-    'the team tools require a session that is a member of a team, and this caller has no session: set up the caller again with a session',
+    'team tools require a session, and this caller has no session: set up the caller again with a session',
   );
 }
 

@@ -135,8 +135,8 @@ function refusalOutside({ tool, action }: Effect, { mode }: Circumstances): Tool
   return new ToolError(
     'unauthorized',
     mode === 'read_only'
-      ? `${what} is not allowed for an external caller in permission_mode read_only: set up the caller again with permission_mode full_access`
-      : `${what} is not allowed for an external caller in permission_mode ${mode ?? 'default'}: set up the caller again with permission_mode full_access, or allow the tool with [gateway] free = ["${tool}"] in the configuration`,
+      ? `${what} is not allowed for a caller without a session in permission_mode read_only: set up the caller again with permission_mode full_access`
+      : `${what} is not allowed for a caller without a session in permission_mode ${mode ?? 'default'}: set up the caller again with permission_mode full_access, or allow the tool with [gateway] free = ["${tool}"] in the configuration`,
   );
 }
 

@@ -41,7 +41,7 @@ export class ProcessInput {
     if (this.#held.writableLength > MAX_WAITING_BYTES)
       throw new AppError(
         'too_many',
-        `the unread input of the process exceeds ${MAX_WAITING_BYTES} bytes: wait for the response to an earlier write request`,
+        `the input that the process has not read yet exceeds ${MAX_WAITING_BYTES} bytes: wait for the response to an earlier write request`,
       );
     const taken = Promise.withResolvers<void>();
     const refuse = () => taken.reject(new AppError('conflict', 'the process has closed its input'));

@@ -46,7 +46,7 @@ export class Restorer {
       if (files !== target.root || repository.commonDir !== target.repository)
         throw new AppError(
           'conflict',
-          `the session now works in ${files}, but the snapshot is of ${target.root}`,
+          `the session now works in directory ${files}, but the snapshot is of ${target.root}`,
         );
       const since = this.#requests.snapshotsSince(target);
       const location = await this.#open(place, target, since);

@@ -52,12 +52,12 @@ export class SnapshotStore {
     if (found?.session_id !== sessionId)
       throw new AppError(
         'not_found',
-        `session "${sessionId}" has no snapshot of the ${moment} of turn "${turnId}"`,
+        `session "${sessionId}" has no file snapshot of the ${moment} of turn "${turnId}"`,
       );
     if (isTaken(found)) return found;
     throw new AppError(
       'conflict',
-      `the snapshot of the ${moment} of turn ${turnId} was not taken: ${found.problem}`,
+      `the file snapshot of the ${moment} of turn ${turnId} could not be taken: ${found.problem}`,
     );
   }
 

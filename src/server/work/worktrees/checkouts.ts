@@ -166,7 +166,7 @@ export class Checkouts {
     if ((await fs.realpath(parent)) !== parent)
       throw new AppError(
         'conflict',
-        `the path ${parent} leads through a symbolic link: move the link to another place`,
+        `the path ${parent} contains a symbolic link: move the link to another place`,
       );
     const flags = ['--quiet', '--no-checkout', ...what.slice(0, -1)];
     const add = ['worktree', 'add', ...flags, '--', directory, ...what.slice(-1)];
@@ -174,7 +174,7 @@ export class Checkouts {
     if ((await fs.realpath(directory)) !== directory)
       throw new AppError(
         'conflict',
-        `the path ${directory} leads through a symbolic link: move the link to another place`,
+        `the path ${directory} contains a symbolic link: move the link to another place`,
       );
   }
 

@@ -243,7 +243,7 @@ export async function entriesOf(
   const existing: { name: string; mode: string; from: string }[] = [];
   const deleted: string[] = [];
   for (const { name, isThere } of changed) {
-    // A name that leads through a symbolic link would reach a file of another directory.
+    // A name that contains a symbolic link would reach a file of another directory.
     const kind = isThere ? await entryKindOf(bytePath(files, name)) : null;
     if (kind === 'link') {
       const target = path.join(scratch, `link-${existing.length}`);

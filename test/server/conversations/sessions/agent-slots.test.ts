@@ -64,7 +64,7 @@ it('Agents that cannot be ended when idle take at most half of the places, so th
   expect(pool.waiting).toMatchObject([{ session_id: 'c/lasting/1', waited_ms: 0 }]);
   clock.advance(5000);
   expect(told).toEqual([
-    'c/lasting/1 waits: sessions that cannot be resumed already use 2 agents, and providers.max_live = 4 leaves them at most 2: 0 busy; 2 idle that cannot be resumed: a/lasting/1, b/lasting/1',
+    'c/lasting/1 waits: sessions that cannot be resumed already use 2 agents, and may use at most 2 of the 4 agents that providers.max_live allows: 0 busy; 2 idle that cannot be resumed: a/lasting/1, b/lasting/1',
   ]);
   expect(pool.waiting[0]?.reason).toContain('a/lasting/1');
   // The place of one that has been idle for so long is lent to the turn that waits.
@@ -94,7 +94,7 @@ it('A session and all that its agents have spawned take at most three quarters o
   await lease('b/plain/1');
   clock.advance(5000);
   expect(told[0]).toContain(
-    'a/plain/4 waits: session a and the sessions spawned from it have 3 live agents, and they can use only 3 of the 4 agents',
+    'a/plain/4 waits: session a and its spawned sessions already use 3 agents, and may use at most 3 of the 4 agents',
   );
   expect(pool.waiting.map(({ session_id }) => session_id)).toEqual(['a/plain/4', 'a/plain/5']);
   pool.release(first);

@@ -124,7 +124,10 @@ function budgetRequestOf(body: BodyOf<typeof setBudget>): BudgetRequest {
       'body: a budget cannot have both a session and a team: set one budget for each',
     );
   if ((tokens ?? cost_usd ?? turns) === null)
-    throw new AppError('invalid', 'body: a budget requires a limit: add tokens, cost_usd or turns');
+    throw new AppError(
+      'invalid',
+      'body: a budget requires at least one limit: add tokens, cost_usd or turns',
+    );
   const per = body.per ?? (session_id === null && team_id === null ? 'day' : 'total');
   if (session_id === null && team_id === null && per === 'total')
     throw new AppError(
