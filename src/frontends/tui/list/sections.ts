@@ -1,4 +1,5 @@
 import { sinceOf, type Standing, standingOf, standings, type ListItem } from './list-items.ts';
+import { rowTextOf } from './row-text.ts';
 import { containsText } from './row-text.ts';
 
 /** The sections of the list, from top to bottom. */
@@ -24,7 +25,9 @@ export interface Section {
 export const lenses = ['needs you', 'running', 'idle', 'ended', 'all'] as const;
 export type Lens = (typeof lenses)[number];
 
-export type Order = 'stable' | 'attention';
+/** The orders of the list, in the order in which a key goes through them. */
+export const orders = ['stable', 'attention', 'activity', 'title'] as const;
+export type Order = (typeof orders)[number];
 
 /** What a person has chosen to see, and how. */
 export interface ListSettings {
@@ -146,10 +149,19 @@ function ordered(things: readonly ListItem[], order: Order, now: number): readon
     if (thing.kind === 'session') return thing.now.session.pinned ? 0 : 1;
     return thing.kind === 'process' && standingOf(thing, now) !== 'running' ? 1 : 0;
   };
-  return things.toSorted(
-    (a, b) => rankOf(a) - rankOf(b) || (order === 'attention' ? byNeed(a, b, now) : 0),
-  );
+  const compare = comparisonFor(things, order, now);
+  return things.toSorted((a, b) => rankOf(a) - rankOf(b) || compare(a, b));
 }
+
+function comparisonFor(things: readonly ListItem[], order: Order, now: number) {
+  if (order === 'attention') return (a: ListItem, b: ListItem) => byNeed(a, b, now);
+  if (order === 'activity') return (a: ListItem, b: ListItem) => sinceOf(b) - sinceOf(a);
+  if (order === 'stable') return () => 0;
+  const titles = new Map(things.map((thing) => [thing, rowTextOf(thing, now).title]));
+  return (a: ListItem, b: ListItem) => collator.compare(titles.get(a) ?? '', titles.get(b) ?? '');
+}
+
+const collator = new Intl.Collator(undefined, { numeric: true });
 
 /** What waits for a person before the rest, and the longest wait first; of the rest, what was active last. */
 function byNeed(a: ListItem, b: ListItem, now: number): number {

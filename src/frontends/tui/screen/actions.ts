@@ -42,7 +42,11 @@ const rows = [
     meaning: 'Filter rows by title, id, directory or last message',
     actions: { '/': 'filter' },
   },
-  { keys: 's', meaning: 'Sort rows: by creation, or by attention', actions: { s: 'sort' } },
+  {
+    keys: 's',
+    meaning: 'Sort rows: by creation, attention, last activity, or title',
+    actions: { s: 'sort' },
+  },
   {
     keys: '← →',
     meaning: 'Collapse or expand a section',

@@ -44,7 +44,7 @@ export function Head({
               </Text>
             );
           })}
-          {view.order === 'attention' && <Tint tone="faint"> by attention</Tint>}
+          {view.order !== 'stable' && <Tint tone="faint">{` by ${view.order}`}</Tint>}
         </Text>
       }
       right={

@@ -1,7 +1,7 @@
 import { nameOf, sessionTitleOf } from '../list/row-text.ts';
 import { sessionIdOf, type ListItem } from '../list/list-items.ts';
 import { moveKeys, type KeyTable } from '../keyboard.ts';
-import { lenses } from '../list/sections.ts';
+import { lenses, orders } from '../list/sections.ts';
 import type { ActionKey } from './actions.ts';
 import { type Batch, declining, pinning, stoppingAll } from './batch.ts';
 import { canSave } from './save.tsx';
@@ -42,7 +42,7 @@ export function actionKeys(shown: ScreenState): Record<ActionKey, () => void> {
     3: lens(2),
     4: lens(3),
     5: lens(4),
-    s: () => listState.changeView({ order: view.order === 'stable' ? 'attention' : 'stable' }),
+    s: () => listState.changeView({ order: orders[orders.indexOf(view.order) + 1] ?? 'stable' }),
     '/': () => setMode({ name: 'filter' }),
     leftArrow: () => fold(shown, true),
     rightArrow: () => fold(shown, false),
