@@ -15,7 +15,7 @@ export class Terminal {
     this.#child = spawn('script', ['--quiet', '--return', '--command', command, '/dev/null'], {
       cwd,
       env: { PATH, TERM: 'xterm-256color', LANG: 'C.UTF-8', SHELL: '/bin/sh', ...env },
-      stdio: ['pipe', 'pipe', 'inherit'],
+      stdio: ['pipe', 'pipe', 'ignore'],
     });
     this.#ended = once(this.#child, 'close');
     this.#child.stdout.setEncoding('utf8').on('data', (text: string) => {

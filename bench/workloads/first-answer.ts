@@ -32,7 +32,7 @@ export const firstAnswer = workload({
       times.push((await terminal.until(WORD)) - started);
       await terminal.end();
       const stop = new Terminal([...words, 'stop', '--now'], env, home);
-      await stop.until('stopped');
+      await stop.until('Stopped the server');
       await stop.end();
     }
     return { 'first answer': median(times) };

@@ -39,7 +39,13 @@ export const screen = workload<Size>({
   server: (stage, { keys }) =>
     withServer(stage, (server) => {
       const env = { HOME: stage.directory, CADRE_URL: server.url, CADRE_TOKEN: server.token };
-      return measure([...(stage.subject.program ?? []), 'top'], env, stage.directory, keys, 'session ');
+      return measure(
+        [...(stage.subject.program ?? []), 'top'],
+        env,
+        stage.directory,
+        keys,
+        'session ',
+      );
     }),
   bare: (directory, { keys }) => measure(ECHO, {}, directory, keys, 'ready'),
 });
