@@ -53,7 +53,7 @@ test('A known login state stays when it cannot be read, with its time, and is as
   clock.advance(60_000);
   watch.get();
   asked[1]?.reject(new Error('cannot be read'));
-  await expect(asked[1]?.promise).rejects.toThrow();
+  await expect(asked[1]?.promise).rejects.toThrow('cannot be read');
   clock.advance(59_000);
   expect(watch.get()).toEqual(old);
   expect(asked).toHaveLength(2);

@@ -7,7 +7,7 @@ import { sqlWasm, version } from '../../../core/lib/self.ts';
 import { bootId } from '../../../core/children/identity.ts';
 import type { CheckReport, Corruption } from '../../../core/store/check.ts';
 import type { IndexReport } from '../../../server/conversations/search/check-index.ts';
-import type { ImagesReport } from '../../../server/conversations/sessions/check-images.ts';
+import type { ImagesReport } from '../../../server/conversations/sessions/blobs.ts';
 import type { LogsReport } from '../../../server/work/processes/check-logs.ts';
 import { type GlobalOptions, serverDirectory } from '../context.ts';
 import { mebibytes } from '../output.ts';
@@ -83,7 +83,7 @@ async function withFilesBeside(
   report: CheckReport,
 ): Promise<Checked> {
   const { checkLogs } = await import('../../../server/work/processes/check-logs.ts');
-  const { checkImages } = await import('../../../server/conversations/sessions/check-images.ts');
+  const { checkImages } = await import('../../../server/conversations/sessions/blobs.ts');
   const { checkIndex } = await import('../../../server/conversations/search/check-index.ts');
   const signal = world.interrupted();
   const damage: Finding[] = [...report.damage];

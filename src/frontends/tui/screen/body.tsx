@@ -7,18 +7,20 @@ import { recentDirectories } from '../forms/recent.ts';
 import { Help } from '../help.tsx';
 import { useSource } from '../react-hooks.ts';
 import { ApprovalDialog } from '../dialogs/approval.tsx';
+import { BatchDialog } from '../dialogs/batch.tsx';
 import { CommandPalette } from '../dialogs/command-palette.tsx';
 import { DiffDialog } from '../dialogs/diff.tsx';
 import { MergeDialog } from '../dialogs/merge.tsx';
 import { QueueDialog } from '../dialogs/queue.tsx';
 import { SearchDialog } from '../dialogs/search.tsx';
 import { ServerDialog } from '../dialogs/server.tsx';
+import { SettingsDialog } from '../dialogs/settings.tsx';
 import { UsageDialog } from '../dialogs/usage.tsx';
 import { Tint } from '../tint.tsx';
 import { sessionName } from '../titles.ts';
+import type { Batch } from './batch.ts';
 import { keysFor } from './help.ts';
 import { paletteEntries } from './palette-entries.ts';
-import { BatchQuestion, Settings } from './row-dialogs.tsx';
 import { PanePart } from './pane-part.tsx';
 import { PointedList } from './pointed.tsx';
 import type { ScreenContext } from './screen-context.ts';
@@ -200,4 +202,24 @@ function Nothing({ shown }: { shown: ScreenState }): ReactNode {
       {isLive && <Tint tone="faint">{text}</Tint>}
     </Box>
   );
+}
+
+/** The question about all marked rows. */
+function BatchQuestion({ shown, batch }: { shown: ScreenState; batch: Batch }): ReactNode {
+  const { view, marks, back, height: rows, columns } = shown;
+  const props = { batch, now: view.now, rows, columns };
+  return <BatchDialog {...props} notices={shown} onDone={marks.set} onLeave={back} />;
+}
+
+/** The model and the mode of the next turns of a session. */
+function Settings({ shown, session }: { shown: ScreenState; session: Session }): ReactNode {
+  const { place, back, height: rows, columns } = shown;
+  const props = { session, acts: place.acts, rows, columns };
+  const offersOf = () => place.actsOn(nodeNameOf(place, session.id));
+  return <SettingsDialog {...props} offersOf={offersOf} notices={shown} onLeave={back} />;
+}
+
+/** The name of the server of a session; empty where there is one server. */
+function nodeNameOf({ overviewStore }: ScreenContext, id: string): string {
+  return overviewStore.overview.get().nodes.get(id)?.name ?? '';
 }
