@@ -8,7 +8,7 @@ const program = z
     args: z.array(z.string()),
     env: z
       .record(z.string(), z.string())
-      .describe('Complete environment of the program. It may contain secrets.'),
+      .describe('Complete environment of the program. The environment may contain secrets.'),
   })
   .meta({ id: 'LoginProgram', description: "An agent's own login program." });
 export type LoginProgram = z.output<typeof program>;

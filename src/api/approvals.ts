@@ -16,7 +16,7 @@ export const question = z
     question: z.string(),
     header: z.string().nullable(),
     options: z.array(z.looseObject({ label: z.string(), description: z.string().nullable() })),
-    free: z.boolean().describe('Whether an answer may be a text that is not one of the options.'),
+    free: z.boolean().describe('Whether the answer may be a text that is not one of the options.'),
     multiple: z.boolean().describe('Whether several answers are allowed.'),
     required: z.boolean(),
     type: z.enum(['text', 'number', 'integer']),

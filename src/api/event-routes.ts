@@ -54,7 +54,7 @@ const gapFrame = { 'stream.gap': streamGap };
 export const replayEvents = endpoint({
   method: 'GET',
   path: '/v1/events',
-  summary: 'Replay events of the whole runtime',
+  summary: 'Get stored events of the whole server',
   query: replayQuery,
   response: z.array(runtimeEventRecord),
 });
@@ -62,7 +62,7 @@ export const replayEvents = endpoint({
 export const streamEvents = endpoint({
   method: 'GET',
   path: '/v1/events/stream',
-  summary: 'Stream events of the whole runtime: stored ones first, then live ones',
+  summary: 'Stream events of the whole server: first stored events, then live events',
   answers: 'stream',
   frames: gapFrame,
   query: streamQuery,
@@ -72,7 +72,7 @@ export const streamEvents = endpoint({
 export const replaySessionEvents = endpoint({
   method: 'GET',
   path: '/v1/sessions/{session_id}/events',
-  summary: 'Replay events of a session',
+  summary: 'Get stored events of a session',
   params: sessionParam,
   query: replayQuery,
   response: z.array(runtimeEventRecord),
@@ -82,7 +82,7 @@ export const replaySessionEvents = endpoint({
 export const streamSessionEvents = endpoint({
   method: 'GET',
   path: '/v1/sessions/{session_id}/events/stream',
-  summary: 'Stream events of a session: stored ones first, then live ones',
+  summary: 'Stream events of a session: first stored events, then live events',
   answers: 'stream',
   frames: gapFrame,
   params: sessionParam,
@@ -94,7 +94,7 @@ export const streamSessionEvents = endpoint({
 export const replayProcessEvents = endpoint({
   method: 'GET',
   path: '/v1/processes/{process_id}/events',
-  summary: 'Replay events of a process',
+  summary: 'Get stored events of a process',
   params: processParam,
   query: { ...replayQuery, ...ownerQuery },
   response: z.array(runtimeEventRecord),
@@ -104,7 +104,7 @@ export const replayProcessEvents = endpoint({
 export const streamProcessEvents = endpoint({
   method: 'GET',
   path: '/v1/processes/{process_id}/events/stream',
-  summary: 'Stream events of a process: stored ones first, then live ones',
+  summary: 'Stream events of a process: first stored events, then live events',
   answers: 'stream',
   frames: gapFrame,
   params: processParam,
@@ -116,7 +116,7 @@ export const streamProcessEvents = endpoint({
 export const replayTeamEvents = endpoint({
   method: 'GET',
   path: '/v1/teams/{team_id}/events',
-  summary: 'Replay events of a team',
+  summary: 'Get stored events of a team',
   params: teamParam,
   query: replayQuery,
   response: z.array(runtimeEventRecord),
@@ -126,7 +126,7 @@ export const replayTeamEvents = endpoint({
 export const streamTeamEvents = endpoint({
   method: 'GET',
   path: '/v1/teams/{team_id}/events/stream',
-  summary: 'Stream events of a team: stored ones first, then live ones',
+  summary: 'Stream events of a team: first stored events, then live events',
   answers: 'stream',
   frames: gapFrame,
   params: teamParam,

@@ -173,7 +173,7 @@ export const runtimeEventRecord = z.lazy(
     z.union([describedEvent(), newerEvent()]).meta({
       id: 'RuntimeEventRecord',
       description:
-        'An event. It belongs to each scope whose id it carries. New kinds are added within v1. Clients must ignore events of kinds that they do not know.',
+        'An event. An event belongs to each session, team and process whose id it contains. New event kinds are added within v1. Clients must ignore events of unknown kinds.',
     }),
   // Types and schemas are made from the same table; the compiler cannot follow the schemas, one for each kind.
 ) as z.ZodType<RuntimeEventRecord>;

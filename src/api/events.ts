@@ -159,7 +159,7 @@ export const streamGap = z
   })
   .meta({
     id: 'StreamGap',
-    description: 'Some events after the cursor are missing on the stream.',
+    description: 'Some events after the requested cursor are missing on the stream.',
   });
 export type StreamGap = z.output<typeof streamGap>;
 

@@ -133,7 +133,7 @@ export const skipHook = endpoint({
     event_seq: seq
       .nullish()
       .describe(
-        'Guard: sequence number of the event to skip. The request is refused if the next event of the hook is another one. Default: the next event.',
+        'Sequence number of the event to skip. The server refuses the request if the next event of the hook is another event. Default: the next event.',
       ),
     all: z.boolean().nullish().describe('Whether to skip all events up to now. Default: false.'),
   }),

@@ -7,7 +7,7 @@ const processStatus = z.enum(['queued', 'running', 'completed', 'failed', 'timed
 const processStdin = z
   .enum(['none', 'pipe'])
   .describe(
-    'Standard input of the process. `none`: it is empty. `pipe`: the process reads the input that is sent to it, and waits for it.',
+    'Standard input of the process. `none`: the input is empty. `pipe`: the process reads the input that clients send, and waits for more input.',
   );
 
 export const processRecord = z
@@ -24,7 +24,7 @@ export const processRecord = z
     command: z.string(),
     cwd: z.string(),
     status: processStatus.describe(
-      'Status of the process. `completed`: it exited with code 0. If it was killed, timed out and exited at about the same time, the first of these determines the status.',
+      'Status of the process. `completed`: the process exited with code 0. If a kill, the timeout and the exit of the process happen at about the same time, the first of them determines the status.',
     ),
     pid: z.int().nullable(),
     exit_code: z.int().nullable(),

@@ -17,7 +17,7 @@ export const queueLimits = {
 export const queueStatus = z
   .enum(['scheduled', 'waiting', 'running', 'held'])
   .describe(
-    'Status of the entry. `scheduled`: it is not due yet. `waiting`: it is due and becomes a turn when its session is free and no entry before it is due. `running`: its turn is accepted and has not ended. `held`: it does not become a turn until its hold ends.',
+    'Status of the queue entry. `scheduled`: the entry is not due yet. `waiting`: the entry is due, and becomes a turn when the session is idle and no earlier entry is due. `running`: the turn of the entry has not ended. `held`: the entry starts no turn until the hold ends.',
   );
 
 const overlap = z
@@ -31,7 +31,7 @@ export const hold = z
     code: z
       .string()
       .describe(
-        'Code in snake_case. Entries: paused, session_closed or session_failed. Sessions: paused, stopped or no_agent. Later versions may add codes.',
+        'Code of the hold, in snake_case. Holds of queue entries: paused, session_closed or session_failed. Holds of sessions: paused, stopped or no_agent. Later versions may add codes.',
       ),
     message: z.string().describe('Reason, for users to read.'),
     since: timestamp

@@ -10,7 +10,7 @@ export function statusOf(code: ServerErrorCode, statuses: Endpoint['statuses']):
 export const refusals: Record<ServerErrorCode, { status: number; when: string }> = {
   invalid: {
     status: 400,
-    when: 'the request does not match this description; the message names the field and the allowed values',
+    when: 'the request does not match the API description; the message names the field and the allowed values',
   },
   provider_unavailable: {
     status: 400,
@@ -22,13 +22,16 @@ export const refusals: Record<ServerErrorCode, { status: number; when: string }>
   },
   unknown_model_preset: {
     status: 400,
-    when: 'teams.model_presets has no preset with this name; the message lists the names',
+    when: 'teams.model_presets has no preset with the requested name; the message lists the names',
   },
   unauthorized: { status: 401, when: 'missing or invalid bearer token' },
   forbidden_host: { status: 403, when: 'the Host header is not a name of this server' },
   forbidden_origin: { status: 403, when: 'the Origin header is not in server.allowed_origins' },
   forbidden_scope: { status: 403, when: 'the scope of the token does not allow the request' },
-  not_found: { status: 404, when: 'the record does not exist or belongs to another parent' },
+  not_found: {
+    status: 404,
+    when: 'the record does not exist, or belongs to another session or team',
+  },
   method_not_allowed: {
     status: 405,
     when: 'the path does not support this method; the Allow header lists the supported methods',
@@ -44,7 +47,7 @@ export const refusals: Record<ServerErrorCode, { status: number; when: string }>
   },
   turn_not_active: { status: 409, when: 'the turn has ended' },
   session_closed: { status: 409, when: 'the session is closed' },
-  session_failed: { status: 409, when: 'the session has failed; resume it first' },
+  session_failed: { status: 409, when: 'the session has failed; resume the session first' },
   approval_resolved: { status: 409, when: 'the approval is already resolved' },
   claim_conflict: {
     status: 409,
@@ -52,7 +55,10 @@ export const refusals: Record<ServerErrorCode, { status: number; when: string }>
   },
   already_member: { status: 409, when: 'the session is already a member of the team' },
   team_deleted: { status: 409, when: 'the team was deleted' },
-  delivery_state: { status: 409, when: 'the state of the delivery does not allow this' },
+  delivery_state: {
+    status: 409,
+    when: 'the status of the message delivery does not allow the request',
+  },
   idempotency_conflict: {
     status: 409,
     when: 'the Idempotency-Key was used for another request within 24 h',
@@ -63,17 +69,23 @@ export const refusals: Record<ServerErrorCode, { status: number; when: string }>
   },
   budget_reached: {
     status: 409,
-    when: 'a budget of the session, of one of its teams, or of all sessions is used up; the message names it',
+    when: 'a budget of the session, of one of its teams, or of all sessions is used up; the message names the budget',
   },
-  payload_too_large: { status: 413, when: 'the body is larger than the limit of this route' },
-  unsupported_media_type: { status: 415, when: 'the body is not application/json' },
+  payload_too_large: {
+    status: 413,
+    when: 'the request body is larger than the limit of the route',
+  },
+  unsupported_media_type: {
+    status: 415,
+    when: 'the request body does not have the content type application/json',
+  },
   too_many: {
     status: 429,
     when: 'a configured limit is reached, for example for open streams or queued processes',
   },
   internal: {
     status: 500,
-    when: 'a bug in the server; the server log has the details under the request id',
+    when: 'an internal error of the server; the server log contains the details under the request id',
   },
   storage_full: {
     status: 500,
@@ -81,7 +93,7 @@ export const refusals: Record<ServerErrorCode, { status: number; when: string }>
   },
   storage_damaged: {
     status: 500,
-    when: 'a stored record cannot be read; the message names it and says what to do',
+    when: 'a stored record cannot be read; the message names the record and the next step',
   },
   shutting_down: { status: 503, when: 'the server is stopping' },
 };

@@ -51,7 +51,9 @@ const sessionSnapshots = z.looseObject({
   chosen: z
     .boolean()
     .nullable()
-    .describe('Setting of the user for this session. Null if `snapshots.enabled` applies.'),
+    .describe(
+      'Snapshot setting of this session. Null if the configuration key `snapshots.enabled` applies.',
+    ),
   snapshots: z.array(snapshot).describe('Newest 1,000 snapshots, oldest first.'),
 });
 
@@ -127,7 +129,8 @@ export const listSessionFiles = endpoint({
 export const restoreFile = endpoint({
   method: 'PATCH',
   path: '/v1/sessions/{session_id}/files',
-  summary: 'Restore a file from a turn, unless someone else has changed it since',
+  summary:
+    'Restore a file to its content at a turn, unless someone else has changed the file since',
   params: sessionParam,
   body: z.strictObject({
     file: z

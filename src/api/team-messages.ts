@@ -61,7 +61,7 @@ export const delivery = z
     team_id: z.string(),
     recipient_agent_id: z.string(),
     status: deliveryStatus.describe(
-      'Status of the delivery. `pending`: it waits for its recipient. `deferred`: it was postponed; `error` gives the reason. `injecting`: its turn is accepted. `injected`: its turn has started.',
+      'Status of the delivery. `pending`: the message waits for its recipient. `deferred`: the delivery was postponed; `error` contains the reason. `injecting`: the turn with the message is accepted. `injected`: the turn with the message has started.',
     ),
     attempts: z.int().describe('Number of turns that were started to deliver the message.'),
     injected_turn_id: z.string().nullable(),

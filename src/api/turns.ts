@@ -19,7 +19,7 @@ export const sendTurn = endpoint({
       .string()
       .nullish()
       .describe(
-        'Guard: id of the turn that must be the most recent one of the session. Otherwise the request is refused.',
+        'Id of the turn that must be the most recent turn of the session. Otherwise, the server refuses the request.',
       ),
     permission_mode: z.string().min(1).nullish().describe('Permission mode for this turn only.'),
     agent_mode: agentMode.describe(

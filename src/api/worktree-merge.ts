@@ -121,7 +121,7 @@ const wish = {
     .regex(/^[0-9a-f]{40,64}$/)
     .nullish()
     .describe(
-      'Guard: result_tree of an earlier response. The request is refused if the result would differ from it.',
+      '`result_tree` of an earlier response. The server refuses the request if the result would differ.',
     ),
 };
 
@@ -211,13 +211,13 @@ export const openPullRequest = endpoint({
       .regex(/^[0-9a-f]{40,64}$/)
       .nullish()
       .describe(
-        'Guard: source_commit of an earlier response. The request is refused if the branch points to another commit.',
+        '`source_commit` of an earlier response. The server refuses the request if the branch points to another commit.',
       ),
     expected_url: z
       .string()
       .nullish()
       .describe(
-        'Guard: remote_url of an earlier response. The request is refused if the remote has another URL.',
+        '`remote_url` of an earlier response. The server refuses the request if the remote has another URL.',
       ),
   }),
   bodyLimit: 512 * 1024,

@@ -72,7 +72,7 @@ export const worktree = z
     base_commit: z.string(),
     deletion_policy: deletionPolicy,
     status: worktreeStatus.describe(
-      'Status of the worktree. `active`: it has claims. `retained`: it has no claims. `cleaned`: the server removed its path and branch. `missing`: its path was removed by someone else.',
+      'Status of the worktree. `active`: sessions claim the worktree. `retained`: no session claims the worktree. `cleaned`: the server removed the directory and the branch. `missing`: someone else removed the directory.',
     ),
     source_session_id: z.string(),
     team_id: z.string().nullable(),

@@ -160,7 +160,7 @@ export class JoinedEventStream implements ServersEventStream {
     if (known && known.epoch !== epoch)
       throw new AppError(
         'conflict',
-        `the cursor does not match the event log of ${node}, because the data of that server was replaced: read the events again without a cursor`,
+        `the event cursor does not match the event log of server ${node}, because the data of that server was replaced: read the events again without a cursor`,
       );
     if (known) return known;
     if (from === 'latest') return { epoch, seq: Number(headers['x-seq'] ?? 0) };

@@ -52,7 +52,7 @@ function assertSound({ hosts, nodes, admins, readers }: FleetPlan): void {
       `duplicate name "${twice}": each node and each user needs a unique name`,
     );
   if (nodes.length === 0)
-    throw new AppError('usage', 'no node given: pass --node NAME for each node');
+    throw new AppError('usage', 'no node given: pass --node NAME for each server of the fleet');
   const host = hosts.find((one) => !/^[A-Za-z0-9.-]+$/.test(one));
   if (host !== undefined)
     throw new AppError('usage', `invalid host "${host}": expected a host name or an IP address`);

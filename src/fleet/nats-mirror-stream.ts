@@ -111,7 +111,7 @@ export class NatsMirrorStream implements MirrorStream {
         return stored((await this.#nc.request(subject, draft.text, sent)).json<Answer>());
       }
     }
-    throw new Error('empty batch');
+    throw new Error('cannot store an empty batch of events in NATS');
   }
 }
 

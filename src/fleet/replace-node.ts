@@ -21,7 +21,10 @@ export async function replaceNode(
 ): Promise<string | null> {
   const living = await livingNodes(new Bucket(connection, names, names.nodes));
   if (living.some((sign) => sign.node === node))
-    throw new AppError('conflict', `node "${node}" is alive: stop the server of the node first`);
+    throw new AppError(
+      'conflict',
+      `cannot replace node "${node}", because the server of the node is running: stop that server first`,
+    );
   const head = await new NatsMirrorStream(connection, names, node).head();
   if (head === null)
     throw new AppError(

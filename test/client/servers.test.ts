@@ -155,7 +155,7 @@ describe('several servers', () => {
     await withAll(given(), async (_, servers) => {
       const cursor = JSON.stringify({ gpu: { epoch: 'epoch_other', seq: 3 } });
       await expect(read(servers, { from: { cursor } })).rejects.toThrow(
-        /does not match the event log of gpu/,
+        /does not match the event log of server gpu/,
       );
     });
   });

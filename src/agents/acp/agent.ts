@@ -155,7 +155,7 @@ export class AcpAgent implements Agent {
     if (!opened?.sessionId) {
       throw new ProviderError(
         'provider_unavailable',
-        'acp: the agent opened a session without an id',
+        'acp: the agent returned no id for its new session',
       );
     }
     this.ref = opened.sessionId;

@@ -146,7 +146,7 @@ export function readThread(raw: unknown): OpenedThread {
   if (!data)
     throw new ProviderError(
       'provider_unavailable',
-      'codex: the agent opened a thread without an id',
+      'codex: the agent returned no id for its new thread',
     );
   const { thread, model, reasoningEffort, approvalPolicy, sandbox, activePermissionProfile } = data;
   const own: Permissions = {

@@ -51,17 +51,17 @@ export const budgetKinds = {
     example: { budget: open },
   }),
   'budget.reached': kind({
-    when: 'Emitted when a budget is used up. No turn of its sessions starts until its approval is accepted. Running turns continue unless the budget is hard.',
+    when: 'Emitted when a budget is used up. No turn of the sessions of the budget starts until the approval of the budget is accepted. Running turns continue unless the budget is hard.',
     payload: { budget },
     example: { budget: reached },
   }),
   'budget.declined': kind({
-    when: 'Emitted when a user declines further turns under a budget that is used up.',
+    when: 'Emitted when a user declines the approval request of a used-up budget, so that no further turns start.',
     payload: { budget },
     example: { budget: { ...reached, status: 'declined' } },
   }),
   'budget.released': kind({
-    when: 'Emitted when turns may start again. `why`: `accepted` (a user accepted the approval), `set` (a user set the budget again) or `day` (the next day of the budget has started).',
+    when: 'Emitted when a budget allows turns again. The field `why` contains the reason: `accepted` (a user accepted the approval), `set` (a user set the budget again) or `day` (the next day of the budget has started).',
     payload: { budget, why: z.enum(['accepted', 'set', 'day']) },
     example: {
       budget: {
@@ -73,7 +73,7 @@ export const budgetKinds = {
     },
   }),
   'budget.removed': kind({
-    when: 'Emitted when a budget is removed. `why`: `removed` by a user, `closed` with its session, or `deleted` with its team.',
+    when: 'Emitted when a budget is removed. The field `why` contains the reason: `removed` (by a user), `closed` (with the session) or `deleted` (with the team).',
     payload: { budget, why: z.enum(['removed', 'closed', 'deleted']) },
     example: { budget: open, why: 'removed' },
   }),

@@ -38,7 +38,7 @@ export const hookKinds = {
     example: { hook: 'phone', event_seq: 48213, since: 1795312000000 },
   }),
   'hook.skipped': kind({
-    when: 'Emitted when a user skips events of a hook. They are never delivered to the hook.',
+    when: 'Emitted when a user skips events of a hook. The skipped events are never delivered to the hook.',
     payload: {
       hook,
       after_seq: seq.describe('Sequence number of the last event handled before the skip.'),
@@ -48,7 +48,7 @@ export const hookKinds = {
     example: { hook: 'phone', after_seq: 48200, up_to_seq: 48213, by: 'api' },
   }),
   'hook.gap': kind({
-    when: 'Emitted when retention deleted events before a hook received them. Some of them may have matched the hook.',
+    when: 'Emitted when retention deleted events before a hook received the events. Some of the deleted events may have matched the hook.',
     payload: {
       hook,
       after_seq: seq.describe('Sequence number of the last event handled before the gap.'),

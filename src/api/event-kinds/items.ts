@@ -48,7 +48,7 @@ const tool = {
 /** Messages, reasoning and tool calls of an agent. */
 export const itemKinds = {
   'message.delta': kind({
-    when: 'Emitted when an agent sends a part of a message while it is streaming. Parts that arrive while an earlier one is being written to disk are joined.',
+    when: 'Emitted when an agent sends a part of a message that is not complete yet. Parts that arrive during a write to disk are joined.',
     payload: delta,
     part: 'delta',
     example: { ...message, text: 'The tests ' },
@@ -60,7 +60,7 @@ export const itemKinds = {
     example: { ...message, status: 'completed', text: 'The tests pass.' },
   }),
   'reasoning.delta': kind({
-    when: 'Emitted when an agent sends a part of its reasoning while it is streaming.',
+    when: 'Emitted when an agent sends a part of a reasoning text that is not complete yet.',
     payload: delta,
     part: 'delta',
     example: { ...reasoning, text: 'I read the ' },
@@ -78,7 +78,7 @@ export const itemKinds = {
     example: { ...tool, status: 'pending' },
   }),
   'tool.updated': kind({
-    when: 'Emitted when the status, title, input or output of a tool call changes. `text` contains the new part of the output. Output that was replaced starts again at offset 0.',
+    when: 'Emitted when the status, title, input or output of a tool call changes. The field `text` contains the new part of the output. If the agent replaces the output, the new output starts at offset 0.',
     payload: { ...delta, tool: toolCall, status: toolStatus },
     large: ['tool.input'],
     part: 'delta',
@@ -122,7 +122,7 @@ const asked = {
 /** Approvals, plans and usage of an agent. */
 export const agentKinds = {
   'approval.requested': kind({
-    when: 'Emitted when an agent requests permission or asks a question. Its turn and session then wait for approval.',
+    when: 'Emitted when an agent requests permission or asks a question. The turn and the session of the agent then wait for approval.',
     payload: { approval },
     large: [
       'approval.request',
@@ -142,7 +142,7 @@ export const agentKinds = {
     },
   }),
   'approval.resolved': kind({
-    when: 'Emitted when an approval was answered, has expired or was cancelled. Its turn continues when no other approval of the turn is pending.',
+    when: 'Emitted when an approval was answered, has expired or was cancelled. The turn of the approval continues when no other approval of the turn is pending.',
     payload: { approval: approvalInEvents },
     large: ['approval.questions', 'approval.answers'],
     example: {

@@ -7,7 +7,7 @@ const kind = describeKinds('process');
 /** A process as events contain it after it was queued. */
 const processInEvents = processRecord.omit({ command: true }).meta({
   id: 'ProcessInEvents',
-  description: 'A process that has changed, without `command`.',
+  description: 'Record of a process that has changed, without `command`.',
 });
 export type ProcessInEvents = z.output<typeof processInEvents>;
 
@@ -40,7 +40,7 @@ const ended = { ...running, stdout_bytes: 9, ended_at: 1795312006000 };
 
 export const processKinds = {
   'process.queued': kind({
-    when: 'Emitted when a process was requested and stored. It starts as soon as the limits allow it.',
+    when: 'Emitted when a requested process is stored. The process starts as soon as the limits allow the start.',
     payload: { process: processRecord },
     example: { process: { ...queued, command: 'npm test' } },
   }),
@@ -50,7 +50,7 @@ export const processKinds = {
     example: { process: running },
   }),
   'process.output': kind({
-    when: 'Emitted when a process prints output. Output within 100 ms is reported in one event. After 256 KiB of text, the events contain the position of the output without the text, at most twice per second.',
+    when: 'Emitted when a process prints output. One event reports all output within 100 ms. After 256 KiB of text, the events contain only the position of the output, at most twice per second.',
     payload: {
       stream: z.enum(['stdout', 'stderr']),
       offset: z.int().describe('Position in the stream of the reported output, in bytes.'),

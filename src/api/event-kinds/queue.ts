@@ -67,24 +67,24 @@ const paused = { code: 'paused', message: 'on holiday', since: 1795312005000, un
 /** The queue of a session. */
 export const queueKinds = {
   'queue.added': kind({
-    when: 'Emitted when an entry was added to the queue of a session. The entry is due now, at a time, or on a schedule.',
+    when: 'Emitted when an entry was added to the queue of a session. The queue entry is due now, at a set time, or on a schedule.',
     payload: { entry: storedQueueEntry },
     large: ['entry.input'],
     example: { entry: { ...entry, input } },
   }),
   'queue.edited': kind({
-    when: 'Emitted when a user changes the input, times or name of an entry.',
+    when: 'Emitted when a user changes the input, times or name of a queue entry.',
     payload: { entry: editedEntry },
     large: ['entry.input'],
     example: { entry: { ...entry, input: [{ type: 'text', text: 'what is new since Friday?' }] } },
   }),
   'queue.changed': kind({
-    when: 'Emitted when an entry changes without a request. Its turn was accepted, or ended before it had started, so that the entry waits again. Or its schedule was restarted because the clock was set back by more than a day.',
+    when: 'Emitted when a queue entry changes without a request of a user. For example, the turn of the entry was accepted, or the turn ended before it had started. The schedule of an entry also restarts if the clock was set back by more than a day.',
     payload: { entry: entryInEvents },
     example: { entry: running },
   }),
   'queue.moved': kind({
-    when: 'Emitted when the order of the entries of a session changes. A user moved an entry, or a run of a schedule ended and the schedule moved to the end.',
+    when: 'Emitted when the order of the queue of a session changes. A user moved a queue entry, or a run of a schedule ended and the schedule moved to the end.',
     payload: {
       entry_ids: z.array(z.string()).describe('Ids of all entries of the session, in queue order.'),
     },
@@ -92,7 +92,7 @@ export const queueKinds = {
     example: { entry_ids: [entry.id] },
   }),
   'queue.due': kind({
-    when: 'Emitted when an entry becomes due. It becomes a turn when its session is free and no entry before it is due.',
+    when: 'Emitted when a queue entry becomes due. The entry becomes a turn when the session is idle and no earlier entry is due.',
     payload: {
       entry: entryInEvents,
       due_at: timestamp.describe('Due time of the entry (Unix ms).'),
@@ -100,12 +100,12 @@ export const queueKinds = {
     example: { entry: waiting, due_at: 1795417200000 },
   }),
   'queue.started': kind({
-    when: 'Emitted when the turn of an entry has an agent and its prompt is about to be sent.',
+    when: 'Emitted when the server is about to send the prompt of a queue entry to an agent.',
     payload: { entry: entryInEvents },
     example: { entry: { ...running, runs: 1, last_turn_id: running.turn_id } },
   }),
   'queue.finished': kind({
-    when: 'Emitted when the turn of an entry has ended. `queue.removed` follows unless the entry is a schedule.',
+    when: 'Emitted when the turn of a queue entry has ended. The event `queue.removed` follows unless the entry is a schedule.',
     payload: { entry: entryInEvents, status: turnStatus.describe('Final status of the turn.') },
     example: {
       status: 'completed',
@@ -120,7 +120,7 @@ export const queueKinds = {
     },
   }),
   'queue.skipped': kind({
-    when: 'Emitted when runs of a schedule are skipped. `why`: `missed` (the server was not running or the machine was asleep), `held` (the entry was held) or `overlap` (the previous run had not ended).',
+    when: 'Emitted when runs of a schedule are skipped. The field `why` contains the reason: `missed` (the server or the machine was not running), `held` (the queue entry was held) or `overlap` (the previous run had not ended).',
     payload: {
       entry: entryInEvents,
       why: z.enum(['missed', 'held', 'overlap']),
@@ -137,27 +137,27 @@ export const queueKinds = {
     },
   }),
   'queue.held': kind({
-    when: 'Emitted when an entry is held and starts no turns. Its `hold` gives the reason: a user paused it, or its session was closed or failed.',
+    when: 'Emitted when a queue entry is held, so that it starts no turns. The field `hold` contains the reason: a user paused the entry, or the session was closed or failed.',
     payload: { entry: entryInEvents },
     example: { entry: { ...entry, status: 'held', next_at: null, hold: paused } },
   }),
   'queue.released': kind({
-    when: 'Emitted when the hold of an entry ends: a user resumed it, or its session was resumed.',
+    when: 'Emitted when the hold of a queue entry ends, because a user resumed the entry or the session.',
     payload: { entry: entryInEvents },
     example: { entry },
   }),
   'queue.removed': kind({
-    when: 'Emitted when an entry leaves the queue. `why`: `done` if its only turn has ended, `dropped` if a user removed it, `trimmed` if retention deleted the content of its closed session.',
+    when: 'Emitted when an entry leaves the queue. The field `why` contains the reason: `done` (the only turn of the entry has ended), `dropped` (a user removed the entry) or `trimmed` (retention deleted the content of the closed session).',
     payload: { entry: entryInEvents, why: z.enum(['done', 'dropped', 'trimmed']) },
     example: { entry, why: 'dropped' },
   }),
   'queue.session_held': kind({
-    when: 'Emitted when the queue of a session stops starting turns, until a user resumes it or the time of the hold has passed. A running turn continues.',
+    when: 'Emitted when the queue of a session is held, so that it starts no turns until a user resumes the queue or the hold ends. A running turn continues.',
     payload: { hold },
     example: { hold: paused },
   }),
   'queue.session_released': kind({
-    when: 'Emitted when a hold of a session ends because a user resumed the session or the time of the hold has passed.',
+    when: "Emitted when the hold of a session's queue ends, because a user resumed the session or the time of the hold has passed.",
     payload: { hold },
     example: { hold: paused },
   }),

@@ -27,19 +27,19 @@ export const reviewKinds = {
     example: { comment },
   }),
   'review.edited': kind({
-    when: 'Emitted when a user changes the text of a comment.',
+    when: 'Emitted when a user changes the text of a review comment.',
     payload: { comment: storedReviewComment },
     large: ['comment.lines'],
     example: { comment: { ...comment, text: 'What if there is no token?' } },
   }),
   'review.dropped': kind({
-    when: 'Emitted when comments are deleted by a user, or by retention if the session is closed.',
+    when: 'Emitted when review comments are deleted, by a user or, for a closed session, by retention.',
     payload: { comment_ids: z.array(z.string()) },
     large: ['comment_ids'],
     example: { comment_ids: [comment.id] },
   }),
   'review.sent': kind({
-    when: 'Emitted when comments are sent or queued as one turn and leave the draft.',
+    when: 'Emitted when review comments are sent or queued as one turn, and are removed from the draft.',
     payload: {
       comment_ids: z.array(z.string()),
       turn_id: z

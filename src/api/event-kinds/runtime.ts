@@ -7,7 +7,7 @@ const kind = describeKinds('runtime');
 /** The runtime and its store. */
 export const runtimeKinds = {
   'runtime.started': kind({
-    when: 'Emitted when the server has started. It is the first event of each run.',
+    when: 'Emitted when the server has started. This event is the first event of each run of the server.',
     payload: {
       previous_stop: z
         .enum(['clean', 'unclean', 'none'])
@@ -16,7 +16,7 @@ export const runtimeKinds = {
     example: { previous_stop: 'unclean' },
   }),
   'runtime.recovered': kind({
-    when: 'Emitted at each start, when the unfinished work of the previous run has been repaired and before the server listens.',
+    when: 'Emitted at each start of the server, after the server has repaired the unfinished work of its previous run.',
     payload: { recovery: recoverySummary },
     large: [
       'recovery.sessions_failed',
@@ -57,7 +57,7 @@ export const runtimeKinds = {
     example: {},
   }),
   'storage.trimmed': kind({
-    when: 'Emitted for each step in which retention deletes events: of a closed session, of an ended process, or the oldest of the rest.',
+    when: 'Emitted when retention (the deletion of old content) deletes events of a closed session, of an ended process, or other old events.',
     payload: {
       reason: z
         .enum(['max_bytes', 'max_age_days'])

@@ -7,13 +7,16 @@ const kind = describeKinds('session');
 /** A session as events contain it after its creation. */
 const sessionInEvents = session
   .omit({ metadata: true })
-  .meta({ id: 'SessionInEvents', description: 'A session that has changed, without `metadata`.' });
+  .meta({
+    id: 'SessionInEvents',
+    description: 'Record of a session that has changed, without `metadata`.',
+  });
 export type SessionInEvents = z.output<typeof sessionInEvents>;
 
 /** A turn as events contain it after it was accepted. */
 const turnInEvents = turn.omit({ input: true, text: true }).meta({
   id: 'TurnInEvents',
-  description: 'A turn that has changed, without `input` and `text`.',
+  description: 'Record of a turn that has changed, without `input` and `text`.',
 });
 export type TurnInEvents = z.output<typeof turnInEvents>;
 
@@ -54,7 +57,7 @@ const changed = {
 
 export const sessionKinds = {
   'session.created': kind({
-    when: 'Emitted when a session is created. Its agent starts with its first turn.',
+    when: 'Emitted when a session is created. The agent of the session starts with the first turn.',
     payload: { session },
     large: ['session.metadata'],
     example: {
@@ -72,12 +75,12 @@ export const sessionKinds = {
     },
   }),
   'session.updated': kind({
-    when: 'Emitted when a session changes for another reason than its turns. This covers the title, the settings (seen, pinned, snoozed, muted), the worktree, and the status after a restart of the server. Turn events report the changes that turns cause.',
+    when: 'Emitted when the title, a setting (seen, pinned, snoozed, muted) or the worktree of a session changes, and when a restart of the server changes its status. Turn events report the changes that turns cause.',
     payload: { session: sessionInEvents },
     example: { session: { ...changed, worktree_id: 'wt_019aa8d411aa7f0e8d1c0b9e4f7a6c33' } },
   }),
   'session.resumed': kind({
-    when: 'Emitted when a failed session is resumed, because its provider still has it.',
+    when: 'Emitted when a failed session is resumed, because the agent still stores the conversation.',
     payload: { session: sessionInEvents },
     example: { session: changed },
   }),
@@ -95,7 +98,7 @@ export const sessionKinds = {
     },
   }),
   'session.failed': kind({
-    when: 'Emitted when a session fails: its provider no longer has it or cannot resume it.',
+    when: 'Emitted when a session fails, because the agent no longer stores the conversation or cannot resume the session.',
     payload: { session: sessionInEvents },
     example: {
       session: {
@@ -106,7 +109,7 @@ export const sessionKinds = {
     },
   }),
   'session.limited': kind({
-    when: 'Emitted when an agent reports a usage limit, so that the queue of the session starts no turns for now. The limit ended a turn of the session, or applies to an account that the session shares. `usage_limit` gives the time at which the session resumes.',
+    when: 'Emitted when an agent reports a usage limit, so that the queue of the session starts no turns for now. The limit ended a turn of this session, or of another session with the same account. The field `usage_limit` contains the time at which the session resumes.',
     payload: { session: sessionInEvents },
     example: {
       session: {
@@ -123,12 +126,12 @@ export const sessionKinds = {
     },
   }),
   'session.limit_ended': kind({
-    when: 'Emitted when a session no longer waits for a usage limit. The limit has reset, or a user resumed the session or sent a turn. Or a turn of the same account has shown that the limit no longer applies.',
+    when: 'Emitted when a session no longer waits for a usage limit. The limit has reset, a user resumed the session or sent a turn, or a turn of the same account has completed.',
     payload: { session: sessionInEvents },
     example: { session: { ...changed, usage_limit: null } },
   }),
   'session.notice': kind({
-    when: 'Emitted when a session has a notice for the user. It is a notice or warning of the agent, a compaction of the context, or a limit that cadre has detected. If it occurs during a turn, it carries the id of the turn.',
+    when: 'Emitted when a session has a notice for the user, such as a warning of the agent, a compaction of the context, or a limit. A notice during a turn contains the id of the turn.',
     payload: {
       code: z
         .string()
@@ -168,7 +171,7 @@ const wordsAfter = lastWords.describe('New `last_words` of the session.');
 /** Turns. Each status change of a turn implies the status of its session. */
 export const turnKinds = {
   'turn.accepted': kind({
-    when: 'Emitted when a turn was sent and stored. Its session is then running.',
+    when: 'Emitted when the server has stored a turn that a client sent. The status of the session is then `running`.',
     payload: { turn, title: sessionTitle.describe('New title of the session.') },
     large: ['turn.input'],
     example: {
@@ -184,7 +187,7 @@ export const turnKinds = {
     },
   }),
   'turn.started': kind({
-    when: 'Emitted when a turn has an agent and its prompt is about to be sent.',
+    when: 'Emitted when the server is about to send the prompt of a turn to an agent.',
     payload: { turn: turnInEvents },
     example: { turn: started },
   }),
@@ -194,7 +197,7 @@ export const turnKinds = {
     example: { turn: { ...started, interrupt_requested_at: 1795312003000 } },
   }),
   'turn.completed': kind({
-    when: 'Emitted when a turn has ended because its agent has finished. Its session is then ready.',
+    when: 'Emitted when a turn has ended because the agent has finished. The status of the session is then `ready`.',
     payload: { turn: turnInEvents, last_words: wordsAfter },
     example: {
       turn: { ...started, status: 'completed', ended_at: 1795312004000 },
@@ -202,7 +205,7 @@ export const turnKinds = {
     },
   }),
   'turn.interrupted': kind({
-    when: 'Emitted when a turn has ended because it was interrupted. Its session is then ready.',
+    when: 'Emitted when a turn has ended because of an interrupt. The status of the session is then `ready`.',
     payload: { turn: turnInEvents, last_words: wordsAfter },
     example: {
       turn: {
@@ -215,7 +218,7 @@ export const turnKinds = {
     },
   }),
   'turn.failed': kind({
-    when: 'Emitted when a turn has failed. Its `error` gives the reason. Its session is then ready, unless it failed too.',
+    when: 'Emitted when a turn has failed. The field `error` contains the reason. The status of the session is then `ready`, unless the session has failed too.',
     payload: { turn: turnInEvents, last_words: wordsAfter },
     example: {
       turn: {

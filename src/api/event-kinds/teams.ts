@@ -53,12 +53,12 @@ const sent = {
 /** Teams and their messages. */
 export const teamKinds = {
   'team.created': kind({
-    when: 'Emitted when a team is created. Separate events report its members.',
+    when: 'Emitted when a team is created. Separate events report the members of the team.',
     payload: { team },
     example: { team: made },
   }),
   'team.deleted': kind({
-    when: 'Emitted when a team is deleted. Its sessions continue.',
+    when: 'Emitted when a team is deleted. The sessions of the team continue.',
     payload: { team },
     example: { team: { ...made, updated_at: 1795312019000, deleted_at: 1795312019000 } },
   }),
@@ -80,7 +80,7 @@ export const teamKinds = {
     example: { member: joined },
   }),
   'team.spawn_failed': kind({
-    when: 'Emitted when a spawn of a member fails. Nothing of the member remains.',
+    when: 'Emitted when the creation of a new member for a team fails. No session and no worktree of the member remain.',
     payload: { operation_id, error: failure },
     example: {
       operation_id: 'op_019aa8d56f43784a8b3d4c2b1a0f9e82',
@@ -93,7 +93,7 @@ export const teamKinds = {
     example: { team: { ...made, lead_agent_id: joined.agent_id, updated_at: 1795312013000 } },
   }),
   'team.message_created': kind({
-    when: 'Emitted when a member sends a message. Separate events report its deliveries.',
+    when: 'Emitted when a team member sends a message. Separate events report the deliveries of the message.',
     payload: { message },
     large: [
       'message.recipient_agent_ids',
@@ -104,7 +104,7 @@ export const teamKinds = {
     example: { message: { ...sent, input: [{ type: 'text', text: 'run the tests' }], images: [] } },
   }),
   'team.message_cancelled': kind({
-    when: 'Emitted when a message is cancelled for the recipients that have not received it.',
+    when: 'Emitted when a team message is cancelled for the recipients that have not received the message.',
     payload: { message: messageInEvents },
     large: ['message.recipient_agent_ids', 'message.image_paths'],
     example: { message: { ...sent, cancelled_at: 1795312012500 } },
@@ -136,12 +136,12 @@ const payload = { delivery };
 /** The delivery of a message to one recipient. */
 export const deliveryKinds = {
   'delivery.pending': kind({
-    when: 'Emitted when a delivery waits, because it is new or is retried.',
+    when: 'Emitted when the delivery of a team message starts to wait, because the delivery is new or is retried.',
     payload,
     example: { delivery: waiting },
   }),
   'delivery.deferred': kind({
-    when: 'Emitted when a delivery is postponed. Its `error` gives the reason. The server or a request retries it.',
+    when: 'Emitted when the delivery of a team message is postponed. The field `error` contains the reason. The server or a user retries the delivery.',
     payload,
     example: {
       delivery: {
@@ -153,22 +153,22 @@ export const deliveryKinds = {
     },
   }),
   'delivery.injecting': kind({
-    when: 'Emitted when a turn of the recipient that contains the delivery is accepted.',
+    when: 'Emitted when a turn of the recipient that contains the team message is accepted.',
     payload,
     example: { delivery: { ...injected, status: 'injecting' } },
   }),
   'delivery.injected': kind({
-    when: 'Emitted when the turn of a delivery has started. Emitted again, with an `error`, if that turn did not complete.',
+    when: "Emitted when the recipient's turn with a team message has started. The event is emitted again, with an `error`, if the turn does not complete.",
     payload,
     example: { delivery: injected },
   }),
   'delivery.consumed': kind({
-    when: 'Emitted when the turn of a delivery has completed.',
+    when: "Emitted when the recipient's turn with a team message has completed.",
     payload,
     example: { delivery: { ...injected, consumed_at: 1795312014000 } },
   }),
   'delivery.failed': kind({
-    when: 'Emitted when a delivery has failed for good. Its `error` gives the reason.',
+    when: 'Emitted when the delivery of a team message has failed and is not retried. The field `error` contains the reason.',
     payload,
     example: {
       delivery: {
@@ -179,7 +179,7 @@ export const deliveryKinds = {
     },
   }),
   'delivery.cancelled': kind({
-    when: 'Emitted when a delivery is cancelled with its message.',
+    when: 'Emitted when the delivery of a team message is cancelled together with the message.',
     payload,
     example: { delivery: { ...waiting, status: 'cancelled' } },
   }),

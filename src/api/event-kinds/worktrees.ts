@@ -84,7 +84,7 @@ export const worktreeKinds = {
     example: { worktree: active, claim: held },
   }),
   'worktree.released': kind({
-    when: 'Emitted when a claim is released, by request or when its session ends.',
+    when: 'Emitted when the claim of a session on a worktree is released, by request or because the session ends.',
     payload: { worktree: worktreeInEvents, claim },
     example: {
       worktree: { ...active, status: 'retained' },
@@ -97,7 +97,7 @@ export const worktreeKinds = {
     example: { worktree: archived },
   }),
   'worktree.cleaned': kind({
-    when: 'Emitted when the path and branch of a worktree were removed.',
+    when: 'Emitted when the directory and the branch of a worktree were removed.',
     payload: { worktree: worktreeInEvents, reason },
     example: {
       worktree: { ...archived, status: 'cleaned' },
@@ -128,7 +128,7 @@ export const worktreeKinds = {
     example: { worktree: archived },
   }),
   'worktree.merged': kind({
-    when: 'Emitted when the branch of a worktree was merged into another branch by request. The worktree itself is unchanged.',
+    when: 'Emitted when a request has merged the branch of a worktree into another branch. The worktree itself is unchanged.',
     payload: { worktree: worktreeInEvents, into: z.string().describe('Target branch.'), ...move },
     example: {
       worktree: active,
@@ -139,7 +139,7 @@ export const worktreeKinds = {
     },
   }),
   'worktree.rebased': kind({
-    when: 'Emitted when the commits of a worktree were rebased onto a branch by request.',
+    when: 'Emitted when a request has rebased the commits of a worktree onto another branch.',
     payload: { worktree: worktreeInEvents, onto: z.string().describe('Target branch.'), ...move },
     example: {
       worktree: active,
@@ -150,7 +150,7 @@ export const worktreeKinds = {
     },
   }),
   'worktree.pull_request_opened': kind({
-    when: 'Emitted when a pull request for the branch of a worktree was opened by request.',
+    when: 'Emitted when a request has opened a pull request for the branch of a worktree.',
     payload: {
       worktree: worktreeInEvents,
       into: z.string().describe('Target branch.'),
@@ -167,7 +167,7 @@ export const worktreeKinds = {
     },
   }),
   'worktree.missing': kind({
-    when: 'Emitted when the path of a worktree is missing and the server did not remove it.',
+    when: 'Emitted when the directory of a worktree is missing, although the server did not remove the directory.',
     payload: { worktree: worktreeInEvents },
     example: { worktree: { ...active, status: 'missing' } },
   }),

@@ -36,7 +36,7 @@ export function assertAddressed(
     if (name !== null && (LOOPBACK.has(name) || isAmong(rules.allowedHosts(), name))) continue;
     throw new AppError(
       'forbidden_host',
-      `the host "${host}" is not allowed: add it to server.allowed_hosts`,
+      `the host "${host}" is not allowed: add the host to server.allowed_hosts`,
     );
   }
   const { origin } = headers;
@@ -44,7 +44,7 @@ export function assertAddressed(
   if (origin !== 'null' && rules.allowedOrigins().includes(origin)) return;
   throw new AppError(
     'forbidden_origin',
-    `the origin "${origin}" is not allowed: add it to server.allowed_origins`,
+    `the origin "${origin}" is not allowed: add the origin to server.allowed_origins`,
   );
 }
 

@@ -184,7 +184,7 @@ export class TokenService implements Disposable {
     if (expired.length > 0) return;
     throw new AppError(
       'conflict',
-      `cannot create a token, because ${MAX_TOKENS} tokens is the maximum: revoke a token first`,
+      `cannot create a token, because the server already has the maximum of ${MAX_TOKENS} tokens: revoke a token first`,
     );
   }
 

@@ -105,7 +105,7 @@ export class Supervisor {
   ): Promise<Child> {
     const started = this.#startAtBarrier(command);
     if (started instanceof Promise)
-      throw new Error(`cannot start ${command.what}`, { cause: await started });
+      throw new Error(`cannot start the process "${command.what}"`, { cause: await started });
     const waiting = this.#waitingOf(started, command.what);
     try {
       await this.#deps.ledger.transact((tx) => {

@@ -44,12 +44,12 @@ export async function openForeignFile(
   if (found === null) return null;
   // Opening some devices has side effects, so the type is checked before the file is opened. It is checked again on
   // the open file, because the path may lead to another file by then.
-  if (!found.isFile()) throw new ForeignFileError(`${file} is not a regular file`);
+  if (!found.isFile()) throw new ForeignFileError(`the path ${file} is not a regular file`);
   const handle = await orNull(open(file));
   if (handle === null) return null;
   try {
     const opened = await handle.stat();
-    if (!opened.isFile()) throw new ForeignFileError(`${file} is not a regular file`);
+    if (!opened.isFile()) throw new ForeignFileError(`the path ${file} is not a regular file`);
     if (!(await isStillAt(handle, file)))
       throw new ForeignFileError(`the path ${file} contains a symbolic link`);
     return { handle, file, size: opened.size };
@@ -98,7 +98,7 @@ export function readSmallFile(
   const fd = openSync(file, O_RDONLY | O_NONBLOCK | O_NOCTTY);
   try {
     const stat = fstatSync(fd);
-    if (!stat.isFile()) throw new ForeignFileError(`${file} is not a regular file`);
+    if (!stat.isFile()) throw new ForeignFileError(`the path ${file} is not a regular file`);
     if (stat.size > maxBytes) throw tooLarge(file, stat.size, maxBytes);
     return { text: readFileSync(fd, 'utf8'), stat };
   } finally {
@@ -112,7 +112,8 @@ async function open(file: string): Promise<fs.FileHandle> {
     return await fs.open(file, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY);
   } catch (error) {
     if (codeOf(error) === 'ELOOP') throw new ForeignFileError(`${file} is a symbolic link`);
-    if (codeOf(error) === 'ENXIO') throw new ForeignFileError(`${file} is not a regular file`);
+    if (codeOf(error) === 'ENXIO')
+      throw new ForeignFileError(`the path ${file} is not a regular file`);
     throw error;
   }
 }
@@ -161,7 +162,7 @@ const CHUNK_BYTES = 64 * 1024;
 
 function tooLarge(file: string, size: number, maxBytes: number): ForeignFileError {
   return new ForeignFileError(
-    `the file ${file} has ${size} bytes, and the maximum is ${maxBytes} bytes`,
+    `the file ${file} is too large (${size} bytes): the maximum is ${maxBytes} bytes`,
   );
 }
 

@@ -45,8 +45,8 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   diff: [
     ['diff fe7289aa', 'Show all changes of a session (in a pager on a terminal)'],
     ['diff fe7289aa --stat', 'Show only the changed files of a session'],
-    ['diff fe7289aa --head src', 'Show only uncommitted changes in the directory src'],
-    ['diff fe7289aa --at 1b2c3d4e', 'Show only the changes of one turn'],
+    ['diff fe7289aa --head src', 'Show only uncommitted changes of a session in the directory src'],
+    ['diff fe7289aa --at 1b2c3d4e', 'Show only the changes of one turn of a session of a session'],
   ],
   'sessions snapshots': [
     [
@@ -88,7 +88,7 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ],
     [
       'sessions export fe7289aa --markdown --redact',
-      'Print a conversation as Markdown, and replace secrets that have a known form',
+      'Print a conversation as Markdown, and mask secrets of known kinds',
     ],
   ],
   'sessions show': [
@@ -144,11 +144,16 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   'sessions turns': [
     ['sessions turns "long job"', 'List the turns of the session with the title "long job"'],
   ],
-  'sessions items': [['sessions items fe7289aa', 'Show the items of the most recent turn']],
+  'sessions items': [
+    [
+      'sessions items fe7289aa',
+      'Show the messages, thoughts and tool calls of the most recent turn',
+    ],
+  ],
   'sessions item': [
     [
       'sessions item fe7289aa item_01a1fbd295577217bffe936eec974423',
-      'Show one item of the most recent turn',
+      'Show one message, thought or tool call of the most recent turn',
     ],
   ],
   'sessions interrupt': [
@@ -190,7 +195,10 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   search: [
     ['search login page', 'Find texts with the words login and page'],
     ['search "the login page"', 'Find texts with the phrase "the login page"'],
-    ['search --kind tool --since 2d npm*', 'Find npm commands of the last two days'],
+    [
+      'search --kind tool --since 2d npm*',
+      'Find npm commands that agents ran in the last two days',
+    ],
     [
       'search --session fe7289aa --best cache -- -test',
       'Find texts that contain "cache" but not "test"',
@@ -212,7 +220,7 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   ],
   'queue move': [['queue move 1b2c3d4e --first', 'Move a queue entry to the front of the queue']],
   'queue pause': [
-    ['queue pause morning --reason holidays', 'Pause one queue entry'],
+    ['queue pause morning --reason holidays', 'Pause the queue entry with the name morning'],
     ['queue pause --session fe7289aa --until 18:00', 'Pause the queue of a session until 18:00'],
   ],
   'queue resume': [
@@ -261,7 +269,10 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   'approvals decline': [['approvals decline 0a1b2c3d --reason "use make clean"', '']],
   'approvals link': [
     ['approvals link 0a1b2c3d', 'Print the URL of a page to answer an approval request'],
-    ['approvals link 0a1b2c3d --expires 8h', 'Print a URL that expires after 8 hours'],
+    [
+      'approvals link 0a1b2c3d --expires 8h',
+      'Print the URL of an approval page that expires after 8 hours',
+    ],
   ],
   'hooks list': [
     ['hooks list', 'List all hooks, with the pending events and last error of each hook'],

@@ -209,7 +209,7 @@ export const moreExamples: Readonly<Record<string, readonly Example[]>> = {
   ],
   top: [
     ['top', 'Open the interactive screen (on a terminal)'],
-    ['top --json', 'Print the current state as one JSON document'],
+    ['top --json', 'Print the current sessions, approvals and processes as one JSON document'],
   ],
   status: [['status', '']],
   completion: [['completion bash', 'Print the completion script for bash']],

@@ -11,7 +11,10 @@ export interface TurnSettingOptions {
 /** Adds these options to a command. */
 export function withTurnSettings(command: Command): Command {
   return command
-    .option('--permission-mode <mode>', 'Permission mode of the agent for this turn')
+    .option(
+      '--permission-mode <mode>',
+      'Permission mode for this turn: which agent actions need your approval',
+    )
     .option(
       '--agent-mode <mode>',
       'Name of a mode that the agent itself defines, such as plan, for this turn',

@@ -20,7 +20,7 @@ export function visitorOf(
     if (!found?.runs || addressOf(url) !== addressOf(found.server.url))
       throw new AppError(
         'usage',
-        `cannot open ${directory}: the server ${url} does not run on this machine`,
+        `cannot open directory ${directory}: the server ${url} does not run on this machine`,
       );
     const isDirectory = await fs.stat(directory).then(
       (entry) => entry.isDirectory(),

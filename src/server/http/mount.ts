@@ -168,7 +168,7 @@ function callReader<E extends Endpoint>(
       const holder = request.bearer;
       // Agents' tokens are valid for tools only, and tools do not stream.
       if (holder === null || !('ended' in holder))
-        throw new Error('only the holder of a token can open an event stream');
+        throw new Error('an event stream requires an API token');
       streams.assertRoom(holder);
       for (const [name, value] of Object.entries(reply.getHeaders()))
         reply.raw.setHeader(name, String(value));

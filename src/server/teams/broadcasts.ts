@@ -177,7 +177,7 @@ export class Broadcasts {
     if (this.#deps.store.message(rx, team_id, id).cancelled_at !== null)
       throw new AppError(
         'delivery_state',
-        `message ${id} was cancelled before it was sent in full`,
+        `message ${id} was cancelled before it was sent to all recipients`,
       );
   }
 }

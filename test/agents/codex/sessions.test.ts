@@ -270,7 +270,7 @@ test.for<[string, CodexRole, RegExp]>([
   [
     'opens a thread without its id',
     { requests: { 'thread/start': () => ({}) } },
-    /opened a thread without an id/,
+    /returned no id for its new thread/,
   ],
 ])('one that %s fails the turn with what to do, and is looked for again', ([, role, words]) =>
   on(role, async ({ open, diagnostics, agents }) => {

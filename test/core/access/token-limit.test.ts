@@ -26,7 +26,7 @@ test('A token is refused where there are 1,000 already, until one is revoked.', 
       expect(refused.json()).toMatchObject({
         code: 'conflict',
         error: expect.stringMatching(
-          /^cannot create a token, because 1000 tokens is the maximum: revoke a token first/,
+          /^cannot create a token, because the server already has the maximum of 1000 tokens: revoke a token first/,
         ),
       });
       await client.call(endpoints.deleteToken, { params: { token_id: ids[0] ?? '' } });

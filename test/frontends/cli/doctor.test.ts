@@ -189,7 +189,7 @@ describe('cadre doctor', () => {
     const ended = await runHere(home.path, ['doctor', '--json'], { env: { PATH: bin } });
     expect(findingsOf(ended).prerequisites).toEqual([
       'warn',
-      expect.stringMatching(/^grep not found: install it/),
+      expect.stringMatching(/^the program grep was not found: install grep/),
     ]);
   });
 
@@ -356,7 +356,7 @@ describe('cadre doctor', () => {
     for (const short of ['abc1234', '1234', '12345678'])
       expect(await check(`MY_API_KEY = "${short}"`)).toEqual([
         'warn',
-        expect.stringMatching(/^MY_API_KEY is shorter than 8 characters/),
+        expect.stringMatching(/^the secret MY_API_KEY is a number or shorter than 8 characters/),
       ]);
     expect(await check('MY_API_KEY = "abc12345"')).toEqual(['ok', config]);
   });

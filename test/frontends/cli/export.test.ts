@@ -65,7 +65,7 @@ describe('cadre sessions export', () => {
       expect(fs.statSync(file).mode & 0o777).toBe(0o600);
       const text = fs.readFileSync(file, 'utf8');
       const second = await runHere(home, args, { env: env() });
-      const refusal = `cadre: ${file} already exists: pass --force to replace it\n`;
+      const refusal = `cadre: the file ${file} already exists: pass --force to replace the file\n`;
       expect([second.code, second.stderr]).toEqual([7, refusal]);
       fs.chmodSync(file, 0o644);
       expect((await runHere(home, [...args, '--force'], { env: env() })).code).toBe(0);

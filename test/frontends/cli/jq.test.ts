@@ -87,7 +87,9 @@ describe('--jq', () => {
     ]);
     expect(code).toBe(2);
     expect(stdout).not.toContain('session.created');
-    expect(errorsOf(stderr)).toMatchObject([{ code: 'usage', message: '--jq: no' }]);
+    expect(errorsOf(stderr)).toMatchObject([
+      { code: 'usage', message: 'the --jq expression failed: no' },
+    ]);
   });
 
   test('A command that fails prints its error as JSON and keeps its exit code.', async () => {

@@ -22,7 +22,7 @@ const faults: {
     name: 'Host',
     status: 403,
     body: {
-      error: 'the host "evil.example" is not allowed: add it to server.allowed_hosts',
+      error: 'the host "evil.example" is not allowed: add the host to server.allowed_hosts',
       code: 'forbidden_host',
     },
     put: (asked) => (asked.headers.host = 'evil.example'),
@@ -31,7 +31,7 @@ const faults: {
     name: 'Origin',
     status: 403,
     body: {
-      error: 'the origin "https://evil.example" is not allowed: add it to server.allowed_origins',
+      error: 'the origin "https://evil.example" is not allowed: add the origin to server.allowed_origins',
       code: 'forbidden_origin',
     },
     put: (asked) => (asked.headers.origin = 'https://evil.example'),

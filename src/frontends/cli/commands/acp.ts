@@ -33,7 +33,7 @@ export function acpCommand(program: Command, world: World): void {
     .option('--effort <effort>', 'Reasoning effort of the model in new sessions')
     .option(
       '--permission-mode <mode>',
-      'Permission mode of the agent in new sessions (default: the mode in the configuration, or require_approval)',
+      'Permission mode of new sessions: which agent actions need your approval (default: from the configuration, or require_approval)',
     )
     .option(
       '--agent-mode <mode>',

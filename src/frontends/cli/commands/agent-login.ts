@@ -161,7 +161,7 @@ async function logInHere(
   const how = code === null ? 'was stopped by a signal' : `exited with code ${code}`;
   throw new AppError(
     'provider_unavailable',
-    `the login program of agent ${agent} ${how}, so the login did not change`,
+    `the login of agent ${agent} did not change, because its login program ${how}`,
   );
 }
 

@@ -32,7 +32,7 @@ export const approvalRuleCommands = commandGroup(
       operands: [
         {
           flags: '<effect>',
-          description: 'Effect of the rule on each approval request that matches the rule',
+          description: 'Decision of the rule about each matching approval request',
           field: 'effect',
         },
       ],

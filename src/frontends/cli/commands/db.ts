@@ -44,7 +44,7 @@ function copyCommands(db: Command, world: World): void {
     });
 
   db.command('check')
-    .description('Check the data or a backup (exit code 1 if data is damaged)')
+    .description('Check the stored data or a backup for damage (exit code 1 if data is damaged)')
     .argument(
       '[file]',
       'Backup file to check (default: the database, the logs, the images and the search index)',

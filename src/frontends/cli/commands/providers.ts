@@ -83,7 +83,7 @@ export const providerCommands = commandGroup(
         .addOption(agentOption())
         .option(
           '--method <id>',
-          "Id of the agent's login method, for the provider acp (default: cadre asks if there are several methods)",
+          'Login method of the agent, for the provider acp (default: cadre asks if the agent has several methods)',
         )
         .action(clientAction(world, logIn)),
     (providers, world) =>
@@ -136,7 +136,10 @@ async function logIn(
 ): Promise<void> {
   if (provider === 'acp') {
     if (authJson !== undefined)
-      throw new AppError('usage', '--auth-json cannot be used with acp: pass --method');
+      throw new AppError(
+        'usage',
+        '--auth-json cannot be used with the provider acp: pass --method',
+      );
     const { logInToAgent } = await import('./agent-login.ts');
     return logInToAgent(context, await agentOf(context, agent), method);
   }
@@ -179,7 +182,10 @@ async function agentOf({ client }: CommandContext, agent: string | undefined): P
 
 function assertNoAgent(provider: string, { agent, method }: LoginOptions): void {
   if (agent === undefined && method === undefined) return;
-  throw new AppError('usage', `--agent and --method apply only to acp: ${provider} has one agent`);
+  throw new AppError(
+    'usage',
+    `--agent and --method apply only to the provider acp: the provider ${provider} has only one agent`,
+  );
 }
 
 /** The files in which agents keep a login, as people call them. */

@@ -54,7 +54,7 @@ export const reviewCommands = commandGroup(
           .argument('[text...]', 'Text to place before the comments in the prompt')
           .option('--queue', 'Queue the comments, and send them when the session is idle')
           .option('--no-wait', 'Exit without waiting until the turn ends')
-          .option('--expect <turn>', 'Fail unless the most recent turn of the session has this id')
+          .option('--expect <turn>', 'Send only if the most recent turn of the session has this id')
           .option('--model <model>', 'Model of the agent for this turn')
           .option('--effort <effort>', 'Reasoning effort of the model for this turn'),
       ).action(clientAction(world, reviewSend)),
@@ -77,7 +77,10 @@ async function review(
   const session = await sessionId(context.client, said);
   if (comment !== undefined) return addComment(context, session, comment, words.join(' '), removed);
   if (words.length > 0 || removed)
-    throw new AppError('usage', 'a text and --removed require --comment: pass --comment FILE:LINE');
+    throw new AppError(
+      'usage',
+      'a comment text and the option --removed require --comment: pass --comment FILE:LINE',
+    );
   await inEditor(context, session);
 }
 

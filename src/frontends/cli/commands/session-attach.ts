@@ -16,7 +16,7 @@ export function sessionAttach(sessions: Command, world: World): void {
     .option('-v, --verbose', 'Also show the thoughts, plans and tool output of the agent')
     .option(
       '--permission-mode <mode>',
-      'Permission mode of the agent for turns that this command sends',
+      'Permission mode for turns that you send: which agent actions need your approval',
     )
     .option(
       '--agent-mode <mode>',

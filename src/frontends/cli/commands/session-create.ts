@@ -13,7 +13,7 @@ export function sessionCreate(sessions: Command, world: World): void {
     .addOption(
       new Option(
         '--after-limit <what>',
-        "Choose to resume the session automatically, or to wait for you, when the provider's usage limit resets",
+        "When the provider's usage limit resets, resume the session automatically, or wait for a command of yours",
       ).choices(afterLimit.options),
     )
     .action(clientAction(world, create));

@@ -28,7 +28,7 @@ function withExportOptions(command: Command): Command {
   return command
     .option('--html', 'Write the conversation as one HTML file without scripts (default)')
     .option('--markdown', 'Write the conversation as Markdown')
-    .option('--redact', 'Replace secrets that have a known form or name, and the home directory')
+    .option('--redact', 'Mask the home directory and secrets of known kinds, such as API keys')
     .option('--file <file>', 'File to write (default: stdout)')
     .option('--force', 'Replace the file if it exists');
 }

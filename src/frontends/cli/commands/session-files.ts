@@ -60,8 +60,8 @@ export const states = ['on', 'off', 'default'] as const;
 
 function atTurn(command: Command): Command {
   return command
-    .option('--at <turn>', 'Turn at whose end the files are read')
-    .option('--before <turn>', 'Turn at whose start the files are read');
+    .option('--at <turn>', 'Use the version of the files from the end of this turn')
+    .option('--before <turn>', 'Use the version of the files from the start of this turn');
 }
 
 async function snapshots(

@@ -17,7 +17,7 @@ export function sessionSend(sessions: Command, world: World): void {
     .description('Send a prompt to a session and stream the answer')
     .option('--no-wait', 'Exit without waiting until the turn ends')
     .option('--queue', 'Queue the prompt, and send the prompt when the session is idle')
-    .option('--expect <turn>', 'Fail unless the most recent turn of the session has this id');
+    .option('--expect <turn>', 'Send only if the most recent turn of the session has this id');
   withFollowOptions(withTimes(withTurnSettings(command))).action(
     async (said: string, words: string[], options: SendOptions, self: Command) => {
       const input = await readInput(words, options, world);

@@ -23,7 +23,7 @@ export function sessionShow(sessions: Command, world: World): void {
     .argument(...sessionArgument)
     .option('--turns <n>', 'Number of the newest turns to show (default: all turns)', count)
     .option('--turn <turn>', 'Show only the turn with this id')
-    .option('--full', 'Include the thoughts of the agent, and the input and output of tools')
+    .option('--full', "Include the agent's thoughts, and the input and output of tool calls")
     .option('--markdown', 'Print the conversation as a Markdown document')
     .action(clientAction(world, show));
 }

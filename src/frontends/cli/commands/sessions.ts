@@ -126,14 +126,14 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
   }),
   endpointCommand({
     name: 'items',
-    description: 'Show the items of a turn (messages, thoughts and tool calls) in full',
+    description: 'Show the messages, thoughts and tool calls of a turn in full',
     endpoint: endpoints.listItems,
     operands: [session, turn],
     print: (found) => found.map(itemText).join('\n'),
   }),
   endpointCommand({
     name: 'item',
-    description: 'Show one item of a turn (a message, thought or tool call) in full',
+    description: 'Show one message, thought or tool call of a turn in full',
     endpoint: endpoints.getItem,
     operands: [
       session,
@@ -145,7 +145,10 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
       },
     ],
     options: [
-      turnAs('--turn <turn>', 'Turn that contains the item (default: the most recent turn)'),
+      turnAs(
+        '--turn <turn>',
+        'Turn that contains the message, thought or tool call (default: the most recent turn)',
+      ),
     ],
     print: itemText,
   }),
@@ -183,7 +186,7 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
       {
         flags: '<what>',
         description:
-          "Choose to resume the session automatically, or to wait for you, when the provider's usage limit resets",
+          "When the provider's usage limit resets, resume the session automatically, or wait for a command of yours",
         field: 'after_limit',
       },
     ],

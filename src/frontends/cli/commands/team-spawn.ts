@@ -47,7 +47,7 @@ export const teamSpawn = endpointCommand({
     },
     {
       flags: '--permission-mode <mode>',
-      description: 'Permission mode of the agent',
+      description: 'Permission mode: which agent actions need your approval',
       field: 'permission_mode',
     },
     {

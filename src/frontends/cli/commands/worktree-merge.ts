@@ -31,8 +31,8 @@ export const mergeCommands: readonly Register[] = [
         '--commit <message>',
         'First commit the uncommitted changes of the worktree with this commit message',
       )
-      .option('--dry-run', 'Show only the preview, and change nothing')
-      .option('--yes', 'Proceed without asking for confirmation')
+      .option('--dry-run', 'Show the preview of the result, and change nothing')
+      .option('--yes', 'Skip the confirmation')
       .action(clientAction(world, merge)),
   (worktrees, world) =>
     worktrees
@@ -47,8 +47,8 @@ export const mergeCommands: readonly Register[] = [
         '--commit <message>',
         'First commit the uncommitted changes of the worktree with this commit message',
       )
-      .option('--dry-run', 'Show only the preview, and change nothing')
-      .option('--yes', 'Proceed without asking for confirmation')
+      .option('--dry-run', 'Show the preview of the result, and change nothing')
+      .option('--yes', 'Skip the confirmation')
       .action(clientAction(world, rebase)),
   (worktrees, world) =>
     worktrees
@@ -69,8 +69,8 @@ export const mergeCommands: readonly Register[] = [
       )
       .option('--body <text>', 'Body of the pull request (default: the subjects of the commits)')
       .option('--draft', 'Open the pull request as a draft')
-      .option('--dry-run', 'Show only the preview, and change nothing')
-      .option('--yes', 'Proceed without asking for confirmation')
+      .option('--dry-run', 'Show the preview of the result, and change nothing')
+      .option('--yes', 'Skip the confirmation')
       .action(clientAction(world, openPullRequest)),
 ];
 

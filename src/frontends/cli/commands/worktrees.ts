@@ -124,7 +124,7 @@ export const worktreeCommands = commandGroup(
     endpointCommand({
       name: 'show',
       alias: 'get',
-      description: 'Show a worktree and the sessions that claim the worktree',
+      description: 'Show a worktree and its claims (the sessions that use the worktree)',
       endpoint: endpoints.getWorktree,
       operands: [worktree],
       print: details,
@@ -139,7 +139,11 @@ export const worktreeCommands = commandGroup(
       operands: [worktree],
       options: [
         {
-          ...sessionAs('session_id', '--session <session>', 'Session that claims the worktree'),
+          ...sessionAs(
+            'session_id',
+            '--session <session>',
+            'Session that claims (uses) the worktree',
+          ),
           required: true,
         },
         {
@@ -161,7 +165,7 @@ export const worktreeCommands = commandGroup(
           ...sessionAs(
             'session_id',
             '--session <session>',
-            'Session that holds the claim on the worktree',
+            'Session whose claim on the worktree is released',
           ),
           required: true,
         },

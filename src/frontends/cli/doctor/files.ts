@@ -18,11 +18,13 @@ export const configuration: Check = ({ found, config, options, world }) => {
   const file = path.resolve(configFile(options, world.env));
   const exists = fs.existsSync(file);
   if (exists && isOpen(file) && hasSecrets(fs.readFileSync(file, 'utf8'), config))
-    return warn(`${file} holds secrets and may be read by others: chmod 600 it`);
+    return warn(
+      `the file ${file} contains secrets and is readable for other users: run chmod 600 on the file`,
+    );
   const short = secretVariables(config).find(([, value]) => !isRedactable(value));
   if (short)
     return warn(
-      `${short[0]} is shorter than ${MIN_SECRET_LENGTH} characters, or a number, so logs would show it: use a longer secret`,
+      `the secret ${short[0]} is a number or shorter than ${MIN_SECRET_LENGTH} characters, so logs would show the secret: use a longer secret`,
     );
   return ok(exists ? file : `${file} not found: the defaults are used`);
 };
@@ -31,11 +33,18 @@ export const dataDirectory: Check = ({ directory }) => {
   const there = nearest(directory);
   const stat = fs.statSync(there);
   if (!stat.isDirectory())
-    return fail(`${there} is not a directory: move it away, or set data.root_dir`);
-  if (!mayWrite(there)) return fail(`${there} is not writable: chown it, or set data.root_dir`);
+    return fail(
+      `the data directory ${there} is not a directory: move the file to another place, or set data.root_dir`,
+    );
+  if (!mayWrite(there))
+    return fail(
+      `the directory ${there} is not writable: change its owner with chown, or set data.root_dir`,
+    );
   if (there !== directory) return ok(`${directory}, created by the first cadre serve`);
   if (isOpen(directory))
-    return warn(`${directory} may be read by others: chmod 700 it, as the next cadre serve will`);
+    return warn(
+      `the directory ${directory} is readable for other users: run chmod 700 on the directory (the next start of the server also does this)`,
+    );
   return ok(directory);
 };
 
@@ -46,7 +55,7 @@ export const diskSpace: Check = ({ directory, config }) => {
   const needed = Math.max(1, Math.ceil(config.retention.min_free_bytes / MIB));
   return free < needed
     ? fail(
-        `${free} MiB are free, but retention.min_free_bytes or a write needs ${needed}: free some space`,
+        `only ${free} MiB of disk space are free, but the server needs ${needed} MiB (retention.min_free_bytes): free some space`,
       )
     : ok(`${free} MiB are free`);
 };

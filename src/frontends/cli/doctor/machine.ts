@@ -10,7 +10,8 @@ const NODE = [22, 12] as const;
 export const node: Check = () => {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
   const isOld = major < NODE[0] || (major === NODE[0] && minor < NODE[1]);
-  if (isOld) return fail(`${process.version} is too old: install Node ${NODE.join('.')} or newer`);
+  if (isOld)
+    return fail(`Node ${process.version} is too old: install Node ${NODE.join('.')} or newer`);
   return ok(`${process.version}${isPackaged() ? ', in the executable' : ` (${process.execPath})`}`);
 };
 
@@ -21,13 +22,15 @@ export const prerequisites: Check = ({ world }) => {
   const missing = NEEDED.filter((program) => !findProgram(program, world.env.PATH));
   if (hasProc && missing.join() === 'grep')
     return warn(
-      'grep not found: install it, because the server finds processes with it that a crash left behind',
+      'the program grep was not found: install grep, with which the server finds processes that a crash left behind',
     );
   if (missing.length > 0)
-    return fail(`${missing.join(', ')} not found: install it, and check PATH`);
+    return fail(
+      `required programs not found (${missing.join(', ')}): install them, and check PATH`,
+    );
   if (!hasProc) return ok(`found ${NEEDED.join(', ')}`);
   if (!fs.existsSync('/proc/self/stat'))
-    return fail('/proc is missing: mount it, because cadre finds and stops processes with it');
+    return fail('/proc is missing: mount /proc, with which cadre finds and stops processes');
   return ok(`found ${NEEDED.join(', ')} and /proc`);
 };
 

@@ -56,7 +56,10 @@ function* markdownParts({ title, facts, turns }: Exported): Generator<string> {
 function writeAll(file: string, parts: Iterable<string>, force: boolean): void {
   try {
     if (!force && fs.existsSync(file))
-      throw new AppError('conflict', `${file} already exists: pass --force to replace it`);
+      throw new AppError(
+        'conflict',
+        `the file ${file} already exists: pass --force to replace the file`,
+      );
     replaceFile(file, [...parts].join(''));
   } catch (error) {
     if (error instanceof AppError) throw error;

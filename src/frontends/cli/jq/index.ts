@@ -82,7 +82,12 @@ export class JqOutput extends Writable {
     for (const line of found.stderr.split('\n').filter(Boolean)) {
       const [, problem] = /^jq: error (?:\(at .*?\))?:? ?(.*)$/.exec(line) ?? [];
       if (problem === undefined) stderr.write(`${safeOn(stderr, line)}\n`);
-      else reportFailure(new AppError('usage', `--jq: ${problem}`), true, stderr);
+      else
+        reportFailure(
+          new AppError('usage', `the --jq expression failed: ${problem}`),
+          true,
+          stderr,
+        );
     }
   }
 

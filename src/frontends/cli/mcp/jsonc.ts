@@ -34,7 +34,7 @@ export function withValue(text: string, keys: readonly string[], value: unknown)
   if (!last)
     throw new AppError(
       'invalid',
-      `cannot set ${keys.join('.')}, because a parent of this key is not a JSON object`,
+      `cannot set the key ${keys.join('.')} in the JSON file, because a parent of this key is not an object`,
     );
   const depth = steps.length;
   const [key = '', ...deeper] = keys.slice(depth - 1);

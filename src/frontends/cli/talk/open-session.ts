@@ -41,7 +41,7 @@ export function withOpenOptions(command: Command): Command {
     .option('--cwd <directory>', 'Working directory of the agent (default: current directory)')
     .option(
       '--permission-mode <mode>',
-      'Permission mode of the agent (default: the mode in the configuration, or require_approval on a terminal)',
+      'Permission mode: which agent actions need your approval (default: from the configuration, or require_approval on a terminal)',
     )
     .option(
       '--agent-mode <mode>',

@@ -13,7 +13,7 @@ export function withPrompt(command: Command): Command {
   return command
     .argument(
       '[text...]',
-      'Text of the prompt (text from a pipe is appended to it; - as the last word reads stdin to its end)',
+      'Text of the prompt (text from a pipe is appended; with - as the last word, all of stdin is read)',
     )
     .option(
       '--image <file>',

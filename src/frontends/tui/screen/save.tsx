@@ -74,7 +74,10 @@ function write(file: string, text: string, replaces: boolean): void {
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === 'EEXIST')
-      throw new AppError('conflict', `${file} already exists: press S again to replace the file`);
+      throw new AppError(
+        'conflict',
+        `the file ${file} already exists: press S again to replace the file`,
+      );
     throw new AppError('usage', `cannot write ${file}: ${message}`, { cause: error });
   }
 }

@@ -268,7 +268,7 @@ function assertSize(text: string): void {
   if (bytes > reviewLimits.turnBytes)
     throw new AppError(
       'conflict',
-      `the review has ${bytes} bytes, and one turn can have at most ${reviewLimits.turnBytes} bytes: send some of the comments in a second review`,
+      `the review is too large for one turn (${bytes} bytes, and the maximum is ${reviewLimits.turnBytes} bytes): send some of the comments in a second review`,
     );
 }
 

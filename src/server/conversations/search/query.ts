@@ -66,7 +66,7 @@ function assertSearchable(terms: readonly Term[]): void {
   if (count <= MAX_WORDS) return;
   throw new AppError(
     'invalid',
-    `query.q: the query has ${count} words, and the maximum is ${MAX_WORDS} words`,
+    `query.q: the query has too many words (${count}): the maximum is ${MAX_WORDS} words`,
   );
 }
 

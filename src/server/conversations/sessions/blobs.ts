@@ -47,7 +47,7 @@ export class Blobs {
     if (count > MAX_IMAGES)
       throw new AppError(
         'invalid',
-        `the input has ${count} images, and the maximum is ${MAX_IMAGES} images`,
+        `the input has too many images (${count}): the maximum is ${MAX_IMAGES} images`,
       );
     const isRelative = input.some((item) => 'path' in item && !path.isAbsolute(item.path));
     const directory = isRelative ? await directoryOf() : '/';
@@ -72,20 +72,24 @@ export class Blobs {
     item: Exclude<InputItem, { type: 'text' }>,
     directory: string,
   ): Promise<StoredInputItem> {
-    const name = 'path' in item ? path.resolve(directory, item.path) : 'inline image';
+    const name = 'path' in item ? path.resolve(directory, item.path) : 'sent as base64';
     const bytes = 'path' in item ? await readImage(name) : Buffer.from(item.data, 'base64');
     const mediaType = signatures.find(([, matches]) => matches(bytes))?.[0];
     if (bytes.length > MAX_IMAGE_BYTES) {
       throw new AppError(
         'invalid',
-        `${name} has ${bytes.length} bytes, and the maximum is ${MAX_IMAGE_BYTES} bytes`,
+        `the image (${name}) is too large (${bytes.length} bytes): the maximum is ${MAX_IMAGE_BYTES} bytes`,
       );
     }
-    if (!mediaType) throw new AppError('invalid', `${name} is not a PNG, JPEG, GIF or WebP image`);
+    if (!mediaType)
+      throw new AppError(
+        'invalid',
+        `the image (${name}) is not in the format PNG, JPEG, GIF or WebP`,
+      );
     if ('media_type' in item && item.media_type !== undefined && item.media_type !== mediaType) {
       throw new AppError(
         'invalid',
-        `${name} has the media_type ${item.media_type}, but its content is ${mediaType}`,
+        `the image (${name}) has the media_type ${item.media_type}, but its content is ${mediaType}`,
       );
     }
     const sha256 = createHash('sha256').update(bytes).digest('hex');

@@ -264,7 +264,7 @@ export class SessionService extends SessionQueries {
     if (!(await this.#providerHas(session))) {
       throw new AppError(
         'session_failed',
-        `provider ${session.provider} no longer has session ${sessionId}: open a new session`,
+        `provider ${session.provider} no longer stores session ${sessionId}: open a new session`,
       );
     }
     return this.#deps.db.transact((tx) => {

@@ -66,7 +66,7 @@ async function committedFile(
   if (type !== 'blob' || mode === '120000')
     throw refusal(file, file.name, 'is not committed as a regular file: commit a regular file');
   if (Number(size) > COMMITTED_BYTES) {
-    const why = `has ${size} bytes, and ${COMMITTED_BYTES} is the maximum: shorten it`;
+    const why = `is too large (${size} bytes, and the maximum is ${COMMITTED_BYTES} bytes): shorten the file`;
     throw refusal(file, file.name, why);
   }
   const content = Buffer.from(await git.bytes(location, ['cat-file', 'blob', sha]), 'latin1');

@@ -115,5 +115,8 @@ async function assertBelow(directory: string, isOpened: (name: string) => boolea
 }
 
 function notRegular(file: string): AppError {
-  return new AppError('conflict', `${file} is not a regular file: move the entry to another place`);
+  return new AppError(
+    'conflict',
+    `the path ${file} is not a regular file: move the entry to another place`,
+  );
 }

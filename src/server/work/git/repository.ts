@@ -247,7 +247,7 @@ export async function branchAt(
 async function assertOpenable(directory: string): Promise<void> {
   const link = path.join(directory, '.git');
   const kind = await entryKindOf(link);
-  if (kind === 'other') throw new AppError('conflict', `${link} is not a regular file`);
+  if (kind === 'other') throw new AppError('conflict', `the path ${link} is not a regular file`);
   if (kind === null && directory !== path.dirname(directory))
     return assertOpenable(path.dirname(directory));
   if (kind === 'directory') await assertGitDirectory(link);

@@ -118,7 +118,7 @@ async function toReplay(
     return {
       commits: [],
       obstacles: [
-        `the worktree has ${ids.length} commits, and ${MOST} is the maximum for a rebase: merge instead`,
+        `cannot rebase the worktree, because it has ${ids.length} commits, and the maximum for a rebase is ${MOST} commits: merge the worktree instead`,
       ],
     };
   return { commits: await readCommits(git, repository, ids), obstacles: [] };

@@ -22,8 +22,8 @@ export function assertCommand(command: string, allowShell: boolean): void {
   throw new AppError(
     'invalid',
     allowShell
-      ? `command: the command has ${longest} bytes, and the maximum is ${MAX_ARGUMENT_BYTES} bytes: write the command to a script, and run the script`
-      : `command: an argument has ${longest} bytes, and the maximum is ${MAX_ARGUMENT_BYTES} bytes: pass the argument in a file`,
+      ? `command: the command is too long (${longest} bytes, and the maximum is ${MAX_ARGUMENT_BYTES} bytes): write the command to a script, and run the script`
+      : `command: an argument is too long (${longest} bytes, and the maximum is ${MAX_ARGUMENT_BYTES} bytes): pass the argument in a file`,
   );
 }
 

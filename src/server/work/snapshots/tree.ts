@@ -48,15 +48,18 @@ export async function entryAt(
     throw new AppError(
       'conflict',
       files.length > 0
-        ? `${name} was a directory at the time of the snapshot: name a file in that directory`
+        ? `the path ${name} was a directory at the time of the snapshot: name a file in that directory`
         : `the file ${name} did not exist at the time of the snapshot, or git ignored the file`,
     );
   if (found.mode === '160000')
-    throw new AppError('conflict', `${name} is a submodule: snapshots do not include submodules`);
+    throw new AppError(
+      'conflict',
+      `the path ${name} is a git submodule: snapshots do not include submodules`,
+    );
   if ((found.bytes ?? 0) > MAX_BYTES)
     throw new AppError(
       'conflict',
-      `the file ${name} has ${found.bytes} bytes in the snapshot, and the maximum is ${MAX_BYTES} bytes`,
+      `the file ${name} in the snapshot is too large (${found.bytes} bytes): the maximum is ${MAX_BYTES} bytes`,
     );
   return found;
 }

@@ -177,6 +177,6 @@ async function unlessForeign<T>(work: Promise<T | null>): Promise<T | null> {
 function tooMuch(found: string): AppError {
   return new AppError(
     'conflict',
-    `the file .worktreeinclude matches ${found}, and the maximum is ${MAX_FILES} files and ${MAX_BYTES / 1024 / 1024} MiB: match fewer files, or set copy_included to false`,
+    `the file .worktreeinclude matches too much (${found}; maximum: ${MAX_FILES} files and ${MAX_BYTES / 1024 / 1024} MiB): match fewer files, or set copy_included to false`,
   );
 }

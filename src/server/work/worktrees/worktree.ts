@@ -94,7 +94,7 @@ export function assertMatches(worktree: Worktree, request: WorktreeRequest): voi
   if (!differs) return;
   throw new AppError(
     'conflict',
-    `worktree ${worktree.worktree_name} already exists, but with ${differs}: leave out that field, or choose another name`,
+    `worktree ${worktree.worktree_name} already exists with another setting (${differs}): leave out this setting, or choose another name`,
   );
 }
 

@@ -89,7 +89,7 @@ describe('a query', () => {
   test('without a word, or with too many, is refused.', () => {
     expect(() => termsOf('"!? --')).toThrow('query.q: the query contains no word to search for');
     expect(() => termsOf('ab '.repeat(65))).toThrow(
-      'query.q: the query has 65 words, and the maximum is 64 words',
+      'query.q: the query has too many words (65): the maximum is 64 words',
     );
   });
 

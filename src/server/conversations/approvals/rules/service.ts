@@ -132,7 +132,7 @@ export class RuleService {
       if (!same && stored.length >= MAX_RULES)
         throw new AppError(
           'conflict',
-          `cannot add a rule, because ${MAX_RULES} rules is the maximum: remove a rule first`,
+          `cannot add a rule, because the server already has the maximum of ${MAX_RULES} rules: remove a rule first`,
         );
       const record: StoredRule = same
         ? { ...same, reason: reason ?? same.reason, i_know: i_know || same.i_know === true }

@@ -65,7 +65,7 @@ export class BudgetService {
       if (!before && store.count(tx) >= MAX_BUDGETS)
         throw new AppError(
           'too_many',
-          `cannot set a budget, because ${MAX_BUDGETS} budgets is the maximum: remove a budget first`,
+          `cannot set a budget, because the server already has the maximum of ${MAX_BUDGETS} budgets: remove a budget first`,
         );
       const now = clock.now();
       const budget: Budget = {
