@@ -1,5 +1,5 @@
 import type { AgentCommand } from '../api/commands.ts';
-import { commonStart } from '../core/lib/file-mentions.ts';
+import { commonStart } from './file-mentions.ts';
 import { oneLine } from '../core/lib/plain.ts';
 
 /** The commands that a text may become: it is a slash and the beginning of their names. Else none. */

@@ -6,7 +6,7 @@ import { slashMatches } from '../../../client/slash.ts';
 import { AppError } from '../../../api/errors.ts';
 import { conversation } from '../../terminal/conversation.ts';
 import { conversationLines } from '../../terminal/conversation-lines.ts';
-import { fileMatches } from '../../../core/lib/file-mentions.ts';
+import { fileMatches } from '../../../client/file-mentions.ts';
 import { shorten } from '../../../core/lib/shorten.ts';
 import { find } from '../find.ts';
 import { sessions as sessionNoun } from '../nouns.ts';

@@ -3,7 +3,7 @@ import { type ReactNode, useEffect, useState } from 'react';
 import type { AgentCommand } from '../../../api/commands.ts';
 import type { Session } from '../../../api/sessions.ts';
 import { slashCompleted, slashMatches, slashText } from '../../../client/slash.ts';
-import { commonStart, fileMatches } from '../../../core/lib/file-mentions.ts';
+import { commonStart, fileMatches } from '../../../client/file-mentions.ts';
 import type { PromptHistory } from '../../../core/lib/prompt-history.ts';
 import { truncated } from '../../terminal/width.ts';
 import type { Acts } from '../acts.ts';

@@ -1,8 +1,8 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { commonStart, fileMatches } from '../../../src/core/lib/file-mentions.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import { commonStart, fileMatches } from '../../src/client/file-mentions.ts';
+import { tempDirectory } from '../support/temp.ts';
 
 test('A word that begins with @ is completed with the names in the directory of the session.', () => {
   using place = tempDirectory();
