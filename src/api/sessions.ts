@@ -272,9 +272,7 @@ const titleGiven = nameOfLength(200).nullable();
 /** A setting for the agent that a session changes. */
 const nextSetting = z.string().min(1).nullable().optional();
 
-export const createSession = endpoint({
-  method: 'POST',
-  path: '/v1/sessions',
+export const createSession = endpoint('POST /v1/sessions', {
   summary: 'Create a session; its agent starts with the first turn',
   body: z.strictObject({
     provider: providerId,
@@ -307,9 +305,7 @@ export const createSession = endpoint({
   errors: ['provider_unavailable', 'conflict'],
 });
 
-export const listSessions = endpoint({
-  method: 'GET',
-  path: '/v1/sessions',
+export const listSessions = endpoint('GET /v1/sessions', {
   summary: 'List sessions, newest first',
   query: {
     status: sessionStatus.optional().describe('Return only sessions with this status.'),
@@ -321,18 +317,14 @@ export const listSessions = endpoint({
   errors: ['not_found'],
 });
 
-export const getSession = endpoint({
-  method: 'GET',
-  path: '/v1/sessions/{session_id}',
+export const getSession = endpoint('GET /v1/sessions/{session_id}', {
   summary: 'Get a session',
   params: sessionParam,
   response: session,
   errors: ['not_found'],
 });
 
-export const updateSession = endpoint({
-  method: 'PATCH',
-  path: '/v1/sessions/{session_id}',
+export const updateSession = endpoint('PATCH /v1/sessions/{session_id}', {
   summary:
     'Update a session: title, pinned, snoozed, muted, seen, behavior after a usage limit, and the model and modes of its next turns',
   params: sessionParam,
@@ -374,9 +366,7 @@ export const updateSession = endpoint({
   errors: ['not_found'],
 });
 
-export const closeSession = endpoint({
-  method: 'POST',
-  path: '/v1/sessions/{session_id}/close',
+export const closeSession = endpoint('POST /v1/sessions/{session_id}/close', {
   summary: 'Close a session; a closed session is returned unchanged',
   params: sessionParam,
   body: z.strictObject({ reason: z.string().max(2000).nullish() }),
@@ -384,9 +374,7 @@ export const closeSession = endpoint({
   errors: ['not_found'],
 });
 
-export const resumeSession = endpoint({
-  method: 'POST',
-  path: '/v1/sessions/{session_id}/resume',
+export const resumeSession = endpoint('POST /v1/sessions/{session_id}/resume', {
   summary:
     'Resume a failed session if its provider still has it; an open session is returned unchanged',
   params: sessionParam,

@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import type { FleetStatus } from '../../../api/runtime.ts';
 import { endpoints } from '../../../api/index.ts';
-import { serversOf } from '../../../client/routed.ts';
 import { durationText } from '../../terminal/time.ts';
 import { details, mebibytes } from '../output.ts';
 import { clientAction, type World } from '../world.ts';
@@ -14,7 +13,7 @@ export function statusCommand(program: Command, world: World): void {
     .action(
       clientAction(world, async (context) => {
         const { client, show, layout } = context;
-        const servers = serversOf(client);
+        const servers = client.servers;
         if (servers) return (await import('../top-of-all.ts')).showStatus(context, servers);
         const found = await client.call(endpoints.getDiagnostics, {});
         const { checks, fleet } = found.health;
