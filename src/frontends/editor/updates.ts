@@ -1,7 +1,12 @@
 import type { SessionUpdate, ToolCallContent } from '@agentclientprotocol/sdk/unstable';
 import type { DescribedEvent, Payload } from '../../api/events.ts';
 import type { Item, Usage } from '../../api/sessions.ts';
-import { addDelta, type KnownBytes, restOf, type TextPiece } from '../../client/streamed-text.ts';
+import {
+  addDelta,
+  type KnownBytes,
+  remainderOf,
+  type TextPiece,
+} from '../../client/streamed-text.ts';
 import { lastBytes } from '../../core/lib/cut.ts';
 import { type DisplayedTool, toolFields } from './tool-call.ts';
 import type { StoredInputItem } from '../../api/input.ts';
@@ -29,7 +34,11 @@ export class EventReader {
         );
       case 'message.completed':
       case 'reasoning.completed':
-        return chunk(kind === 'message.completed', payload.item_id, restOf(this.#sent, payload));
+        return chunk(
+          kind === 'message.completed',
+          payload.item_id,
+          remainderOf(this.#sent, payload),
+        );
       case 'tool.started':
         return this.#tool(payload, payload.status);
       case 'tool.updated':

@@ -4,6 +4,7 @@ import type { Client } from '../../client/client.ts';
 import type { Defaults } from '../../client/defaults.ts';
 import type { EventScope } from '../../client/event-scope.ts';
 import type { Edit } from '../../client/review.ts';
+import { serversOf } from '../../client/routed.ts';
 import type { Clock } from '../../core/lib/clock.ts';
 import type { PromptHistory } from '../../core/lib/prompt-history.ts';
 import { type ScreenSettings, defaultScreen } from '../../core/lib/screen-settings.ts';
@@ -147,7 +148,7 @@ function placeFor(
   lend: Lend,
 ): ScreenContext {
   const watches = start.page === 'tail' ? 'approvals' : 'everything';
-  const servers = client.servers;
+  const servers = serversOf(client);
   const overviewStore = servers
     ? new JoinedOverview(servers, clock)
     : new ServerOverview({ client, clock, watches });

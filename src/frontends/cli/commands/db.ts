@@ -70,7 +70,11 @@ function restoreCommand(db: Command, world: World): void {
     .argument('<file>', 'Backup file that cadre db backup created')
     .option('--yes', 'Replace an existing database without asking for confirmation')
     .option(...configOption)
-    .action(replacing(world, restore, restoredText));
+    .action(
+      localAction(world, async (context: LocalContext<ReplaceOptions>, file: string) =>
+        showReplaced(context, await restore(world, context.global, file), restoredText),
+      ),
+    );
 }
 
 function rollbackCommand(db: Command, world: World): void {
@@ -84,21 +88,22 @@ function rollbackCommand(db: Command, world: World): void {
     )
     .option('--yes', 'Roll back without asking for confirmation')
     .option(...configOption)
-    .action(replacing(world, rollBack, rolledBackText));
+    .action(
+      localAction(world, async (context: LocalContext<ReplaceOptions>, file: string | undefined) =>
+        showReplaced(context, await rollBack(world, context.global, file), rolledBackText),
+      ),
+    );
 }
 
-/** The action of a command that replaces the database, unless the user declines. */
-function replacing<File extends string | undefined, Done extends object>(
-  world: World,
-  replace: (world: World, options: ReplaceOptions, file: File) => Promise<Done | null>,
+/** Shows the result of a command that replaces the database; null means that the user declined. */
+function showReplaced<Done extends object>(
+  { world, show }: LocalContext,
+  done: Done | null,
   textOf: (done: Done) => string,
-) {
-  return localAction(world, async (context: LocalContext<ReplaceOptions>, file: File) => {
-    const done = await replace(world, context.global, file);
-    if (done) return context.show(done, () => textOf(done));
-    world.stderr.write('cadre: nothing was changed\n');
-    world.exit(exitCodes.refused);
-  });
+): void {
+  if (done) return show(done, () => textOf(done));
+  world.stderr.write('cadre: nothing was changed\n');
+  world.exit(exitCodes.refused);
 }
 
 function summaryOf(rows: number, { bytes, logs, images, search, damage }: Checked): string {

@@ -4,6 +4,7 @@ import { endpoints } from '../../../api/index.ts';
 import type { ProviderId } from '../../../api/provider-kinds.ts';
 import type { SearchHit, SearchIndex } from '../../../api/search.ts';
 import type { Client } from '../../../client/client.ts';
+import { serversOf } from '../../../client/routed.ts';
 import { AppError } from '../../../api/errors.ts';
 import { choicesOf } from '../choices.ts';
 import { count } from '../count.ts';
@@ -134,7 +135,7 @@ async function behind(client: Client): Promise<string[]> {
 }
 
 async function indexesOf(client: Client) {
-  const servers = client.servers;
+  const servers = serversOf(client);
   if (!servers) return [{ node: null, index: await client.call(endpoints.getSearchIndex, {}) }];
   const entries = (await servers.list()).flatMap(({ name, client: one }) =>
     one ? [{ node: name, client: one }] : [],
@@ -160,7 +161,7 @@ async function showStatus({ client, show, layout }: CommandContext): Promise<voi
 }
 
 async function forget({ client, show }: CommandContext): Promise<void> {
-  if (client.servers)
+  if (serversOf(client))
     throw new AppError('usage', '--forget works on only one server: choose the server with --url');
   const index = await client.call(endpoints.dropSearchIndex, {});
   show(index, () => 'Deleted the search index (the next search creates a new one)\n');

@@ -2,7 +2,7 @@ import { type DescribedEvent, isDescribed, type RuntimeEventRecord } from '../..
 import {
   addDelta,
   type KnownBytes,
-  restOf,
+  remainderOf,
   type TextPiece,
 } from '../../../client/streamed-text.ts';
 import { EMOJI_UNITS, plainAfter } from '../../../core/lib/plain.ts';
@@ -90,7 +90,7 @@ export class TurnText {
 
   /** The unwritten rest of a completed item: the stream may have begun late, or lost pieces. */
   #rest(piece: TextPiece): string {
-    const shown = this.#plainPiece(piece.item_id, restOf(this.#written, piece));
+    const shown = this.#plainPiece(piece.item_id, remainderOf(this.#written, piece));
     this.#ends.delete(piece.item_id);
     return shown;
   }

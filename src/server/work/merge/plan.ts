@@ -308,7 +308,10 @@ async function toReplay(
   onto: string,
   from: string,
 ): Promise<{ commits: Commit[]; obstacles: string[] }> {
-  const refused = (why: string) => ({ commits: [], obstacles: [`${why}: merge the worktree instead`] });
+  const refused = (why: string) => ({
+    commits: [],
+    obstacles: [`${why}: merge the worktree instead`],
+  });
   const location = refsOf(repository);
   const merges = await git.text(location, ['rev-list', '--merges', '-n', '1', from, `^${onto}`]);
   if (merges !== '') return refused('the worktree has merge commits, which a rebase cannot keep');
