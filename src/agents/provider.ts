@@ -10,6 +10,7 @@ import type { Supervisor } from '../core/children/supervisor.ts';
 import type { Clock } from '../core/lib/clock.ts';
 import { filledFields } from '../core/lib/filled-fields.ts';
 import type { StoredInputItem } from '../api/input.ts';
+import type { SeenLogin } from './seen-login.ts';
 
 /** An update of a turn. The first update of an item begins the item. */
 export type AgentUpdate =
@@ -310,7 +311,7 @@ export interface AgentKind {
   /** Advice if nobody is logged in to the agent, as far as its processes have shown; else null. It is cheap. */
   loggedOut?(): string | null;
   /** The login state that was seen last. It returns at once, and may ask for the next state in the background. */
-  lastAuth?(): AuthStatus;
+  lastAuth?(): AuthStatus & Partial<SeenLogin>;
   /** Why no agent could have the settings, or null, as far as that is known without an agent. */
   objection?(settings: TurnSettings): ProviderError | null;
   /** For diagnostics. */
