@@ -5,12 +5,10 @@ import { describeKinds } from './kind.ts';
 const kind = describeKinds('session');
 
 /** A session as events contain it after its creation. */
-const sessionInEvents = session
-  .omit({ metadata: true })
-  .meta({
-    id: 'SessionInEvents',
-    description: 'Record of a session that has changed, without `metadata`.',
-  });
+const sessionInEvents = session.omit({ metadata: true }).meta({
+  id: 'SessionInEvents',
+  description: 'Record of a session that has changed, without `metadata`.',
+});
 export type SessionInEvents = z.output<typeof sessionInEvents>;
 
 /** A turn as events contain it after it was accepted. */

@@ -541,11 +541,7 @@ describe('[fleet]', () => {
       'url = ["nats://h", "nats:"]\nname = "n"',
       /fleet\.url: "nats:" is not an address/,
     ],
-    [
-      'no address',
-      'url = ","\nname = "n"',
-      /fleet\.url: no NATS address is given: expected nats:/,
-    ],
+    ['no address', 'url = ","\nname = "n"', /fleet\.url: no NATS address is given: expected nats:/],
     [
       'a name alone',
       'name = "n"',

@@ -31,7 +31,8 @@ const faults: {
     name: 'Origin',
     status: 403,
     body: {
-      error: 'the origin "https://evil.example" is not allowed: add the origin to server.allowed_origins',
+      error:
+        'the origin "https://evil.example" is not allowed: add the origin to server.allowed_origins',
       code: 'forbidden_origin',
     },
     put: (asked) => (asked.headers.origin = 'https://evil.example'),
