@@ -1,5 +1,5 @@
 import { endpoints } from '../../src/api/index.ts';
-import type { Caller } from '../../src/client/servers.ts';
+import type { Client } from '../../src/client/client.ts';
 import { namesOf } from '../../src/fleet/names.ts';
 import { NodeClient } from '../../src/fleet/node-client.ts';
 import { systemClock } from '../../src/core/lib/clock.ts';
@@ -21,7 +21,7 @@ export async function requests(rounds: number): Promise<void> {
     const { connection } = fleet;
     const asking = { connection, names: namesOf('test'), user: 'bench', scope: 'admin' } as const;
     const through = new NodeClient({ ...asking, clock: systemClock, newKey: newUuid }, 'n1');
-    const ways: [string, Caller][] = [
+    const ways: [string, Client][] = [
       ['directly', server.client],
       ['through NATS', through],
     ];
@@ -37,7 +37,7 @@ export async function requests(rounds: number): Promise<void> {
   });
 }
 
-async function ask(caller: Caller): Promise<number[]> {
+async function ask(caller: Client): Promise<number[]> {
   const times: number[] = [];
   for (let i = 0; i < REQUESTS; i++) {
     const sent = performance.now();

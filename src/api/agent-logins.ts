@@ -59,27 +59,22 @@ export type AgentLoginRecord = z.output<typeof agentLogin>;
 /** The common part of these routes. Each starts the agent. */
 const common = {
   access: 'admin',
+  secret: true,
   params: { agent: z.string().describe('Name of the agent.') },
   errors: ['not_found', 'provider_unavailable', 'provider_managed'],
   statuses,
 } as const;
 
-export const getAgentLogin = endpoint({
+export const getAgentLogin = endpoint('GET /v1/providers/acp/agents/{agent}/login', {
   ...common,
-  method: 'GET',
-  path: '/v1/providers/acp/agents/{agent}/login',
   summary: 'Get the login methods of an agent; starts the agent',
-  secret: true,
   response: agentLogin,
 });
 
-export const authenticateAgent = endpoint({
+export const authenticateAgent = endpoint('POST /v1/providers/acp/agents/{agent}/authenticate', {
   ...common,
-  method: 'POST',
-  path: '/v1/providers/acp/agents/{agent}/authenticate',
   summary:
     'Log in to an agent; responds when the login has finished, which may require a user at the browser',
-  secret: true,
   body: z.strictObject({
     method_id: z
       .string()
@@ -100,29 +95,20 @@ const loginPage = z
   });
 export type LoginPage = z.output<typeof loginPage>;
 
-export const listLoginPages = endpoint({
+export const listLoginPages = endpoint('GET /v1/providers/acp/agents/{agent}/login/pages', {
   ...common,
-  method: 'GET',
-  path: '/v1/providers/acp/agents/{agent}/login/pages',
   summary: 'List the web pages that the running login needs a user to open; starts no agent',
-  secret: true,
   response: z.array(loginPage),
 });
 
-export const checkAgentLogin = endpoint({
+export const checkAgentLogin = endpoint('POST /v1/providers/acp/agents/{agent}/check', {
   ...common,
-  method: 'POST',
-  path: '/v1/providers/acp/agents/{agent}/check',
   summary: 'Start an agent and open a session to check the login state',
-  secret: true,
   response: authStatus,
 });
 
-export const logOutAgent = endpoint({
+export const logOutAgent = endpoint('POST /v1/providers/acp/agents/{agent}/logout', {
   ...common,
-  method: 'POST',
-  path: '/v1/providers/acp/agents/{agent}/logout',
   summary: 'Log out of an agent, if the agent supports it',
-  secret: true,
   response: authStatus,
 });

@@ -90,17 +90,13 @@ export const ruleDecision = z
   .meta({ id: 'Ruling', description: 'Decision of the rules about a request.' });
 export type RuleDecision = z.output<typeof ruleDecision>;
 
-export const listApprovalRules = endpoint({
-  method: 'GET',
-  path: '/v1/approval-rules',
+export const listApprovalRules = endpoint('GET /v1/approval-rules', {
   summary: 'List approval rules, newest first',
   query: pageQuery,
   response: z.array(approvalRule),
 });
 
-export const addApprovalRule = endpoint({
-  method: 'POST',
-  path: '/v1/approval-rules',
+export const addApprovalRule = endpoint('POST /v1/approval-rules', {
   summary:
     'Add an approval rule, or return the existing one; requires `tool`, `command`, `path` or `directory`',
   body: z.strictObject({
@@ -129,18 +125,14 @@ export const addApprovalRule = endpoint({
   errors: ['conflict'],
 });
 
-export const removeApprovalRule = endpoint({
-  method: 'DELETE',
-  path: '/v1/approval-rules/{rule_id}',
+export const removeApprovalRule = endpoint('DELETE /v1/approval-rules/{rule_id}', {
   summary: 'Remove a rule and all rules with the same conditions; earlier decisions remain valid',
   params: { rule_id: z.string().describe('Rule id.') },
   response: approvalRule,
   errors: ['not_found'],
 });
 
-export const testApprovalRules = endpoint({
-  method: 'POST',
-  path: '/v1/approval-rules/test',
+export const testApprovalRules = endpoint('POST /v1/approval-rules/test', {
   summary:
     'Show the decision of the rules about a command, a changed file or a tool, without any effect',
   body: z.strictObject({

@@ -172,9 +172,7 @@ const approvalParams = {
   approval_id: z.string().describe('Approval id.'),
 };
 
-export const decideApproval = endpoint({
-  method: 'POST',
-  path: '/v1/sessions/{session_id}/approvals/{approval_id}',
+export const decideApproval = endpoint('POST /v1/sessions/{session_id}/approvals/{approval_id}', {
   summary: 'Accept or decline an approval; the first decision is final',
   params: approvalParams,
   body: z.strictObject({
@@ -196,18 +194,14 @@ export const decideApproval = endpoint({
   errors: ['not_found', 'approval_resolved'],
 });
 
-export const getApproval = endpoint({
-  method: 'GET',
-  path: '/v1/sessions/{session_id}/approvals/{approval_id}',
+export const getApproval = endpoint('GET /v1/sessions/{session_id}/approvals/{approval_id}', {
   summary: 'Get an approval with all details',
   params: approvalParams,
   response: approval,
   errors: ['not_found'],
 });
 
-export const listSessionApprovals = endpoint({
-  method: 'GET',
-  path: '/v1/sessions/{session_id}/approvals',
+export const listSessionApprovals = endpoint('GET /v1/sessions/{session_id}/approvals', {
   summary: 'List the approvals of a session, newest first',
   params: sessionParam,
   query: {
@@ -218,9 +212,7 @@ export const listSessionApprovals = endpoint({
   errors: ['not_found'],
 });
 
-export const listApprovals = endpoint({
-  method: 'GET',
-  path: '/v1/approvals',
+export const listApprovals = endpoint('GET /v1/approvals', {
   summary: 'List the approvals of all sessions, newest first',
   query: {
     status: approvalStatus.default('pending').describe('Return only approvals with this status.'),

@@ -102,9 +102,7 @@ const count = z.int().positive().max(most).nullish();
 const LEAST_USD = 1e-6;
 const cost = z.number().min(LEAST_USD).max(most).nullish();
 
-export const listBudgets = endpoint({
-  method: 'GET',
-  path: '/v1/budgets',
+export const listBudgets = endpoint('GET /v1/budgets', {
   summary: 'List budgets, newest first',
   query: {
     session_id: z.string().optional().describe('Return only budgets of this session.'),
@@ -114,18 +112,14 @@ export const listBudgets = endpoint({
   response: z.array(budget),
 });
 
-export const getBudget = endpoint({
-  method: 'GET',
-  path: '/v1/budgets/{budget_id}',
+export const getBudget = endpoint('GET /v1/budgets/{budget_id}', {
   summary: 'Get a budget',
   params: { budget_id: z.string().describe('Budget id.') },
   response: budget,
   errors: ['not_found'],
 });
 
-export const setBudget = endpoint({
-  method: 'POST',
-  path: '/v1/budgets',
+export const setBudget = endpoint('POST /v1/budgets', {
   summary: 'Set the budget of a session, a team or all sessions; replaces an existing one',
   body: z.strictObject({
     session_id: z.string().nullish().describe('Session to limit.'),
@@ -157,9 +151,7 @@ export const setBudget = endpoint({
   errors: ['not_found', 'session_closed', 'team_deleted', 'too_many'],
 });
 
-export const removeBudget = endpoint({
-  method: 'DELETE',
-  path: '/v1/budgets/{budget_id}',
+export const removeBudget = endpoint('DELETE /v1/budgets/{budget_id}', {
   summary: 'Remove a budget; turns that it blocked may start',
   params: { budget_id: z.string().describe('Budget id.') },
   response: budget,

@@ -14,9 +14,7 @@ const agentCommand = z
   .meta({ id: 'AgentCommand', description: 'A slash command of an agent.' });
 export type AgentCommand = z.output<typeof agentCommand>;
 
-export const listCommands = endpoint({
-  method: 'GET',
-  path: '/v1/sessions/{session_id}/commands',
+export const listCommands = endpoint('GET /v1/sessions/{session_id}/commands', {
   summary:
     'List the slash commands that the agent reported last; a prompt that starts with one runs it',
   params: sessionParam,

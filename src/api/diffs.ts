@@ -109,9 +109,7 @@ export const sessionDiff = z
 export type SessionDiff = z.output<typeof sessionDiff>;
 
 /** Reads the changes. It writes nothing to the repository and runs no command that the repository configures. */
-export const getSessionDiff = endpoint({
-  method: 'GET',
-  path: '/v1/sessions/{session_id}/diff',
+export const getSessionDiff = endpoint('GET /v1/sessions/{session_id}/diff', {
   summary: 'Show the changes in the checkout of a session since it started',
   params: sessionParam,
   query: {

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { ServerErrorCode } from './errors.ts';
 
-type Fields = Record<string, z.ZodType>;
+export type Fields = Record<string, z.ZodType>;
 
 /** An HTTP endpoint. The server, the client, the command line and openapi.yaml are generated from it. */
 export interface Endpoint<
@@ -37,7 +37,7 @@ export interface Endpoint<
   bodyLimit: number;
   /** Whether the response contains a secret. If so, it is never stored and no Idempotency-Key is accepted. */
   secret: boolean;
-  /** The error codes of this route, in addition to those of every route (400 `invalid`, 401, 403, 500). */
+  /** The error codes of this route, beside the error codes of every route (400 `invalid`, 401, 403, 500). */
   errors: readonly ServerErrorCode[];
   /** The HTTP statuses of error codes that differ from those in `refusals`. */
   statuses: Partial<Record<ServerErrorCode, number>>;
@@ -48,32 +48,23 @@ type EndpointDescription<
   Q extends Fields,
   B extends z.ZodType,
   R extends z.ZodType,
-> = Pick<Endpoint<P, Q, B, R>, 'method' | 'path' | 'summary' | 'response'> &
-  Partial<
-    Pick<
-      Endpoint<P, Q, B, R>,
-      | 'access'
-      | 'answers'
-      | 'params'
-      | 'query'
-      | 'body'
-      | 'frames'
-      | 'status'
-      | 'bodyLimit'
-      | 'secret'
-      | 'errors'
-      | 'statuses'
-    >
-  >;
+> = Pick<Endpoint<P, Q, B, R>, 'summary' | 'response'> &
+  Partial<Omit<Endpoint<P, Q, B, R>, 'method' | 'path' | 'summary' | 'response'>>;
 
-/** Describes an endpoint. By default it needs a token, has no parameters and no body, and returns JSON. */
+/** Describes the endpoint `METHOD PATH`. By default it needs a token, has no parameters and no body, and returns JSON. */
 export function endpoint<
   R extends z.ZodType,
   P extends Fields = {},
   Q extends Fields = {},
   B extends z.ZodType = z.ZodNull,
->(description: EndpointDescription<P, Q, B, R>): Endpoint<P, Q, B, R> {
+>(
+  route: `${Endpoint['method']} /${string}`,
+  description: EndpointDescription<P, Q, B, R>,
+): Endpoint<P, Q, B, R> {
+  const [method, path] = route.split(' ') as [Endpoint['method'], string];
   return {
+    method,
+    path,
     access: 'token',
     answers: 'json',
     params: {} as P,

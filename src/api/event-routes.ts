@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { ownerQuery } from './common.ts';
-import { endpoint } from './endpoint.ts';
+import { endpoint, type Fields } from './endpoint.ts';
+import type { ServerErrorCode } from './errors.ts';
+import { eventPaths, type EventScopeName } from './event-scopes.ts';
 import { runtimeEventRecord } from './event-schemas.ts';
 import { eventGroups, eventKinds, sequenceNumber, streamGap } from './events.ts';
 import { processParam } from './processes.ts';
@@ -49,88 +51,58 @@ const streamQuery = {
     ),
 };
 
-const gapFrame = { 'stream.gap': streamGap };
+const eventList = z.array(runtimeEventRecord);
 
-export const replayEvents = endpoint({
-  method: 'GET',
-  path: '/v1/events',
-  summary: 'Get stored events of the whole server',
-  query: replayQuery,
-  response: z.array(runtimeEventRecord),
-});
+/** Describes both routes of a scope. `of` names its records in the summaries. */
+function routesOf<P extends Fields, Q extends Fields>(
+  scope: EventScopeName,
+  of: string,
+  {
+    params,
+    query,
+    errors = [],
+    streamErrors = [],
+  }: {
+    params: P;
+    query: Q;
+    errors?: readonly ServerErrorCode[];
+    streamErrors?: readonly ServerErrorCode[];
+  },
+) {
+  const path = eventPaths[scope];
+  return {
+    replay: endpoint(`GET ${path}`, {
+      summary: `Get stored events of ${of}`,
+      params,
+      query: { ...replayQuery, ...query },
+      response: eventList,
+      errors,
+    }),
+    stream: endpoint(`GET ${path}/stream`, {
+      summary: `Stream events of ${of}: first stored events, then live events`,
+      answers: 'stream',
+      frames: { 'stream.gap': streamGap },
+      params,
+      query: { ...streamQuery, ...query },
+      response: runtimeEventRecord,
+      errors: [...errors, ...streamErrors],
+    }),
+  };
+}
 
-export const streamEvents = endpoint({
-  method: 'GET',
-  path: '/v1/events/stream',
-  summary: 'Stream events of the whole server: first stored events, then live events',
-  answers: 'stream',
-  frames: gapFrame,
-  query: streamQuery,
-  response: runtimeEventRecord,
-});
-
-export const replaySessionEvents = endpoint({
-  method: 'GET',
-  path: '/v1/sessions/{session_id}/events',
-  summary: 'Get stored events of a session',
-  params: sessionParam,
-  query: replayQuery,
-  response: z.array(runtimeEventRecord),
-  errors: ['not_found'],
-});
-
-export const streamSessionEvents = endpoint({
-  method: 'GET',
-  path: '/v1/sessions/{session_id}/events/stream',
-  summary: 'Stream events of a session: first stored events, then live events',
-  answers: 'stream',
-  frames: gapFrame,
-  params: sessionParam,
-  query: streamQuery,
-  response: runtimeEventRecord,
-  errors: ['not_found'],
-});
-
-export const replayProcessEvents = endpoint({
-  method: 'GET',
-  path: '/v1/processes/{process_id}/events',
-  summary: 'Get stored events of a process',
-  params: processParam,
-  query: { ...replayQuery, ...ownerQuery },
-  response: z.array(runtimeEventRecord),
-  errors: ['not_found'],
-});
-
-export const streamProcessEvents = endpoint({
-  method: 'GET',
-  path: '/v1/processes/{process_id}/events/stream',
-  summary: 'Stream events of a process: first stored events, then live events',
-  answers: 'stream',
-  frames: gapFrame,
-  params: processParam,
-  query: { ...streamQuery, ...ownerQuery },
-  response: runtimeEventRecord,
-  errors: ['not_found', 'too_many'],
-});
-
-export const replayTeamEvents = endpoint({
-  method: 'GET',
-  path: '/v1/teams/{team_id}/events',
-  summary: 'Get stored events of a team',
-  params: teamParam,
-  query: replayQuery,
-  response: z.array(runtimeEventRecord),
-  errors: ['not_found'],
-});
-
-export const streamTeamEvents = endpoint({
-  method: 'GET',
-  path: '/v1/teams/{team_id}/events/stream',
-  summary: 'Stream events of a team: first stored events, then live events',
-  answers: 'stream',
-  frames: gapFrame,
-  params: teamParam,
-  query: streamQuery,
-  response: runtimeEventRecord,
-  errors: ['not_found'],
-});
+/** The routes that replay and stream events, by their scope. */
+export const eventRoutes = {
+  runtime: routesOf('runtime', 'the whole server', { params: {}, query: {} }),
+  session: routesOf('session', 'a session', {
+    params: sessionParam,
+    query: {},
+    errors: ['not_found'],
+  }),
+  process: routesOf('process', 'a process', {
+    params: processParam,
+    query: ownerQuery,
+    errors: ['not_found'],
+    streamErrors: ['too_many'],
+  }),
+  team: routesOf('team', 'a team', { params: teamParam, query: {}, errors: ['not_found'] }),
+};

@@ -84,9 +84,7 @@ const modelPreset = z
   })
   .meta({ id: 'ModelPreset', description: 'A configured model that can be selected by name.' });
 
-export const getCapabilities = endpoint({
-  method: 'GET',
-  path: '/v1/mcp/capabilities',
+export const getCapabilities = endpoint('GET /v1/mcp/capabilities', {
   summary: 'List the tools that sessions can currently call',
   access: 'gateway',
   response: z
@@ -150,9 +148,7 @@ const invocation = z
     allOf: [oneOf('tool_name', 'toolName'), oneOf('caller_agent_id', 'callerAgentId')],
   });
 
-export const invokeTool = endpoint({
-  method: 'POST',
-  path: '/v1/mcp/invoke',
+export const invokeTool = endpoint('POST /v1/mcp/invoke', {
   summary:
     'Call a tool on behalf of a session; tool errors are returned in the envelope with status 200',
   access: 'gateway',

@@ -86,9 +86,7 @@ export type Hook = z.output<typeof hook>;
 
 const nameParam = { hook_name: z.string().describe('Name of the hook.') };
 
-export const listHooks = endpoint({
-  method: 'GET',
-  path: '/v1/hooks',
+export const listHooks = endpoint('GET /v1/hooks', {
   summary: 'List the hooks of the configuration and their delivery state',
   response: z.array(hook),
 });
@@ -103,9 +101,7 @@ export const hookTest = z
   .meta({ id: 'HookTest', description: 'The result of a hook test.' });
 export type HookTest = z.output<typeof hookTest>;
 
-export const testHook = endpoint({
-  method: 'POST',
-  path: '/v1/hooks/{hook_name}/test',
+export const testHook = endpoint('POST /v1/hooks/{hook_name}/test', {
   summary:
     'Send a hook an example event of its first kind, marked with `test: true`; its position in the log does not change',
   params: nameParam,
@@ -124,9 +120,7 @@ export const hookSkip = z
   .meta({ id: 'HookSkip', description: 'The events that a hook skipped.' });
 export type HookSkip = z.output<typeof hookSkip>;
 
-export const skipHook = endpoint({
-  method: 'POST',
-  path: '/v1/hooks/{hook_name}/skip',
+export const skipHook = endpoint('POST /v1/hooks/{hook_name}/skip', {
   summary: 'Skip the event that a hook failed to deliver, or all pending events',
   params: nameParam,
   body: z.strictObject({
@@ -161,25 +155,26 @@ export const approvalLink = z
   });
 export type ApprovalLink = z.output<typeof approvalLink>;
 
-export const linkApproval = endpoint({
-  method: 'POST',
-  path: '/v1/sessions/{session_id}/approvals/{approval_id}/link',
-  summary: 'Create a link that answers this approval once; accepts no Idempotency-Key',
-  params: {
-    session_id: z.string().describe('Session id.'),
-    approval_id: z.string().describe('Approval id.'),
+export const linkApproval = endpoint(
+  'POST /v1/sessions/{session_id}/approvals/{approval_id}/link',
+  {
+    summary: 'Create a link that answers this approval once; accepts no Idempotency-Key',
+    params: {
+      session_id: z.string().describe('Session id.'),
+      approval_id: z.string().describe('Approval id.'),
+    },
+    body: z.strictObject({
+      expires_in_ms: z
+        .int()
+        .min(1000)
+        .max(604_800_000)
+        .nullish()
+        .describe(
+          'Lifetime of the link in milliseconds. Default: `approvals.link_expires_ms` of the configuration.',
+        ),
+    }),
+    secret: true,
+    response: approvalLink,
+    errors: ['not_found', 'approval_resolved'],
   },
-  body: z.strictObject({
-    expires_in_ms: z
-      .int()
-      .min(1000)
-      .max(604_800_000)
-      .nullish()
-      .describe(
-        'Lifetime of the link in milliseconds. Default: `approvals.link_expires_ms` of the configuration.',
-      ),
-  }),
-  secret: true,
-  response: approvalLink,
-  errors: ['not_found', 'approval_resolved'],
-});
+);

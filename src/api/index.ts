@@ -3,7 +3,7 @@ import * as approvalRules from './approval-rules.ts';
 import * as approvals from './approvals.ts';
 import * as diffs from './diffs.ts';
 import * as budgets from './budgets.ts';
-import * as events from './event-routes.ts';
+import { eventRoutes } from './event-routes.ts';
 import * as gateway from './gateway.ts';
 import * as hooks from './hooks.ts';
 import { namedLoginEndpoints } from './provider-logins.ts';
@@ -137,14 +137,14 @@ export const endpoints = {
   interruptTeam: teams.interruptTeam,
   getTeamView: teamView.getTeamView,
   getCommsDiagnostics: teamView.getCommsDiagnostics,
-  replayProcessEvents: events.replayProcessEvents,
-  streamProcessEvents: events.streamProcessEvents,
-  replayTeamEvents: events.replayTeamEvents,
-  streamTeamEvents: events.streamTeamEvents,
-  replayEvents: events.replayEvents,
-  streamEvents: events.streamEvents,
-  replaySessionEvents: events.replaySessionEvents,
-  streamSessionEvents: events.streamSessionEvents,
+  replayProcessEvents: eventRoutes.process.replay,
+  streamProcessEvents: eventRoutes.process.stream,
+  replayTeamEvents: eventRoutes.team.replay,
+  streamTeamEvents: eventRoutes.team.stream,
+  replayEvents: eventRoutes.runtime.replay,
+  streamEvents: eventRoutes.runtime.stream,
+  replaySessionEvents: eventRoutes.session.replay,
+  streamSessionEvents: eventRoutes.session.stream,
   getCapabilities: gateway.getCapabilities,
   invokeTool: gateway.invokeTool,
   search: searching.search,

@@ -2,6 +2,8 @@ import { z } from 'zod';
 import { failure, ownerQuery, pageQuery, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 
+const position = z.int().min(0).max(Number.MAX_SAFE_INTEGER).optional();
+
 const processStatus = z.enum(['queued', 'running', 'completed', 'failed', 'timed_out', 'killed']);
 
 const processStdin = z
@@ -112,18 +114,14 @@ export const newProcess = z.strictObject({
     .describe('`notify`: when the process ends, its owner receives one turn that reports it.'),
 });
 
-export const createProcess = endpoint({
-  method: 'POST',
-  path: '/v1/processes',
+export const createProcess = endpoint('POST /v1/processes', {
   summary: 'Run a command; it is queued while the maximum number of processes is running',
   body: newProcess,
   response: envelope,
   errors: ['not_found', 'session_closed', 'session_failed', 'too_many', 'storage_full'],
 });
 
-export const listProcesses = endpoint({
-  method: 'GET',
-  path: '/v1/processes',
+export const listProcesses = endpoint('GET /v1/processes', {
   summary: 'List processes, newest first',
   query: {
     ...ownerQuery,
@@ -134,9 +132,7 @@ export const listProcesses = endpoint({
   errors: ['not_found'],
 });
 
-export const getProcess = endpoint({
-  method: 'GET',
-  path: '/v1/processes/{process_id}',
+export const getProcess = endpoint('GET /v1/processes/{process_id}', {
   summary: 'Get a process',
   params: processParam,
   query: ownerQuery,
@@ -144,9 +140,7 @@ export const getProcess = endpoint({
   errors: ['not_found'],
 });
 
-export const getProcessLogs = endpoint({
-  method: 'GET',
-  path: '/v1/processes/{process_id}/logs',
+export const getProcessLogs = endpoint('GET /v1/processes/{process_id}/logs', {
   summary: 'Get the end of the output of a process',
   params: processParam,
   query: {
@@ -166,14 +160,9 @@ export const getProcessLogs = endpoint({
       .describe(
         'Maximum number of bytes per stream, counted from the end. Characters are never cut.',
       ),
-    from_byte: z
-      .int()
-      .min(0)
-      .max(Number.MAX_SAFE_INTEGER)
-      .optional()
-      .describe(
-        'Position to read from instead of the end, in bytes. Returns the available output after it, at most max_bytes in whole characters. Requires `stream` to name one stream. tail_lines is ignored.',
-      ),
+    from_byte: position.describe(
+      'Position to read from instead of the end, in bytes. Returns the available output after it, at most max_bytes in whole characters. Requires `stream` to name one stream. tail_lines is ignored.',
+    ),
   },
   response: z
     .looseObject({ process_id: z.string(), stdout: logPart, stderr: logPart })
@@ -181,9 +170,7 @@ export const getProcessLogs = endpoint({
   errors: ['not_found'],
 });
 
-export const streamProcessLogs = endpoint({
-  method: 'GET',
-  path: '/v1/processes/{process_id}/logs/stream',
+export const streamProcessLogs = endpoint('GET /v1/processes/{process_id}/logs/stream', {
   summary:
     'Stream the output of a process as `log` frames, followed by an `end` frame when the process has ended',
   answers: 'stream',
@@ -191,14 +178,9 @@ export const streamProcessLogs = endpoint({
   query: {
     ...ownerQuery,
     stream: z.enum(['stdout', 'stderr']).default('stdout').describe('Stream to follow.'),
-    from_byte: z
-      .int()
-      .min(0)
-      .max(Number.MAX_SAFE_INTEGER)
-      .optional()
-      .describe(
-        'Position to start at, in bytes. Takes precedence over Last-Event-ID, which is the position after the last frame.',
-      ),
+    from_byte: position.describe(
+      'Position to start at, in bytes. Takes precedence over Last-Event-ID, which is the position after the last frame.',
+    ),
   },
   frames: {
     end: z.strictObject({}).describe('The process has ended and its whole output was sent.'),
@@ -207,9 +189,7 @@ export const streamProcessLogs = endpoint({
   errors: ['not_found', 'too_many'],
 });
 
-export const waitForProcess = endpoint({
-  method: 'GET',
-  path: '/v1/processes/{process_id}/wait',
+export const waitForProcess = endpoint('GET /v1/processes/{process_id}/wait', {
   summary: 'Wait until a process ends, a port accepts connections, or a text appears in its output',
   params: processParam,
   query: {
@@ -239,9 +219,7 @@ export const waitForProcess = endpoint({
 
 export const killReason = z.string().max(1000).nullish();
 
-export const killProcess = endpoint({
-  method: 'POST',
-  path: '/v1/processes/{process_id}/kill',
+export const killProcess = endpoint('POST /v1/processes/{process_id}/kill', {
   summary:
     'Kill a process and all processes that it started; a process that has ended is returned unchanged',
   params: processParam,
@@ -251,9 +229,7 @@ export const killProcess = endpoint({
   errors: ['not_found'],
 });
 
-export const restartProcess = endpoint({
-  method: 'POST',
-  path: '/v1/processes/{process_id}/restart',
+export const restartProcess = endpoint('POST /v1/processes/{process_id}/restart', {
   summary:
     'Run the command of a process again as a new process; a running process is killed first, with kill_reason "restarted"',
   params: processParam,
@@ -267,9 +243,7 @@ export const restartProcess = endpoint({
   errors: ['not_found', 'session_closed', 'session_failed', 'too_many', 'storage_full'],
 });
 
-export const writeToProcess = endpoint({
-  method: 'POST',
-  path: '/v1/processes/{process_id}/stdin',
+export const writeToProcess = endpoint('POST /v1/processes/{process_id}/stdin', {
   summary: 'Send input to a process that was created with stdin "pipe"',
   params: processParam,
   query: ownerQuery,
@@ -317,9 +291,7 @@ export const processDiagnostics = z
   });
 export type ProcessDiagnostics = z.output<typeof processDiagnostics>;
 
-export const getProcessDiagnostics = endpoint({
-  method: 'GET',
-  path: '/v1/diagnostics/processes',
+export const getProcessDiagnostics = endpoint('GET /v1/diagnostics/processes', {
   summary:
     'Get the number of running and queued processes, and of ended ones since the start of the server, by status',
   response: processDiagnostics,

@@ -11,7 +11,6 @@ import { agentQuery, authStatus, statuses } from './providers.ts';
 
 /** The common part of the routes that change a login. */
 const changing = {
-  method: 'POST',
   access: 'admin',
   secret: true,
   response: authStatus,
@@ -49,9 +48,7 @@ export const namedLoginEndpoints = {
 
 function statusEndpoint(id: ProviderId) {
   const isAgents = providerKinds[id].login === null;
-  return endpoint({
-    method: 'GET',
-    path: `/v1/providers/${id}/auth/status`,
+  return endpoint(`GET /v1/providers/${id}/auth/status`, {
     summary: isAgents
       ? 'Get the login state of the agent, as far as it is known'
       : `Get the login state of ${id}, without network access`,
@@ -62,9 +59,8 @@ function statusEndpoint(id: ProviderId) {
 }
 
 function keyEndpoint(id: LoginProviderId) {
-  return endpoint({
+  return endpoint(`POST /v1/providers/${id}/auth/api-key`, {
     ...changing,
-    path: `/v1/providers/${id}/auth/api-key`,
     summary: `Set the API key of ${id}, stored in its private home directory; accepts no Idempotency-Key`,
     body: z.strictObject({ api_key: apiKey }),
   });
@@ -72,9 +68,8 @@ function keyEndpoint(id: LoginProviderId) {
 
 function importEndpoint(id: LoginProviderId, file: string | null) {
   if (file === null) return null;
-  return endpoint({
+  return endpoint(`POST /v1/providers/${id}/auth/import`, {
     ...changing,
-    path: `/v1/providers/${id}/auth/import`,
     summary: `Import a login of ${id} from another place; accepts no Idempotency-Key`,
     body: z.strictObject({
       auth_json: z
@@ -85,9 +80,8 @@ function importEndpoint(id: LoginProviderId, file: string | null) {
 }
 
 function logoutEndpoint(id: LoginProviderId) {
-  return endpoint({
+  return endpoint(`POST /v1/providers/${id}/auth/logout`, {
     ...changing,
-    path: `/v1/providers/${id}/auth/logout`,
     summary: `Log out of ${id} in its private home directory; accepts no Idempotency-Key`,
   });
 }

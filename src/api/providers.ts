@@ -150,16 +150,12 @@ export type ProviderDiagnostics = z.output<typeof providerDiagnostics>;
  */
 export const statuses = { provider_unavailable: 409 };
 
-export const listProviders = endpoint({
-  method: 'GET',
-  path: '/v1/providers',
+export const listProviders = endpoint('GET /v1/providers', {
   summary: 'List the providers, their capabilities and whether they are healthy',
   response: z.array(provider),
 });
 
-export const listModels = endpoint({
-  method: 'GET',
-  path: '/v1/providers/{provider}/models',
+export const listModels = endpoint('GET /v1/providers/{provider}/models', {
   summary:
     'List the models of a provider or of one of its agents, as the agent reported them last; may start the agent',
   params: { provider: providerId.describe('Provider id.') },
@@ -169,9 +165,7 @@ export const listModels = endpoint({
   statuses,
 });
 
-export const getProviderDiagnostics = endpoint({
-  method: 'GET',
-  path: '/v1/diagnostics/providers',
+export const getProviderDiagnostics = endpoint('GET /v1/diagnostics/providers', {
   summary: 'List the providers with their processes and errors',
   response: z.array(providerDiagnostics),
 });

@@ -206,9 +206,7 @@ const times = {
     ),
 };
 
-export const addToQueue = endpoint({
-  method: 'POST',
-  path: '/v1/sessions/{session_id}/queue',
+export const addToQueue = endpoint('POST /v1/sessions/{session_id}/queue', {
   summary: 'Queue a prompt: when the session is free, at a given time, or on a schedule',
   params: sessionParam,
   body: z.strictObject({
@@ -228,18 +226,14 @@ export const addToQueue = endpoint({
   errors: ['not_found', 'session_closed', 'session_failed', 'provider_unavailable', 'too_many'],
 });
 
-export const getSessionQueue = endpoint({
-  method: 'GET',
-  path: '/v1/sessions/{session_id}/queue',
+export const getSessionQueue = endpoint('GET /v1/sessions/{session_id}/queue', {
   summary: 'Get the queue of a session, in queue order',
   params: sessionParam,
   response: sessionQueue,
   errors: ['not_found'],
 });
 
-export const pauseSessionQueue = endpoint({
-  method: 'POST',
-  path: '/v1/sessions/{session_id}/queue/pause',
+export const pauseSessionQueue = endpoint('POST /v1/sessions/{session_id}/queue/pause', {
   summary: 'Pause the queue of a session; a running turn continues',
   params: sessionParam,
   body: z.strictObject({
@@ -252,9 +246,7 @@ export const pauseSessionQueue = endpoint({
   errors: ['not_found', 'session_closed'],
 });
 
-export const resumeSessionQueue = endpoint({
-  method: 'POST',
-  path: '/v1/sessions/{session_id}/queue/resume',
+export const resumeSessionQueue = endpoint('POST /v1/sessions/{session_id}/queue/resume', {
   summary: 'Resume the queue of a session after a pause or an interrupt',
   params: sessionParam,
   body: z.strictObject({}),
@@ -262,9 +254,7 @@ export const resumeSessionQueue = endpoint({
   errors: ['not_found', 'session_closed'],
 });
 
-export const listQueue = endpoint({
-  method: 'GET',
-  path: '/v1/queue',
+export const listQueue = endpoint('GET /v1/queue', {
   summary: 'List the queue entries of all sessions, newest first',
   query: {
     session_id: z.string().optional().describe('Return only entries of this session.'),
@@ -275,18 +265,14 @@ export const listQueue = endpoint({
   errors: ['not_found'],
 });
 
-export const getQueueEntry = endpoint({
-  method: 'GET',
-  path: '/v1/queue/{entry_id}',
+export const getQueueEntry = endpoint('GET /v1/queue/{entry_id}', {
   summary: 'Get a queue entry',
   params: entryParam,
   response: queueEntry,
   errors: ['not_found'],
 });
 
-export const editQueueEntry = endpoint({
-  method: 'PATCH',
-  path: '/v1/queue/{entry_id}',
+export const editQueueEntry = endpoint('PATCH /v1/queue/{entry_id}', {
   summary: 'Update a queue entry; absent fields are not changed',
   params: entryParam,
   body: z.strictObject({
@@ -306,9 +292,7 @@ export const editQueueEntry = endpoint({
   errors: ['not_found', 'conflict', 'provider_unavailable'],
 });
 
-export const moveQueueEntry = endpoint({
-  method: 'POST',
-  path: '/v1/queue/{entry_id}/move',
+export const moveQueueEntry = endpoint('POST /v1/queue/{entry_id}/move', {
   summary: 'Move an entry in the queue of its session',
   params: entryParam,
   body: z
@@ -326,9 +310,7 @@ export const moveQueueEntry = endpoint({
   errors: ['not_found'],
 });
 
-export const pauseQueueEntry = endpoint({
-  method: 'POST',
-  path: '/v1/queue/{entry_id}/pause',
+export const pauseQueueEntry = endpoint('POST /v1/queue/{entry_id}/pause', {
   summary: 'Pause a queue entry; a running turn of it continues',
   params: entryParam,
   body: z.strictObject({ reason: reason.nullish() }),
@@ -336,9 +318,7 @@ export const pauseQueueEntry = endpoint({
   errors: ['not_found', 'conflict'],
 });
 
-export const resumeQueueEntry = endpoint({
-  method: 'POST',
-  path: '/v1/queue/{entry_id}/resume',
+export const resumeQueueEntry = endpoint('POST /v1/queue/{entry_id}/resume', {
   summary: 'Resume a paused queue entry; scheduled runs missed during the pause are skipped',
   params: entryParam,
   body: z.strictObject({}),
@@ -346,9 +326,7 @@ export const resumeQueueEntry = endpoint({
   errors: ['not_found', 'session_closed', 'session_failed'],
 });
 
-export const dropQueueEntry = endpoint({
-  method: 'DELETE',
-  path: '/v1/queue/{entry_id}',
+export const dropQueueEntry = endpoint('DELETE /v1/queue/{entry_id}', {
   summary: 'Remove an entry from the queue; a running turn of a schedule continues',
   params: entryParam,
   response: queueEntry,

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
-import { agentMode, sessionParam } from './sessions.ts';
+import { sessionParam } from './sessions.ts';
+import { turnOptions } from './turns.ts';
 
 /** The limits of a review. */
 export const reviewLimits = {
@@ -86,18 +87,14 @@ export type Review = z.output<typeof review>;
 
 const commentParams = { ...sessionParam, comment_id: z.string().describe('Comment id.') };
 
-export const getReview = endpoint({
-  method: 'GET',
-  path: '/v1/sessions/{session_id}/review',
+export const getReview = endpoint('GET /v1/sessions/{session_id}/review', {
   summary: 'List the unsent comments on the diff of a session',
   params: sessionParam,
   response: review,
   errors: ['not_found'],
 });
 
-export const addReviewComment = endpoint({
-  method: 'POST',
-  path: '/v1/sessions/{session_id}/review/comments',
+export const addReviewComment = endpoint('POST /v1/sessions/{session_id}/review/comments', {
   summary: 'Add a comment on lines of the diff of a session; it is not sent yet',
   params: sessionParam,
   body: z
@@ -124,37 +121,35 @@ export const addReviewComment = endpoint({
   errors: ['not_found', 'session_closed', 'conflict', 'too_many'],
 });
 
-export const editReviewComment = endpoint({
-  method: 'PATCH',
-  path: '/v1/sessions/{session_id}/review/comments/{comment_id}',
-  summary: 'Update the text of a comment',
-  params: commentParams,
-  body: z.strictObject({ text: commentText }),
-  response: reviewComment,
-  errors: ['not_found'],
-});
+export const editReviewComment = endpoint(
+  'PATCH /v1/sessions/{session_id}/review/comments/{comment_id}',
+  {
+    summary: 'Update the text of a comment',
+    params: commentParams,
+    body: z.strictObject({ text: commentText }),
+    response: reviewComment,
+    errors: ['not_found'],
+  },
+);
 
-export const dropReviewComment = endpoint({
-  method: 'DELETE',
-  path: '/v1/sessions/{session_id}/review/comments/{comment_id}',
-  summary: 'Delete a comment',
-  params: commentParams,
-  response: storedReviewComment,
-  errors: ['not_found'],
-});
+export const dropReviewComment = endpoint(
+  'DELETE /v1/sessions/{session_id}/review/comments/{comment_id}',
+  {
+    summary: 'Delete a comment',
+    params: commentParams,
+    response: storedReviewComment,
+    errors: ['not_found'],
+  },
+);
 
-export const dropReview = endpoint({
-  method: 'DELETE',
-  path: '/v1/sessions/{session_id}/review',
+export const dropReview = endpoint('DELETE /v1/sessions/{session_id}/review', {
   summary: 'Delete all comments on the diff of a session',
   params: sessionParam,
   response: review,
   errors: ['not_found'],
 });
 
-export const sendReview = endpoint({
-  method: 'POST',
-  path: '/v1/sessions/{session_id}/review/send',
+export const sendReview = endpoint('POST /v1/sessions/{session_id}/review/send', {
   summary: 'Send all comments on the diff of a session as one turn, and remove them from the draft',
   params: sessionParam,
   body: z.strictObject({
@@ -165,18 +160,7 @@ export const sendReview = endpoint({
       .describe(
         'Whether to queue the turn until the session is free. Default: false (send it now).',
       ),
-    expected_turn_id: z
-      .string()
-      .nullish()
-      .describe(
-        'Id of the turn that must be the most recent turn of the session. Otherwise, the server refuses the request.',
-      ),
-    permission_mode: z.string().min(1).nullish().describe('Permission mode for this turn only.'),
-    agent_mode: agentMode.describe(
-      "Mode of an agent of the provider `acp`, by the agent's own name for it, for this turn only.",
-    ),
-    model: z.string().min(1).nullish().describe('Model for this turn only.'),
-    thinking_effort: z.string().min(1).nullish().describe('Thinking effort for this turn only.'),
+    ...turnOptions,
   }),
   response: z.looseObject({
     session_id: z.string(),

@@ -217,34 +217,26 @@ export const diagnostics = z
   });
 export type Diagnostics = z.output<typeof diagnostics>;
 
-export const getPublicHealth = endpoint({
-  method: 'GET',
-  path: '/health',
+export const getPublicHealth = endpoint('GET /health', {
   summary: 'Check whether the server is running',
   access: 'public',
   response: z.looseObject({ status: healthStatus }),
 });
 
-export const getOpenApi = endpoint({
-  method: 'GET',
-  path: '/openapi.yaml',
+export const getOpenApi = endpoint('GET /openapi.yaml', {
   summary: 'Get this API description',
   access: 'public',
   answers: 'text',
   response: z.string().meta({ contentType: 'application/yaml', isObject: true }),
 });
 
-export const getHealth = endpoint({
-  method: 'GET',
-  path: '/v1/health',
+export const getHealth = endpoint('GET /v1/health', {
   summary:
     'Get the health of the server and its parts; the HTTP status is 200 even if it is degraded',
   response: health,
 });
 
-export const getVersion = endpoint({
-  method: 'GET',
-  path: '/v1/version',
+export const getVersion = endpoint('GET /v1/version', {
   summary: 'Get the version of the server and its data',
   response: z.looseObject({
     name: z.literal('cadre'),
@@ -256,30 +248,22 @@ export const getVersion = endpoint({
   }),
 });
 
-export const getDiagnostics = endpoint({
-  method: 'GET',
-  path: '/v1/diagnostics',
+export const getDiagnostics = endpoint('GET /v1/diagnostics', {
   summary: 'Get metrics of the server and its parts as JSON',
   response: diagnostics,
 });
 
-export const getRecovery = endpoint({
-  method: 'GET',
-  path: '/v1/diagnostics/recovery',
+export const getRecovery = endpoint('GET /v1/diagnostics/recovery', {
   summary: 'Get the repairs of the startup recovery',
   response: recoverySummary,
 });
 
-export const getStorageDiagnostics = endpoint({
-  method: 'GET',
-  path: '/v1/diagnostics/storage',
+export const getStorageDiagnostics = endpoint('GET /v1/diagnostics/storage', {
   summary: 'Get the size of the store by part',
   response: storageDiagnostics,
 });
 
-export const backUpStorage = endpoint({
-  method: 'POST',
-  path: '/v1/storage/backup',
+export const backUpStorage = endpoint('POST /v1/storage/backup', {
   summary:
     'Download a backup of the store, which can be events.cadre of a new data directory; accepts no Idempotency-Key',
   answers: 'bytes',
@@ -288,9 +272,7 @@ export const backUpStorage = endpoint({
   errors: ['conflict'],
 });
 
-export const getMetrics = endpoint({
-  method: 'GET',
-  path: '/metrics',
+export const getMetrics = endpoint('GET /metrics', {
   summary: 'Get metrics of the server in the Prometheus format',
   answers: 'text',
   response: z.string().meta({ contentType: 'text/plain' }),

@@ -67,9 +67,7 @@ const searchIndex = z
   .meta({ id: 'SearchIndex', description: 'The search index.' });
 export type SearchIndex = z.output<typeof searchIndex>;
 
-export const search = endpoint({
-  method: 'GET',
-  path: '/v1/search',
+export const search = endpoint('GET /v1/search', {
   summary: 'Search prompts, answers, tool inputs and titles',
   query: {
     q: z
@@ -112,16 +110,12 @@ export const search = endpoint({
   errors: ['not_found'],
 });
 
-export const getSearchIndex = endpoint({
-  method: 'GET',
-  path: '/v1/search/index',
+export const getSearchIndex = endpoint('GET /v1/search/index', {
   summary: 'Get the state of the search index',
   response: searchIndex,
 });
 
-export const dropSearchIndex = endpoint({
-  method: 'DELETE',
-  path: '/v1/search/index',
+export const dropSearchIndex = endpoint('DELETE /v1/search/index', {
   summary: 'Delete the search index; the next search creates a new one',
   response: searchIndex,
 });

@@ -269,9 +269,7 @@ export const agentMode = z
 
 const titleGiven = nameOfLength(200).nullable();
 
-export const createSession = endpoint({
-  method: 'POST',
-  path: '/v1/sessions',
+export const createSession = endpoint('POST /v1/sessions', {
   summary: 'Create a session; its agent starts with the first turn',
   body: z.strictObject({
     provider: providerId,
@@ -304,9 +302,7 @@ export const createSession = endpoint({
   errors: ['provider_unavailable', 'conflict'],
 });
 
-export const listSessions = endpoint({
-  method: 'GET',
-  path: '/v1/sessions',
+export const listSessions = endpoint('GET /v1/sessions', {
   summary: 'List sessions, newest first',
   query: {
     status: sessionStatus.optional().describe('Return only sessions with this status.'),
@@ -318,18 +314,14 @@ export const listSessions = endpoint({
   errors: ['not_found'],
 });
 
-export const getSession = endpoint({
-  method: 'GET',
-  path: '/v1/sessions/{session_id}',
+export const getSession = endpoint('GET /v1/sessions/{session_id}', {
   summary: 'Get a session',
   params: sessionParam,
   response: session,
   errors: ['not_found'],
 });
 
-export const updateSession = endpoint({
-  method: 'PATCH',
-  path: '/v1/sessions/{session_id}',
+export const updateSession = endpoint('PATCH /v1/sessions/{session_id}', {
   summary:
     'Update the user settings of a session: title, pinned, snoozed, muted, seen, and its behavior after a usage limit',
   params: sessionParam,
@@ -359,9 +351,7 @@ export const updateSession = endpoint({
   errors: ['not_found'],
 });
 
-export const closeSession = endpoint({
-  method: 'POST',
-  path: '/v1/sessions/{session_id}/close',
+export const closeSession = endpoint('POST /v1/sessions/{session_id}/close', {
   summary: 'Close a session; a closed session is returned unchanged',
   params: sessionParam,
   body: z.strictObject({ reason: z.string().max(2000).nullish() }),
@@ -369,9 +359,7 @@ export const closeSession = endpoint({
   errors: ['not_found'],
 });
 
-export const resumeSession = endpoint({
-  method: 'POST',
-  path: '/v1/sessions/{session_id}/resume',
+export const resumeSession = endpoint('POST /v1/sessions/{session_id}/resume', {
   summary:
     'Resume a failed session if its provider still has it; an open session is returned unchanged',
   params: sessionParam,

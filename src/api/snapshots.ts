@@ -57,18 +57,14 @@ const sessionSnapshots = z.looseObject({
   snapshots: z.array(snapshot).describe('Newest 1,000 snapshots, oldest first.'),
 });
 
-export const getSnapshots = endpoint({
-  method: 'GET',
-  path: '/v1/sessions/{session_id}/snapshots',
+export const getSnapshots = endpoint('GET /v1/sessions/{session_id}/snapshots', {
   summary: 'List the snapshots of a session, and whether new ones are taken',
   params: sessionParam,
   response: sessionSnapshots,
   errors: ['not_found'],
 });
 
-export const setSnapshots = endpoint({
-  method: 'PATCH',
-  path: '/v1/sessions/{session_id}/snapshots',
+export const setSnapshots = endpoint('PATCH /v1/sessions/{session_id}/snapshots', {
   summary: 'Turn the snapshots of a session on or off, starting with its next turn',
   params: sessionParam,
   body: z.strictObject({
@@ -88,9 +84,7 @@ const atTurn = {
     .describe('Whether to use the files at the start or the end of the turn.'),
 };
 
-export const listSessionFiles = endpoint({
-  method: 'GET',
-  path: '/v1/sessions/{session_id}/files',
+export const listSessionFiles = endpoint('GET /v1/sessions/{session_id}/files', {
   summary: 'List the files of a session that git does not ignore, current or at a turn',
   params: sessionParam,
   query: {
@@ -126,9 +120,7 @@ export const listSessionFiles = endpoint({
   errors: ['not_found', 'conflict', 'shutting_down'],
 });
 
-export const restoreFile = endpoint({
-  method: 'PATCH',
-  path: '/v1/sessions/{session_id}/files',
+export const restoreFile = endpoint('PATCH /v1/sessions/{session_id}/files', {
   summary:
     'Restore a file to its content at a turn, unless someone else has changed the file since',
   params: sessionParam,

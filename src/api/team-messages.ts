@@ -97,9 +97,7 @@ const sendErrors = [
   'storage_full',
 ] as const;
 
-export const sendMessage = endpoint({
-  method: 'POST',
-  path: '/v1/teams/{team_id}/messages',
+export const sendMessage = endpoint('POST /v1/teams/{team_id}/messages', {
   summary: 'Send a message to a member; responds when the message is stored',
   params: teamParam,
   body: z.strictObject({ ...messageFields, recipient_agent_id: z.string() }),
@@ -108,9 +106,7 @@ export const sendMessage = endpoint({
   errors: sendErrors,
 });
 
-export const broadcast = endpoint({
-  method: 'POST',
-  path: '/v1/teams/{team_id}/broadcasts',
+export const broadcast = endpoint('POST /v1/teams/{team_id}/broadcasts', {
   summary: 'Send a message to all members; responds when the message is stored',
   params: teamParam,
   body: z.strictObject({
@@ -125,9 +121,7 @@ export const broadcast = endpoint({
   errors: sendErrors,
 });
 
-export const listMessages = endpoint({
-  method: 'GET',
-  path: '/v1/teams/{team_id}/messages',
+export const listMessages = endpoint('GET /v1/teams/{team_id}/messages', {
   summary: 'List the messages of a team, newest first',
   params: teamParam,
   query: pageQuery,
@@ -135,9 +129,7 @@ export const listMessages = endpoint({
   errors: ['not_found'],
 });
 
-export const cancelMessage = endpoint({
-  method: 'POST',
-  path: '/v1/teams/{team_id}/messages/{message_id}/cancel',
+export const cancelMessage = endpoint('POST /v1/teams/{team_id}/messages/{message_id}/cancel', {
   summary: 'Cancel the deliveries of a message that have not started',
   params: { ...teamParam, message_id: z.string().describe('Message id.') },
   body: z.strictObject({}),
@@ -145,9 +137,7 @@ export const cancelMessage = endpoint({
   errors: ['not_found', 'team_deleted', 'delivery_state'],
 });
 
-export const listDeliveries = endpoint({
-  method: 'GET',
-  path: '/v1/teams/{team_id}/deliveries',
+export const listDeliveries = endpoint('GET /v1/teams/{team_id}/deliveries', {
   summary: 'List the deliveries of a team, newest first',
   params: teamParam,
   query: {
@@ -165,9 +155,7 @@ export const listDeliveries = endpoint({
   errors: ['not_found'],
 });
 
-export const retryDelivery = endpoint({
-  method: 'POST',
-  path: '/v1/teams/{team_id}/deliveries/{delivery_id}/retry',
+export const retryDelivery = endpoint('POST /v1/teams/{team_id}/deliveries/{delivery_id}/retry', {
   summary: 'Retry a delivery that failed or was deferred, or whose turn did not complete',
   params: { ...teamParam, delivery_id: z.string().describe('Delivery id.') },
   body: z.strictObject({}),

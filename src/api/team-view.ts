@@ -55,9 +55,7 @@ export const teamView = z
 export type TeamView = z.output<typeof teamView>;
 export type MemberRow = z.output<typeof memberRow>;
 
-export const getTeamView = endpoint({
-  method: 'GET',
-  path: '/v1/teams/{team_id}/view',
+export const getTeamView = endpoint('GET /v1/teams/{team_id}/view', {
   summary: 'Get a team, its members and its latest messages',
   params: teamParam,
   query: {
@@ -84,9 +82,7 @@ export const commsDiagnostics = z
   });
 export type CommsDiagnostics = z.output<typeof commsDiagnostics>;
 
-export const getCommsDiagnostics = endpoint({
-  method: 'GET',
-  path: '/v1/diagnostics/comms',
+export const getCommsDiagnostics = endpoint('GET /v1/diagnostics/comms', {
   summary: 'Get the number of teams and messages, and of deliveries by status',
   response: commsDiagnostics,
 });

@@ -45,9 +45,7 @@ export const imagePaths = z
     "Paths of images on the server's machine, relative to the working directory of the sender. The server stores copies.",
   );
 
-export const createTeam = endpoint({
-  method: 'POST',
-  path: '/v1/teams',
+export const createTeam = endpoint('POST /v1/teams', {
   summary: 'Create a team of sessions',
   body: z.strictObject({
     name: nameOfLength(200),
@@ -62,26 +60,20 @@ export const createTeam = endpoint({
   errors: ['not_found', 'session_closed', 'storage_full'],
 });
 
-export const listTeams = endpoint({
-  method: 'GET',
-  path: '/v1/teams',
+export const listTeams = endpoint('GET /v1/teams', {
   summary: 'List teams, including deleted ones, newest first',
   query: pageQuery,
   response: z.array(team),
 });
 
-export const getTeam = endpoint({
-  method: 'GET',
-  path: '/v1/teams/{team_id}',
+export const getTeam = endpoint('GET /v1/teams/{team_id}', {
   summary: 'Get a team and its members',
   params: teamParam,
   response: teamWithMembers,
   errors: ['not_found'],
 });
 
-export const deleteTeam = endpoint({
-  method: 'DELETE',
-  path: '/v1/teams/{team_id}',
+export const deleteTeam = endpoint('DELETE /v1/teams/{team_id}', {
   summary: 'Delete a team; its sessions continue and its messages remain readable',
   params: teamParam,
   status: 204,
@@ -89,9 +81,7 @@ export const deleteTeam = endpoint({
   errors: ['not_found'],
 });
 
-export const addMember = endpoint({
-  method: 'POST',
-  path: '/v1/teams/{team_id}/members',
+export const addMember = endpoint('POST /v1/teams/{team_id}/members', {
   summary: 'Add a session to a team',
   params: teamParam,
   body: z.strictObject({
@@ -107,18 +97,14 @@ export const addMember = endpoint({
   errors: ['not_found', 'team_deleted', 'already_member', 'session_closed'],
 });
 
-export const removeMember = endpoint({
-  method: 'DELETE',
-  path: '/v1/teams/{team_id}/members/{agent_id}',
+export const removeMember = endpoint('DELETE /v1/teams/{team_id}/members/{agent_id}', {
   summary: 'Remove a session from a team; its pending deliveries fail',
   params: memberParams,
   response: teamWithMembers,
   errors: ['not_found', 'team_deleted', 'conflict'],
 });
 
-export const setLead = endpoint({
-  method: 'POST',
-  path: '/v1/teams/{team_id}/lead',
+export const setLead = endpoint('POST /v1/teams/{team_id}/lead', {
   summary: 'Change the lead of a team to another member',
   params: teamParam,
   body: z.strictObject({ lead_agent_id: z.string() }),
@@ -157,9 +143,7 @@ const worktreeWish = z
   })
   .meta({ id: 'WorktreeWish', description: 'The worktree of a new member.' });
 
-export const spawnMember = endpoint({
-  method: 'POST',
-  path: '/v1/teams/{team_id}/members/spawn',
+export const spawnMember = endpoint('POST /v1/teams/{team_id}/members/spawn', {
   summary: 'Create a session as a new member of a team; if a step fails, nothing remains',
   params: teamParam,
   body: z.strictObject({
@@ -201,9 +185,7 @@ export const spawnMember = endpoint({
   ],
 });
 
-export const interruptTeam = endpoint({
-  method: 'POST',
-  path: '/v1/teams/{team_id}/interrupt-all',
+export const interruptTeam = endpoint('POST /v1/teams/{team_id}/interrupt-all', {
   summary: 'Interrupt the running turns of all members of a team',
   params: teamParam,
   body: z.strictObject({}),

@@ -52,18 +52,14 @@ export const createdToken = token
   .meta({ id: 'CreatedToken', description: 'A token with its secret.' });
 export type CreatedToken = z.output<typeof createdToken>;
 
-export const listTokens = endpoint({
-  method: 'GET',
-  path: '/v1/tokens',
+export const listTokens = endpoint('GET /v1/tokens', {
   summary: 'List the additional tokens, newest first; the API token is not listed',
   access: 'admin',
   query: pageQuery,
   response: z.array(token),
 });
 
-export const createToken = endpoint({
-  method: 'POST',
-  path: '/v1/tokens',
+export const createToken = endpoint('POST /v1/tokens', {
   summary: 'Create a token; accepts no Idempotency-Key',
   access: 'admin',
   secret: true,
@@ -84,9 +80,7 @@ export const createToken = endpoint({
   errors: ['conflict'],
 });
 
-export const deleteToken = endpoint({
-  method: 'DELETE',
-  path: '/v1/tokens/{token_id}',
+export const deleteToken = endpoint('DELETE /v1/tokens/{token_id}', {
   summary:
     'Revoke a token: end its streams, kill the processes that it started without a session, and refuse further requests with it',
   access: 'admin',

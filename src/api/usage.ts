@@ -80,9 +80,7 @@ export const usageReport = z
   .meta({ id: 'UsageReport', description: 'Usage of the turns of a period.' });
 export type UsageReport = z.output<typeof usageReport>;
 
-export const getUsage = endpoint({
-  method: 'GET',
-  path: '/v1/usage',
+export const getUsage = endpoint('GET /v1/usage', {
   summary: 'Get the usage of turns by session, team, provider or day',
   query: {
     by: usageBy.default('day'),

@@ -125,9 +125,7 @@ const wish = {
     ),
 };
 
-export const mergeWorktree = endpoint({
-  method: 'POST',
-  path: '/v1/worktrees/{worktree_id}/merge',
+export const mergeWorktree = endpoint('POST /v1/worktrees/{worktree_id}/merge', {
   summary: 'Merge the branch of a worktree into another branch, or show the effect',
   params: worktreeParam,
   body: z.strictObject({
@@ -149,9 +147,7 @@ export const mergeWorktree = endpoint({
   errors: ['not_found', 'conflict', 'invalid', 'storage_full'],
 });
 
-export const rebaseWorktree = endpoint({
-  method: 'POST',
-  path: '/v1/worktrees/{worktree_id}/rebase',
+export const rebaseWorktree = endpoint('POST /v1/worktrees/{worktree_id}/rebase', {
   summary: 'Rebase the branch of a worktree onto another branch, or show the effect',
   params: worktreeParam,
   body: z.strictObject({
@@ -183,9 +179,7 @@ const pullRequest = z
   .meta({ id: 'WorktreePullRequest', description: 'The pull request of a worktree.' });
 export type PullRequest = z.output<typeof pullRequest>;
 
-export const openPullRequest = endpoint({
-  method: 'POST',
-  path: '/v1/worktrees/{worktree_id}/pull-request',
+export const openPullRequest = endpoint('POST /v1/worktrees/{worktree_id}/pull-request', {
   summary: 'Open a pull request with `gh` for the branch of a worktree, or show the effect',
   params: worktreeParam,
   body: z.strictObject({

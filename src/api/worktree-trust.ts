@@ -43,9 +43,7 @@ const brought = z
   });
 export type Brought = z.output<typeof brought>;
 
-export const listTrusted = endpoint({
-  method: 'GET',
-  path: '/v1/worktree-trust',
+export const listTrusted = endpoint('GET /v1/worktree-trust', {
   summary: 'List the content of repositories that is allowed to run, newest first',
   access: 'admin',
   query: {
@@ -55,9 +53,7 @@ export const listTrusted = endpoint({
   response: z.array(trusted),
 });
 
-export const lookAtBrought = endpoint({
-  method: 'POST',
-  path: '/v1/worktree-trust/look',
+export const lookAtBrought = endpoint('POST /v1/worktree-trust/look', {
   summary:
     'Show the content of a repository that must be allowed before use, and whether it is allowed',
   access: 'admin',
@@ -69,9 +65,7 @@ export const lookAtBrought = endpoint({
   errors: ['conflict'],
 });
 
-export const trustContent = endpoint({
-  method: 'POST',
-  path: '/v1/worktree-trust',
+export const trustContent = endpoint('POST /v1/worktree-trust', {
   summary: 'Allow content of a repository: an init script, a list of included files, or filters',
   access: 'admin',
   body: z.strictObject({ repo_root: repository, sha256 }),
@@ -79,9 +73,7 @@ export const trustContent = endpoint({
   errors: ['conflict'],
 });
 
-export const untrustContent = endpoint({
-  method: 'POST',
-  path: '/v1/worktree-trust/withdraw',
+export const untrustContent = endpoint('POST /v1/worktree-trust/withdraw', {
   summary: 'Withdraw the permission for one content, or for all content of a repository',
   access: 'admin',
   body: z.strictObject({

@@ -190,9 +190,7 @@ export const sessionWorktree = z
   })
   .meta({ id: 'SessionWorktree', description: 'The worktree of a new session.' });
 
-export const createWorktree = endpoint({
-  method: 'POST',
-  path: '/v1/worktrees',
+export const createWorktree = endpoint('POST /v1/worktrees', {
   summary: 'Create a worktree for a session, or claim the existing one with that name',
   body: z.strictObject({
     source_session_id: z
@@ -215,9 +213,7 @@ export const createWorktree = endpoint({
   errors: ['not_found', 'conflict', 'session_closed', 'session_failed', 'storage_full'],
 });
 
-export const listWorktrees = endpoint({
-  method: 'GET',
-  path: '/v1/worktrees',
+export const listWorktrees = endpoint('GET /v1/worktrees', {
   summary: 'List worktrees, newest first',
   query: {
     repo_root: z.string().optional().describe('Return only worktrees of this repository.'),
@@ -228,9 +224,7 @@ export const listWorktrees = endpoint({
   response: z.array(worktree),
 });
 
-export const getWorktree = endpoint({
-  method: 'GET',
-  path: '/v1/worktrees/{worktree_id}',
+export const getWorktree = endpoint('GET /v1/worktrees/{worktree_id}', {
   summary: 'Get a worktree and its claims',
   params: worktreeParam,
   response: worktree.extend({
@@ -239,9 +233,7 @@ export const getWorktree = endpoint({
   errors: ['not_found'],
 });
 
-export const claimWorktree = endpoint({
-  method: 'POST',
-  path: '/v1/worktrees/{worktree_id}/claims',
+export const claimWorktree = endpoint('POST /v1/worktrees/{worktree_id}/claims', {
   summary: 'Claim a worktree for a session; a claimed worktree is not removed',
   params: worktreeParam,
   body: z.strictObject({
@@ -252,9 +244,7 @@ export const claimWorktree = endpoint({
   errors: ['not_found', 'conflict', 'claim_conflict', 'session_closed', 'session_failed'],
 });
 
-export const releaseWorktree = endpoint({
-  method: 'POST',
-  path: '/v1/worktrees/{worktree_id}/release',
+export const releaseWorktree = endpoint('POST /v1/worktrees/{worktree_id}/release', {
   summary: 'Release the claim of a session; after the last release the worktree may be removed',
   params: worktreeParam,
   body: z.strictObject({
@@ -275,9 +265,7 @@ export const releaseWorktree = endpoint({
   errors: ['not_found'],
 });
 
-export const cleanUpWorktree = endpoint({
-  method: 'POST',
-  path: '/v1/worktrees/{worktree_id}/cleanup',
+export const cleanUpWorktree = endpoint('POST /v1/worktrees/{worktree_id}/cleanup', {
   summary: 'Remove the path and branch of a worktree without claims, after archiving its work',
   params: worktreeParam,
   body: z.strictObject({ reason: z.string().max(1000).nullish() }),
@@ -285,9 +273,7 @@ export const cleanUpWorktree = endpoint({
   errors: ['not_found'],
 });
 
-export const restoreWorktree = endpoint({
-  method: 'POST',
-  path: '/v1/worktrees/{worktree_id}/restore',
+export const restoreWorktree = endpoint('POST /v1/worktrees/{worktree_id}/restore', {
   summary: 'Restore an archived worktree with its branch, commits and uncommitted changes',
   params: worktreeParam,
   body: z.strictObject({
@@ -297,9 +283,7 @@ export const restoreWorktree = endpoint({
   errors: ['not_found', 'conflict', 'storage_full'],
 });
 
-export const collectWorktrees = endpoint({
-  method: 'POST',
-  path: '/v1/worktrees/gc',
+export const collectWorktrees = endpoint('POST /v1/worktrees/gc', {
   summary: 'List or clean up all worktrees without claims',
   body: z.strictObject({
     dry_run: z
@@ -340,9 +324,7 @@ export const worktreeDiagnostics = z
   .meta({ id: 'WorktreeDiagnostics', description: 'Number of worktrees by status.' });
 export type WorktreeDiagnostics = z.output<typeof worktreeDiagnostics>;
 
-export const getWorktreeDiagnostics = endpoint({
-  method: 'GET',
-  path: '/v1/diagnostics/worktrees',
+export const getWorktreeDiagnostics = endpoint('GET /v1/diagnostics/worktrees', {
   summary: 'Get the number of worktrees by status, and the number of claims',
   response: worktreeDiagnostics,
 });

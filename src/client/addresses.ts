@@ -2,11 +2,11 @@ import { endpoints } from '../api/index.ts';
 import { AppError } from '../api/errors.ts';
 import type { Clock } from '../core/lib/clock.ts';
 import { type Address, within } from './address.ts';
+import type { Client } from './client.ts';
 import { JoinedEventStream } from './joined-event-stream.ts';
 import { ownerOf } from './owner.ts';
 import type { LastKnown } from './last-known.ts';
 import type {
-  Caller,
   FollowAll,
   ServersEventStream,
   ServerSnapshot,
@@ -84,7 +84,7 @@ export class Addresses implements Servers {
 }
 
 /** The server that may be asked. Throws `unreachable`. */
-export function usable(entry: ServerEntry): ServerEntry & { client: Caller } {
+export function usable(entry: ServerEntry): ServerEntry & { client: Client } {
   const { client, detail } = entry;
   if (client) return { ...entry, client };
   throw new AppError('unreachable', detail ?? `server ${entry.name} is unreachable`);

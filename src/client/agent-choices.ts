@@ -4,7 +4,7 @@ import { type Defaults, preferredProvider } from './defaults.ts';
 
 /** An agent that a new session may have. */
 export interface AgentChoice {
-  /** What people call it: its own name, else that of its provider. */
+  /** The name of the agent, or of its provider if it has none. */
   label: string;
   provider: ProviderId;
   /** Null where the provider has one agent, without a name. */
@@ -46,7 +46,7 @@ function choicesOf({ id, enabled, healthy, agents }: ProviderRecord) {
           },
         ]
       : [];
-  // Those that the provider has turned off, or that lack their program, can only be refused.
+  // The provider refuses agents that it has turned off, or without their program.
   const mayWork = ({ healthy, auth }: AgentRecord) => healthy || auth.authenticated === false;
   return agents
     .filter((agent) => mayWork(agent) || (enabled && agent.configured))

@@ -1,7 +1,7 @@
 import { DEFAULT_AGENT } from '../api/provider-kinds.ts';
 import type { Session } from '../api/sessions.ts';
 
-/** What people call the agent of a session: by its name, else by that of its provider. An older server tells no name. */
+/** The name of the agent of a session, or of its provider if it has none. Older servers send no name. */
 export function agentOf({
   provider,
   agent,

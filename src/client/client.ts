@@ -3,14 +3,14 @@ import type { BodyInputOf, Endpoint, ParamsOf, QueryInputOf, ResponseOf } from '
 import type { RuntimeEventRecord } from '../api/events.ts';
 import { AppError } from '../api/errors.ts';
 import type { EventScope } from './event-scope.ts';
-import { pathWith, refusal } from './wire.ts';
+import { CUT_OFF, refusal, type RequestInput, requestOf, silenceAt } from './wire.ts';
 
 /** The address of a server and the token for it. */
 export interface ClientOptions {
   /** `http://HOST:PORT`. */
   url: string;
   token: string;
-  /** What people call the server; errors name it. Absent where there is only one. */
+  /** The name of one of several servers, for errors. */
   name?: string;
   /**
    * The current address and token of the server, which is asked before each new connection after the first one: a server
@@ -30,84 +30,26 @@ export type CallInput<E> = Part<'params', ParamsOf<E>> &
   Part<'query', QueryInputOf<E>> &
   (BodyInputOf<E> extends null ? unknown : { body: BodyInputOf<E> });
 
-/** An answer with its headers. */
+/** A response with its headers. */
 export interface Answer<T> {
   value: T;
   headers: http.IncomingHttpHeaders;
 }
 
 /**
- * Calls a server, or several as if they were one. Throws a refusal as an AppError with the server's code, and
- * `unreachable` without an answer.
+ * Calls one server, or several servers as if they were one. Throws a refusal as an AppError with the code of the server,
+ * and `unreachable` without a response.
  */
-export interface Client {
-  /** The address, as people are told it. */
-  readonly url: string;
-  /** `key`: an Idempotency-Key, with which a request that is repeated within a day is done once. */
-  call<E extends Endpoint>(
-    endpoint: E,
-    input: CallInput<E>,
-    signal?: AbortSignal,
-    key?: string,
-  ): Promise<ResponseOf<E>>;
-  /** Like `call`, with the headers of the answer. */
-  ask<E extends Endpoint>(
-    endpoint: E,
-    input: CallInput<E>,
-    signal?: AbortSignal,
-    key?: string,
-  ): Promise<Answer<ResponseOf<E>>>;
-  /** Sends a request and resolves with a successful response, its body unread. */
-  open<E extends Endpoint>(
-    endpoint: E,
-    input: CallInput<E>,
-    body?: string,
-    more?: { headers?: Record<string, string>; signal?: AbortSignal },
-  ): Promise<http.IncomingMessage>;
-  /**
-   * Follows a scope of the log after a seq, where that is not a stream over HTTP: yields the newest seq once it begins,
-   * then events. Throws `unreachable` when it breaks.
-   */
-  streamEvents?(
-    scope: EventScope,
-    after: number | 'latest',
-    signal?: AbortSignal,
-  ): AsyncIterable<RuntimeEventRecord | { latestSeq: number }>;
-  /**
-   * The error for a caller that failed on an answer; null where every answer matches its schema. Answers are checked
-   * only here, because a server of another version may leave out a field that the caller does not need.
-   */
-  misunderstanding(): AppError | null;
-  /** Of several servers, those that could not be asked, each in a sentence for people. */
-  remarks?(): readonly string[];
-  /** Of several servers, the client of the one that has a record. Throws `not_found` and `unreachable`. */
-  clientOf?(id: string): Promise<Client>;
-  /** Closes the kept-alive connections. */
-  close(): void;
-}
-
-/** Calls one server over HTTP. */
-export class HttpClient implements Client {
-  #options: ClientOptions;
-  #isConnected = false;
-  readonly #agent = new http.Agent({ keepAlive: true });
-  /** The last answer of each endpoint. */
+export abstract class Client {
+  /** The address, as messages name it. */
+  abstract readonly url: string;
+  /** The last JSON response of each endpoint. */
   readonly #answers = new Map<Endpoint, unknown>();
 
-  constructor(options: ClientOptions) {
-    this.#options = options;
-  }
+  /** Sends a request, and resolves with the successful response. */
+  protected abstract send(endpoint: Endpoint, request: RequestInput): Promise<Answer<unknown>>;
 
-  get url(): string {
-    return this.#options.url;
-  }
-
-  /** The address, with the name of the server where it has one. */
-  get #place(): string {
-    const { url, name } = this.#options;
-    return name === undefined ? url : `${url} (${name})`;
-  }
-
+  /** `key`: an Idempotency-Key. A request that is repeated with it within a day is executed once. */
   async call<E extends Endpoint>(
     endpoint: E,
     input: CallInput<E>,
@@ -117,106 +59,169 @@ export class HttpClient implements Client {
     return (await this.ask(endpoint, input, signal, key)).value;
   }
 
-  /**
-   * The answer to a GET, by its path alone and unchecked: for callers that cannot wait until the descriptions of the
-   * endpoints are loaded.
-   */
-  async get(path: string, signal: AbortSignal): Promise<unknown> {
-    const response = await this.#send('GET', path, undefined, { signal });
-    const text = await readAll(response);
-    if (response.statusCode !== 200) throw this.#foreign(`HTTP status ${response.statusCode}`);
-    return JSON.parse(text) as unknown;
-  }
-
+  /** Like `call`, with the headers of the response. */
   async ask<E extends Endpoint>(
     endpoint: E,
     input: CallInput<E>,
     signal?: AbortSignal,
     key?: string,
   ): Promise<Answer<ResponseOf<E>>> {
-    const { body } = input as { body?: unknown };
-    const response = await this.open(
-      endpoint,
-      input,
-      body === undefined ? undefined : JSON.stringify(body),
-      {
-        ...(signal && { signal }),
-        ...(key === undefined ? {} : { headers: { 'idempotency-key': key } }),
-      },
-    );
-    const text = await readAll(response);
-    const isText = endpoint.answers === 'text' || endpoint.status === 204;
-    const value = (isText ? text || undefined : this.#read(endpoint, text)) as ResponseOf<E>;
-    return { value, headers: response.headers };
+    const answer = await this.send(endpoint, { ...(input as RequestInput), signal, key });
+    if (endpoint.answers === 'json' && endpoint.status !== 204)
+      this.#answers.set(endpoint, answer.value);
+    return answer as Answer<ResponseOf<E>>;
   }
 
+  /** Sends a request, and resolves with a successful response, its body unread. */
+  abstract open<E extends Endpoint>(
+    endpoint: E,
+    input: CallInput<E>,
+    signal?: AbortSignal,
+  ): Promise<http.IncomingMessage>;
+
+  /**
+   * Follows a scope of the log after a seq, where HTTP cannot stream: yields the newest seq once it begins, then events.
+   * Throws `unreachable` when it breaks.
+   */
+  streamEvents?(
+    scope: EventScope,
+    after: number | 'latest',
+    signal?: AbortSignal,
+  ): AsyncIterable<RuntimeEventRecord | { latestSeq: number }>;
+
+  /**
+   * Returns the error for a caller that failed on a response; null if every response matches its schema. Only this method
+   * checks responses, because a server of another version may leave out a field that the caller does not need.
+   */
   misunderstanding(): AppError | null {
     for (const [{ method, path, response }, value] of this.#answers)
       if (!response.safeParse(value).success)
-        return this.#foreign(
+        return this.foreign(
           `the response to ${method} ${path} does not match this client's schema`,
         );
     return null;
   }
 
-  #read(endpoint: Endpoint, text: string): unknown {
-    try {
-      const value: unknown = JSON.parse(text);
-      this.#answers.set(endpoint, value);
-      return value;
-    } catch (error) {
-      throw this.#foreign('the response is not JSON', error);
-    }
-  }
-
-  #foreign(why: string, cause?: unknown): AppError {
+  /** The error for a response that is not from a cadre server, or from one of another version. */
+  protected foreign(why: string, cause?: unknown): AppError {
     return new AppError(
       'unreachable',
-      `unexpected response from ${this.#place} (${why}): check --url and the version of the server`,
+      `unexpected response from ${this.messageName} (${why}): ${this.advice}`,
       { cause },
     );
   }
 
-  async open<E extends Endpoint>(
+  /** The server, as messages about its responses name it. */
+  protected get messageName(): string {
+    return this.url;
+  }
+
+  protected readonly advice: string = 'check the version of the server';
+
+  /** The servers that did not answer, each as a sentence. */
+  remarks(): readonly string[] {
+    return [];
+  }
+
+  /** The client of the server that has a record. Throws `not_found` and `unreachable`. */
+  clientOf(_id: string): Promise<Client> {
+    return Promise.resolve(this);
+  }
+
+  /** The client of the server that gets new work. Throws `unreachable`. */
+  first(): Promise<Client> {
+    return Promise.resolve(this);
+  }
+
+  /** Closes the kept-alive connections. */
+  close(): void {}
+}
+
+/** Calls one server over HTTP. */
+export class HttpClient extends Client {
+  #options: ClientOptions;
+  #isConnected = false;
+  readonly #agent = new http.Agent({ keepAlive: true });
+
+  constructor(options: ClientOptions) {
+    super();
+    this.#options = options;
+  }
+
+  get url(): string {
+    return this.#options.url;
+  }
+
+  protected override get messageName(): string {
+    const { url, name } = this.#options;
+    return name === undefined ? url : `${url} (${name})`;
+  }
+
+  protected override readonly advice = 'check --url and the version of the server';
+
+  /**
+   * The response to a GET of a path, without a check: for callers that cannot wait until the descriptions of the endpoints
+   * are loaded.
+   */
+  async get(path: string, signal: AbortSignal): Promise<unknown> {
+    const response = await this.#request('GET', path, { signal });
+    const text = await readAll(response);
+    if (response.statusCode !== 200) throw this.foreign(`HTTP status ${response.statusCode}`);
+    return JSON.parse(text) as unknown;
+  }
+
+  protected override async send(
+    endpoint: Endpoint,
+    request: RequestInput,
+  ): Promise<Answer<unknown>> {
+    const response = await this.#open(endpoint, request);
+    const text = await readAll(response);
+    const isText = endpoint.answers === 'text' || endpoint.status === 204;
+    return { value: isText ? text || undefined : this.#parse(text), headers: response.headers };
+  }
+
+  override open<E extends Endpoint>(
     endpoint: E,
     input: CallInput<E>,
-    body?: string,
-    more?: { headers?: Record<string, string>; signal?: AbortSignal },
+    signal?: AbortSignal,
   ): Promise<http.IncomingMessage> {
-    const { params = {}, query = {} } = input as {
-      params?: Record<string, string>;
-      query?: Record<string, unknown>;
-    };
-    const response = await this.#send(
-      endpoint.method,
-      pathWith(endpoint.path, params, query),
-      body,
-      more,
-    );
+    return this.#open(endpoint, { ...(input as RequestInput), signal });
+  }
+
+  async #open(endpoint: Endpoint, input: RequestInput): Promise<http.IncomingMessage> {
+    const response = await this.#request(endpoint.method, endpoint.path, input);
     const { statusCode: status = 500 } = response;
     if (status < 300 && (endpoint.access === 'public' || response.headers['x-epoch']))
       return response;
-    const said = status < 300 ? null : refusal(status, await readAll(response));
-    if (said) throw this.#named(said);
+    const refused = status < 300 ? null : refusal(status, await readAll(response));
+    if (refused) throw this.#named(refused);
     response.destroy();
-    throw this.#foreign(`HTTP status ${status}`);
+    throw this.foreign(`HTTP status ${status}`);
   }
 
-  /** Of several servers, each has a token of its own: which one is refused? */
+  #parse(text: string): unknown {
+    try {
+      return JSON.parse(text) as unknown;
+    } catch (error) {
+      throw this.foreign('the response is not JSON', error);
+    }
+  }
+
+  /** With several servers, each has its own token, so a refusal names its server. */
   #named(error: AppError): AppError {
     const { name } = this.#options;
     if (name === undefined || error.code !== 'unauthorized') return error;
     return new AppError(error.code, `${name}: ${error.message}`, { cause: error });
   }
 
-  close(): void {
+  override close(): void {
     this.#agent.destroy();
   }
 
   #silence(): string {
     const { url, name } = this.#options;
     return name === undefined
-      ? `no server answers at ${url}: start one with cadre serve --detach`
+      ? silenceAt(url)
       : `${name} is unreachable: no server answers at ${url}`;
   }
 
@@ -229,23 +234,15 @@ export class HttpClient implements Client {
     return this.#options;
   }
 
-  async #send(
-    method: string,
-    path: string,
-    body: string | undefined,
-    more: { headers?: Record<string, string>; signal?: AbortSignal } = {},
-  ): Promise<http.IncomingMessage> {
+  async #request(method: string, path: string, input: RequestInput): Promise<http.IncomingMessage> {
     const { url, token } = this.#located();
+    const { target, headers, body } = requestOf(path, token, input);
     return new Promise((resolve, reject) => {
-      const request = http.request(new URL(path, url), {
+      const request = http.request(new URL(target, url), {
         method,
         agent: this.#agent,
-        headers: {
-          authorization: `Bearer ${token}`,
-          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-          ...more.headers,
-        },
-        ...(more.signal ? { signal: more.signal } : {}),
+        headers,
+        ...(input.signal ? { signal: input.signal } : {}),
       });
       request.once('response', (response) => {
         this.#isConnected = true;
@@ -264,13 +261,7 @@ async function readAll(response: http.IncomingMessage): Promise<string> {
   try {
     for await (const chunk of response) chunks.push(chunk as Buffer);
   } catch (error) {
-    throw new AppError(
-      'unreachable',
-      'the connection to the server was lost before the response was complete',
-      {
-        cause: error,
-      },
-    );
+    throw new AppError('unreachable', CUT_OFF, { cause: error });
   }
   return Buffer.concat(chunks).toString('utf8');
 }

@@ -1,9 +1,9 @@
 import { agentProvider, type ProviderId } from '../api/provider-kinds.ts';
 import type { ProviderRecord } from '../api/providers.ts';
 
-/** What a new session gets where nobody says otherwise: `[defaults]` of the configuration. */
+/** The settings of a new session, unless they are given: `[defaults]` of the configuration. */
 export interface Defaults {
-  /** The provider that a variable names, and the one that the file names; model and effort are those of that one. */
+  /** The provider in a variable, and the provider in the file. Model and effort apply to that provider. */
   provider: { byVariable: ProviderId | null; byFile: ProviderId | null };
   /** The agent of sessions of the provider whose agents have names. */
   agent: string | null;
@@ -24,8 +24,8 @@ export const noDefaults: Defaults = {
 };
 
 /**
- * The provider of a new session: that of the variable, else the one that the server prefers, else that of the file, else
- * that of the default agent, else the only one that is ready; null where there is no such one.
+ * The provider of a new session. The order is: the variable, the preference of the server, the file, the default agent,
+ * the only ready provider. Null if there is none of these.
  */
 export function preferredProvider(
   providers: readonly ProviderRecord[],

@@ -69,7 +69,7 @@ function summaryOfApproval({
   return `${status}${by}: ${title}${reason === null ? '' : ` (${reason})`}`;
 }
 
-/** What a budget is for, and what is spent of it. */
+/** The owner of a budget, and the spent amount. */
 function summaryOfBudget({ payload: { budget } }: EventOf<KindIn<'budget'>>): string {
   const { session_id, team_id, time_zone } = budget;
   const whose = (session_id ?? team_id)?.slice(-8) ?? 'all sessions';

@@ -12,7 +12,7 @@ export interface Joined {
   headers: { 'x-next-cursor'?: string };
   /** The server of each record. */
   owners: ReadonlyMap<string, ServerEntry>;
-  /** What could not be asked, by the name of the server, each in a sentence. */
+  /** Why servers did not answer, each as a sentence, by the names of the servers. */
   away: ReadonlyMap<string, string>;
 }
 
@@ -48,8 +48,8 @@ export function listOf(endpoint: Endpoint): List | undefined {
 }
 
 /**
- * A page of a list of all servers: of each as many records as the query says. Of a server that cannot be asked it has
- * what was last known, with the time of that as `last_known_at`. Throws `unreachable` where none can be asked.
+ * A page of a list of all servers: of each server, the number of records in the query. A server that does not answer
+ * contributes its last known records, with their time as `last_known_at`. Throws `unreachable` if no server answers.
  */
 export async function joinLists<E extends Endpoint>(
   servers: Servers,
@@ -132,7 +132,7 @@ async function pageOf(entry: ServerEntry, ask: Asking): Promise<Page> {
   }
 }
 
-/** What was last known of a server that cannot be asked, as far as the query wants it. */
+/** The last known records of a server that does not answer, as far as they match the query. */
 async function lastKnown(
   entry: ServerEntry,
   why: string,

@@ -6,8 +6,8 @@ import type { CallInput } from './client.ts';
 import type { ServerEntry, Servers } from './servers.ts';
 
 /**
- * What the turns of several servers have used together, and which servers could not be asked: by name, each in a sentence.
- * Throws `unreachable` where none can be asked.
+ * The usage of the turns of several servers together, and why servers did not answer: a sentence by the name of each.
+ * Throws `unreachable` if no server answers.
  */
 export async function joinUsage(
   servers: Servers,

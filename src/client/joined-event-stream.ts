@@ -2,13 +2,13 @@ import type { StreamGap } from '../api/events.ts';
 import { endpoints } from '../api/index.ts';
 import { AppError } from '../api/errors.ts';
 import type { Clock } from '../core/lib/clock.ts';
+import { parsedJson } from '../core/lib/parsed-json.ts';
 import { type Address, within } from './address.ts';
-import { byTime } from './by-time.ts';
 import type { Client } from './client.ts';
 import { Funnel } from './funnel.ts';
 import { seqBefore } from './seq-before.ts';
 import type { FollowAll, ServersEventStream, FromServer, Notice } from './servers.ts';
-import { storedEvents } from './stored.ts';
+import { storedEvents } from './replay.ts';
 import { streamEvents } from './stream.ts';
 import { describeGap } from './event-summary.ts';
 
@@ -27,7 +27,7 @@ export class JoinedEventStream implements ServersEventStream {
   readonly #clock: Clock;
   readonly #options: FollowAll;
   readonly #signal: AbortSignal;
-  /** By the name of the server. Also those of the cursor whose servers were not reached yet. */
+  /** The positions by the names of the servers. Servers of the cursor that were not reached yet are included. */
   readonly #positions: Map<string, Position>;
 
   constructor(
@@ -55,7 +55,6 @@ export class JoinedEventStream implements ServersEventStream {
     }
   }
 
-  /** What is stored on all servers, by time. */
   #stored(): AsyncIterable<FromServer> {
     return byTime(this.#addresses.map((address) => this.#storedOf(address)));
   }
@@ -79,7 +78,7 @@ export class JoinedEventStream implements ServersEventStream {
   }
 
   async *#live(): AsyncGenerator<FromServer, void> {
-    // What breaks one reader ends the others.
+    // An error of one reader ends the others.
     const ended = new AbortController();
     const signal = AbortSignal.any([ended.signal, this.#signal]);
     const funnel = new Funnel<FromServer>();
@@ -190,12 +189,7 @@ function positionsIn(from: FollowAll['from']): Map<string, Position> {
     'usage',
     'invalid cursor: expected the cursor of an event stream of several servers',
   );
-  let found: unknown;
-  try {
-    found = JSON.parse(from.cursor);
-  } catch {
-    throw wrong;
-  }
+  const found = parsedJson(from.cursor);
   if (typeof found !== 'object' || found === null) throw wrong;
   const positions = new Map<string, Position>();
   for (const [node, position] of Object.entries(found)) {
@@ -204,4 +198,36 @@ function positionsIn(from: FollowAll['from']): Map<string, Position> {
     positions.set(node, { epoch, seq: seq as number });
   }
   return positions;
+}
+
+/** The events of several readers by the time at which they were stored. The events of one reader keep their order. */
+async function* byTime(
+  readers: readonly AsyncGenerator<FromServer, void>[],
+): AsyncGenerator<FromServer, void> {
+  const heads = await Promise.all(readers.map(headOf));
+  for (;;) {
+    const [first, ...others] = heads.filter((head) => head !== null);
+    if (!first) return;
+    const next = others.reduce(
+      (least, head) => (timeOf(head) < timeOf(least) ? head : least),
+      first,
+    );
+    yield next.value;
+    heads[heads.indexOf(next)] = await headOf(next.reader);
+  }
+}
+
+interface Head {
+  value: FromServer;
+  reader: AsyncGenerator<FromServer, void>;
+}
+
+async function headOf(reader: Head['reader']): Promise<Head | null> {
+  const { done, value } = await reader.next();
+  return done ? null : { value, reader };
+}
+
+/** A notice has no time: it comes at once. */
+function timeOf({ value }: Head): number {
+  return 'event' in value ? value.event.created_at : 0;
 }

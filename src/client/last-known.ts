@@ -4,11 +4,11 @@ import { makeDirectory } from '../core/lib/make-directory.ts';
 import { replaceFile } from '../core/lib/replace-file.ts';
 import type { ServerSnapshot } from './servers.ts';
 
-/** Of each noun, so many of the newest records are kept. */
+/** The maximum number of records of each noun; the newest ones are kept. */
 const KEPT = 500;
 const MAX_BYTES = 64 * 1024 * 1024;
 
-/** What servers have listed last, each in a file of a directory that can be removed at any time. */
+/** The last lists of servers, each in a file. The directory can be removed at any time. */
 export class LastKnown {
   readonly #directory: string;
   readonly #now: () => number;
@@ -24,7 +24,7 @@ export class LastKnown {
     return Promise.resolve(this.#read(name));
   }
 
-  /** Keeps what was listed; what is absent stays. A directory that cannot be written to is no error: nothing is kept. */
+  /** Keeps lists; absent ones stay as they are. Without write access to the directory, it keeps nothing. */
   write(name: string, listed: Partial<ServerSnapshot>): Promise<void> {
     const isWhole = listed.sessions && listed.approvals && listed.processes;
     const {
@@ -37,7 +37,7 @@ export class LastKnown {
       makeDirectory(this.#directory);
       replaceFile(this.#file(name), JSON.stringify(cut(next)));
     } catch {
-      // What is kept is a convenience.
+      // The kept lists are only a convenience.
     }
     return Promise.resolve();
   }

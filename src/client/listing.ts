@@ -23,7 +23,7 @@ const LIMIT = 500;
 
 /** Lists the state of a server. */
 export async function listAll(client: Client): Promise<Listing> {
-  // The seq is that of the first answer. Later answers may be newer, and events that they include already do no harm.
+  // The seq of the first response: later responses may already include events that follow it.
   const { value: server, headers } = await client.ask(endpoints.getDiagnostics, {});
   const seq = Number(headers['x-seq'] ?? 0);
   const approvals = await client.call(endpoints.listApprovals, { query: { limit: LIMIT } });

@@ -3,7 +3,6 @@ import { AppError } from '../api/errors.ts';
 import type { Clock } from '../core/lib/clock.ts';
 import type { Client } from './client.ts';
 import { framesOf } from './frames.ts';
-import { type LogPiece, pagedLogs } from './paged-logs.ts';
 
 /** The delay before a lost connection is opened again. */
 const RETRY_MS = 500;
@@ -27,7 +26,7 @@ export async function* streamLogs(source: {
   let from = source.from ?? 0;
   while (!signal.aborted) {
     try {
-      const own = (await client.clientOf?.(processId)) ?? client;
+      const own = await client.clientOf(processId);
       if (own.streamEvents) {
         for await (const { text, next } of pagedLogs({ ...source, client: own, from })) {
           onConnection?.(false);
@@ -37,7 +36,7 @@ export async function* streamLogs(source: {
         return;
       }
       const input = { params, query: { stream, from_byte: from } };
-      const response = await own.open(endpoints.streamProcessLogs, input, undefined, { signal });
+      const response = await own.open(endpoints.streamProcessLogs, input, signal);
       onConnection?.(false);
       for await (const { id, event, data } of framesOf(response)) {
         if (event === 'end') return;
@@ -67,7 +66,7 @@ export async function readLogs(source: {
   signal: AbortSignal;
 }): Promise<{ from: number; text: string }> {
   const { client, processId, to } = source;
-  const own = (await client.clientOf?.(processId)) ?? client;
+  const own = await client.clientOf(processId);
   let from: number | null = null;
   const pieces: Buffer[] = [];
   // The end of this loop closes the connection.
@@ -93,9 +92,54 @@ async function* streamedLogs(source: {
 }): AsyncGenerator<LogPiece, void> {
   const { client, processId, stream, from, signal } = source;
   const input = { params: { process_id: processId }, query: { stream, from_byte: from } };
-  const response = await client.open(endpoints.streamProcessLogs, input, undefined, { signal });
+  const response = await client.open(endpoints.streamProcessLogs, input, signal);
   for await (const { event, data } of framesOf(response)) {
     if (event === 'end') return;
     yield JSON.parse(data) as LogPiece;
+  }
+}
+
+/** A page of output has at most this many bytes. */
+const PAGE_BYTES = 256 * 1024;
+/** How soon a process is asked again that has just printed, in ms, and how seldom one that has not: the time doubles. */
+const LOOK_SOON_MS = 100;
+const LOOK_LATE_MS = 1000;
+
+/** A part of the output of a process, and where it begins. */
+interface LogPiece {
+  offset: number;
+  text: string;
+}
+
+/**
+ * The output of a process on one stream from the byte `from` to its end, read page by page from servers that cannot
+ * stream. A later reader starts at `next`. Ends early when `signal` aborts. Throws refusals, and `unreachable`.
+ */
+export async function* pagedLogs(source: {
+  client: Pick<Client, 'call'>;
+  clock: Clock;
+  processId: string;
+  stream: 'stdout' | 'stderr';
+  from: number;
+  signal: AbortSignal;
+}): AsyncGenerator<LogPiece & { next: number }, void> {
+  const { client, clock, processId, stream, signal } = source;
+  const params = { process_id: processId };
+  let from = source.from;
+  let wait = LOOK_SOON_MS;
+  while (!signal.aborted) {
+    // Asked first: whatever it printed before its end is in the page that follows.
+    const { ended_at } = await client.call(endpoints.getProcess, { params }, signal);
+    const query = { stream, from_byte: from, max_bytes: PAGE_BYTES };
+    const page = (await client.call(endpoints.getProcessLogs, { params, query }, signal))[stream];
+    if (page && page.bytes > 0) {
+      from = page.offset + page.bytes;
+      wait = LOOK_SOON_MS;
+      yield { offset: page.offset, text: page.content, next: from };
+      continue;
+    }
+    if (ended_at !== null) return;
+    await clock.sleep(wait, signal).catch(() => undefined);
+    wait = Math.min(wait * 2, LOOK_LATE_MS);
   }
 }

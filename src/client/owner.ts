@@ -1,6 +1,7 @@
 import { endpoints } from '../api/index.ts';
 import { AppError } from '../api/errors.ts';
-import type { Caller, ServerSnapshot, ServerEntry } from './servers.ts';
+import type { Client } from './client.ts';
+import type { ServerSnapshot, ServerEntry } from './servers.ts';
 
 /**
  * The server that has the record with an id, by asking all of them. Throws `not_found`; where servers cannot be asked
@@ -37,7 +38,7 @@ async function has({ client }: ServerEntry, id: string): Promise<'yes' | 'no' | 
   }
 }
 
-function lookUp(client: Caller, id: string): Promise<unknown> {
+function lookUp(client: Client, id: string): Promise<unknown> {
   switch (id.split('_')[0]) {
     case 'proc':
       return client.call(endpoints.getProcess, { params: { process_id: id } });

@@ -1,23 +1,20 @@
-import type { RuntimeEventRecord } from '../api/events.ts';
-import { endpoints } from '../api/index.ts';
-import type { Answer, Client } from './client.ts';
-import type { EventScope } from './event-scope.ts';
+import type { RuntimeEventRecord, StreamGap } from '../api/events.ts';
+import { eventRoutes } from '../api/event-routes.ts';
+import type { Answer, CallInput, Client } from './client.ts';
+import { type EventScope, scopeInput } from './event-scope.ts';
 
-/** A page of a scope's stored events. */
+/** A page of the stored events of a scope. */
 export function replay(
   client: Pick<Client, 'ask'>,
-  { sessionId: session_id, processId: process_id, teamId: team_id, kinds }: EventScope,
+  scope: EventScope,
   page: { after_seq: number; limit: number },
 ): Promise<Answer<RuntimeEventRecord[]>> {
-  const query = { ...page, ...(kinds ? { kind: [...kinds] } : {}) };
-  if (session_id !== undefined)
-    return client.ask(endpoints.replaySessionEvents, { params: { session_id }, query });
-  if (process_id !== undefined)
-    return client.ask(endpoints.replayProcessEvents, { params: { process_id }, query });
-  if (team_id !== undefined)
-    return client.ask(endpoints.replayTeamEvents, { params: { team_id }, query });
-  return client.ask(endpoints.replayEvents, { query });
+  const { name, params, query } = scopeInput(scope);
+  const input = { params, query: { ...page, ...query } } as CallInput<ReplayEndpoint>;
+  return client.ask(eventRoutes[name].replay, input);
 }
+
+type ReplayEndpoint = typeof eventRoutes.runtime.replay;
 
 /** The most events that the server gives in a page. */
 const PAGE = 10_000;
@@ -56,5 +53,26 @@ async function lastOf(
     const next = Number(headers['x-next-after-seq'] ?? before);
     if (next >= before - 1) return last;
     from = next;
+  }
+}
+
+/** The stored events of a scope after a seq, read page by page. `onGap` is called with each report of missing events. */
+export async function* storedEvents(
+  client: Pick<Client, 'ask'>,
+  scope: EventScope,
+  from: number,
+  onGap?: (gap: StreamGap) => void,
+): AsyncGenerator<RuntimeEventRecord, void> {
+  let after = from;
+  let trimmed = 0;
+  for (;;) {
+    const { value, headers } = await replay(client, scope, { after_seq: after, limit: PAGE });
+    const gone = Number(headers['x-trimmed-seq'] ?? 0);
+    if (gone > trimmed) onGap?.({ requested: after, trimmed_seq: gone, latest_seq: gone });
+    trimmed = gone;
+    yield* value;
+    const next = headers['x-next-after-seq'];
+    if (next === undefined) return;
+    after = Number(next);
   }
 }

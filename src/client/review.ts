@@ -23,7 +23,7 @@ export async function readDiffAndReview(
   return { diff, review };
 }
 
-/** What an edited file of a review changes: comments that are new, and ids of those that are gone. */
+/** The changes in an edited file of a review: new comments, and the ids of removed comments. */
 interface Changes {
   add: (Anchor & { text: string })[];
   drop: string[];

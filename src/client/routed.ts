@@ -1,34 +1,36 @@
 import type http from 'node:http';
 import type { Endpoint, ResponseOf } from '../api/endpoint.ts';
 import { endpoints } from '../api/index.ts';
-import { AppError } from '../api/errors.ts';
+import type { AppError } from '../api/errors.ts';
 import { usable } from './addresses.ts';
 import { type Joined, joinLists, listOf } from './join-lists.ts';
-import type { Answer, CallInput, Client } from './client.ts';
+import { type Answer, type CallInput, Client } from './client.ts';
 import { joinUsage } from './join-usage.ts';
-import type { Caller, ServerEntry, Servers } from './servers.ts';
+import type { ServerEntry, Servers } from './servers.ts';
+import type { RequestInput } from './wire.ts';
 
 /**
- * Calls several servers as if they were one. Lists are those of all servers, with the name of the server as `node` of
- * each record; what turns have used is that of all together. A call that names a record goes to the server that has it,
- * and any other call to the first server.
+ * Calls several servers as if they were one. Lists have the records of all servers, each with the name of its server as
+ * `node`. Usage is the sum of all servers. A call that names a record goes to its server, and any other call to the
+ * first server.
  */
-export class RoutedClient implements Client {
+export class RoutedClient extends Client {
   readonly servers: Servers;
-  /** Of the first server. */
+  /** The address of the first server. */
   readonly url: string;
-  /** The server of each id that was found so far. */
-  readonly #owners = new Map<string, ServerEntry & { client: Caller }>();
-  /** The callers that were used, and what could not be asked, by the name of the server. */
-  readonly #used = new Set<Caller>();
+  /** The servers of the ids that were found so far. */
+  readonly #owners = new Map<string, ServerEntry & { client: Client }>();
+  readonly #used = new Set<Client>();
+  /** Why servers did not answer, by their names. */
   readonly #away = new Map<string, string>();
 
   constructor(servers: Servers, url: string) {
+    super();
     this.servers = servers;
     this.url = url;
   }
 
-  async call<E extends Endpoint>(
+  override async call<E extends Endpoint>(
     endpoint: E,
     input: CallInput<E>,
     signal?: AbortSignal,
@@ -36,70 +38,70 @@ export class RoutedClient implements Client {
   ): Promise<ResponseOf<E>> {
     const { value } = await this.ask(endpoint, input, signal, key);
     const { limit } = (input as { query?: { limit?: number } }).query ?? {};
-    // A page of several servers has so many records of each. Who asks by `ask` goes on after it, so nothing is cut there.
+    // A joined page has `limit` records of each server. Callers of `ask` read further pages, so only `call` cuts it.
     return Array.isArray(value) && listOf(endpoint)
       ? (value.slice(0, limit) as typeof value)
       : value;
   }
 
-  async ask<E extends Endpoint>(
-    endpoint: E,
-    input: CallInput<E>,
-    signal?: AbortSignal,
-    key?: string,
-  ): Promise<Answer<ResponseOf<E>>> {
+  protected override async send(
+    endpoint: Endpoint,
+    request: RequestInput,
+  ): Promise<Answer<unknown>> {
+    const { signal, key } = request;
+    const input = request as CallInput<Endpoint>;
     const list = listOf(endpoint);
-    const id = idIn(input);
+    const id = idIn(request);
     if (list && id === null) {
       const joined = await joinLists(this.servers, endpoint, input, signal);
       this.#learn(joined);
-      return { value: joined.records as ResponseOf<E>, headers: joined.headers };
+      return { value: joined.records, headers: joined.headers };
     }
-    if ((endpoint as Endpoint) === endpoints.getUsage) {
-      const { report, away } = await joinUsage(this.servers, input as UsageInput, signal);
+    if (endpoint === endpoints.getUsage) {
+      const { report, away } = await joinUsage(this.servers, input, signal);
       this.#note(away);
-      return { value: report as ResponseOf<E>, headers: {} };
+      return { value: report, headers: {} };
     }
     const { name, client } = await this.#serverFor(id);
     const answer = await client.ask(endpoint, input, signal, key);
     if (!list) return answer;
-    const records = (answer.value as object[]).map((one) => ({ node: name, ...one }));
-    return { ...answer, value: records as ResponseOf<E> };
+    return { ...answer, value: (answer.value as object[]).map((one) => ({ node: name, ...one })) };
   }
 
-  async open<E extends Endpoint>(
+  override async open<E extends Endpoint>(
     endpoint: E,
     input: CallInput<E>,
-    body?: string,
-    more?: { headers?: Record<string, string>; signal?: AbortSignal },
+    signal?: AbortSignal,
   ): Promise<http.IncomingMessage> {
-    const { client } = await this.#serverFor(idIn(input));
-    return client.open(endpoint, input, body, more);
+    return (await this.#serverFor(idIn(input))).client.open(endpoint, input, signal);
   }
 
-  /** The client of the server that has a record. Throws as `serverOf`. */
-  async clientOf(id: string): Promise<Client> {
+  override async clientOf(id: string): Promise<Client> {
     return (await this.#serverFor(id)).client;
   }
 
-  misunderstanding(): AppError | null {
-    for (const caller of this.#used) {
-      const found = caller.misunderstanding();
+  override async first(): Promise<Client> {
+    return usable(await this.servers.first()).client;
+  }
+
+  override misunderstanding(): AppError | null {
+    for (const client of this.#used) {
+      const found = client.misunderstanding();
       if (found) return found;
     }
     return null;
   }
 
-  remarks(): readonly string[] {
+  override remarks(): readonly string[] {
     return [...this.#away.values()];
   }
 
-  close(): void {
+  override close(): void {
     this.servers.close();
   }
 
-  /** The server that has a record; without an id, the one where new work goes. Throws as `serverOf` and `first`. */
-  async #serverFor(id: string | null): Promise<ServerEntry & { client: Caller }> {
+  /** The server of a record; without an id, the one that gets new work. Throws as `serverOf` and `first`. */
+  async #serverFor(id: string | null): Promise<ServerEntry & { client: Client }> {
     const known = id === null ? undefined : this.#owners.get(id);
     const entry =
       known ?? usable(await (id === null ? this.servers.first() : this.servers.serverOf(id)));
@@ -120,26 +122,14 @@ export class RoutedClient implements Client {
   }
 }
 
-type UsageInput = CallInput<typeof endpoints.getUsage>;
-
-/** The several servers that a client asks; null where it asks one. */
+/** The servers behind a client. Null if it calls one server. */
 export function serversOf(client: Client): Servers | null {
   return client instanceof RoutedClient ? client.servers : null;
 }
 
-/** The client of the one server that has a record. Throws as `serverOf`. */
-export async function clientOf(client: Client, id: string): Promise<Client> {
-  return client instanceof RoutedClient ? client.clientOf(id) : client;
-}
-
-/** The client of the one server where new work goes. Throws as `first`. */
-export async function firstOf(client: Client): Promise<Client> {
-  return client instanceof RoutedClient ? usable(await client.servers.first()).client : client;
-}
-
 const RECORD = /^(sess|proc|team|wt|que|bud)_[0-9a-f]{32}$/;
 
-/** The id of the first record that an input names in its path, query or body; null for none. Text to look for names none. */
+/** The id of the first record in the path, query or body of an input; null if there is none. A text to search for has none. */
 function idIn(input: unknown): string | null {
   const { params, query, body } = input as Record<string, Record<string, unknown> | undefined>;
   const values = [params, { ...query, q: null }, body].flatMap((part) =>

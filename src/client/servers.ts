@@ -4,12 +4,9 @@ import type { Process } from '../api/processes.ts';
 import type { Session } from '../api/sessions.ts';
 import type { Client } from './client.ts';
 
-/** What calls one server: over HTTP, or as a node of a fleet. */
-export type Caller = Client;
-
 /** One of several servers. */
 export interface ServerEntry {
-  /** What people call it, and what `--on` and the column NODE say. */
+  /** The name of the server, as in `--on` and the column NODE. */
   name: string;
   /** Where it is reached, for people. */
   url: string;
@@ -17,10 +14,10 @@ export interface ServerEntry {
   /** Why it is unreachable; null where it answers. */
   detail: string | null;
   /** Null where nothing can be asked of it. */
-  client: Caller | null;
+  client: Client | null;
 }
 
-/** What is known of a server that does not answer, as it was at a moment in Unix milliseconds. */
+/** The last known state of a server that does not answer. `at` is in Unix milliseconds. */
 export interface ServerSnapshot {
   at: number;
   sessions: readonly Session[];
@@ -58,9 +55,9 @@ export type Notice =
   | { state: 'unreachable'; detail: string }
   | { state: 'gap'; text: string };
 
-/** Events of all servers: those of one server in its order, each once. Ends when its signal aborts. */
+/** The events of all servers, each once, and the events of one server in its order. Ends when its signal aborts. */
 export interface ServersEventStream extends AsyncIterable<FromServer> {
-  /** Where a later reader goes on, after what was yielded so far. Opaque; one line of text. */
+  /** The position after the last event that was yielded: one line of opaque text for a later reader. */
   cursor(): string;
 }
 
@@ -77,7 +74,7 @@ export interface Servers {
   serverOf(id: string): Promise<ServerEntry>;
   /** Where new work goes if nobody says where. Throws `unreachable` where it cannot go there. */
   first(): Promise<ServerEntry>;
-  /** What was last known of a server; null where nothing is. */
+  /** The last known state of a server. Null if there is none. */
   known(name: string): Promise<ServerSnapshot | null>;
   /** Keeps what a server has listed, for `known`. Absent where that is kept without it. */
   remember?(name: string, listed: Partial<Omit<ServerSnapshot, 'at'>>): Promise<void>;

@@ -15,7 +15,10 @@ export function sessionAfter(
   return known ? { ...known, ...event.payload.session } : null;
 }
 
-/** Returns a session after an event of an approval of it; `pending`: those of all sessions after that event. */
+/**
+ * Returns a session after an event of one of its approvals. `pending`: the pending approvals of all sessions after the
+ * event.
+ */
 export function sessionAfterApproval(
   session: Session,
   event: EventOf<KindIn<'approval'>>,

@@ -1,10 +1,11 @@
 import type { RuntimeEventRecord, StreamGap } from '../api/events.ts';
-import { endpoints } from '../api/index.ts';
+import { eventRoutes } from '../api/event-routes.ts';
 import { AppError } from '../api/errors.ts';
-import type { Client } from './client.ts';
-import type { EventScope } from './event-scope.ts';
-import { framesOf } from './frames.ts';
+import type { CallInput, Client } from './client.ts';
+import { type EventScope, scopeInput } from './event-scope.ts';
+import { eventsIn, framesOf } from './frames.ts';
 import { resume, type ResumeOptions } from './resume.ts';
+import { STREAM_ENDED } from './wire.ts';
 
 export interface StreamOptions extends EventScope, ResumeOptions<AppError> {
   client: Pick<Client, 'open' | 'streamEvents' | 'clientOf'>;
@@ -22,7 +23,7 @@ export function streamEvents(options: StreamOptions): AsyncGenerator<RuntimeEven
       open: (after) => connection(options, after),
       isLost: (error): error is AppError =>
         error instanceof AppError && error.code === 'unreachable',
-      ended: () => new AppError('unreachable', 'the server ended the event stream'),
+      ended: () => new AppError('unreachable', STREAM_ENDED),
     },
     options,
   );
@@ -30,36 +31,20 @@ export function streamEvents(options: StreamOptions): AsyncGenerator<RuntimeEven
 
 /** One connection: yields the newest seq once it is open, then events. Throws `unreachable` when it breaks. */
 async function* connection(
-  { client: several, sessionId, processId, teamId, kinds, signal, onGap }: StreamOptions,
+  { client: several, signal, onGap, ...scope }: StreamOptions,
   after: number | 'latest',
 ): AsyncGenerator<RuntimeEventRecord | { latestSeq: number }, void> {
-  const id = sessionId ?? processId ?? teamId;
-  const client = (id === undefined ? undefined : await several.clientOf?.(id)) ?? several;
+  const { name, id, params, query } = scopeInput(scope);
+  const client = id === null ? several : await several.clientOf(id);
   if (client.streamEvents) {
-    yield* client.streamEvents({ sessionId, processId, teamId, kinds }, after, signal);
+    yield* client.streamEvents(scope, after, signal);
     return;
   }
-  const query = { after_seq: after, ...(kinds ? { kind: [...kinds] } : {}) };
-  const more = signal ? { signal } : {};
-  const open = () => {
-    if (sessionId !== undefined) {
-      const params = { session_id: sessionId };
-      return client.open(endpoints.streamSessionEvents, { params, query }, undefined, more);
-    }
-    if (processId !== undefined) {
-      const params = { process_id: processId };
-      return client.open(endpoints.streamProcessEvents, { params, query }, undefined, more);
-    }
-    if (teamId !== undefined) {
-      const params = { team_id: teamId };
-      return client.open(endpoints.streamTeamEvents, { params, query }, undefined, more);
-    }
-    return client.open(endpoints.streamEvents, { query }, undefined, more);
-  };
-  const response = await open();
+  const input = { params, query: { after_seq: after, ...query } } as CallInput<StreamEndpoint>;
+  const endpoint = eventRoutes[name].stream as StreamEndpoint;
+  const response = await client.open(endpoint, input, signal);
   yield { latestSeq: Number(response.headers['x-seq'] ?? 0) };
-  for await (const { id, event, data } of framesOf(response)) {
-    if (event === 'stream.gap') onGap?.(JSON.parse(data) as StreamGap);
-    else if (id !== undefined) yield JSON.parse(data) as RuntimeEventRecord;
-  }
+  yield* eventsIn(framesOf(response), onGap);
 }
+
+type StreamEndpoint = typeof eventRoutes.runtime.stream;

@@ -1,4 +1,40 @@
 import { AppError, type ErrorCode, errorCodes } from '../api/errors.ts';
+import { parsedJson } from '../core/lib/parsed-json.ts';
+
+/** The parts of a request beside its method and path. */
+export interface RequestInput {
+  params?: Record<string, string> | undefined;
+  query?: Record<string, unknown> | undefined;
+  body?: unknown;
+  signal?: AbortSignal | undefined;
+  /** An Idempotency-Key. */
+  key?: string | undefined;
+}
+
+export const CUT_OFF = 'the connection to the server was lost before the response was complete';
+export const LOST = 'the connection to the server was lost';
+export const STREAM_ENDED = 'the server ended the event stream';
+
+export function silenceAt(url: string): string {
+  return `no server answers at ${url}: start one with cadre serve --detach`;
+}
+
+/** A request as HTTP carries it. */
+export function requestOf(
+  path: string,
+  token: string,
+  { params = {}, query = {}, body, key }: RequestInput,
+): { target: string; headers: Record<string, string>; body?: string } {
+  return {
+    target: pathWith(path, params, query),
+    headers: {
+      authorization: `Bearer ${token}`,
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(key === undefined ? {} : { 'idempotency-key': key }),
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  };
+}
 
 /** The path of a request, with its query. */
 export function pathWith(
@@ -18,14 +54,9 @@ export function pathWith(
   return search.size > 0 ? `${filled}?${search.toString()}` : filled;
 }
 
-/** The server's refusal as an AppError; null for a body that no cadre server sends. */
+/** The refusal of a server as an AppError; null for a body that no cadre server sends. */
 export function refusal(status: number, text: string): AppError | null {
-  let body: { error?: unknown; code?: unknown } | null;
-  try {
-    body = JSON.parse(text) as typeof body;
-  } catch {
-    return null;
-  }
+  const body = parsedJson(text) as { error?: unknown; code?: unknown } | null | undefined;
   if (typeof body?.error !== 'string') return null;
   const code = (errorCodes as readonly string[]).includes(String(body.code))
     ? (body.code as ErrorCode)

@@ -43,7 +43,8 @@ export async function askNode(asking: Asking, request: FleetRequest): Promise<Fl
   for (let isMaybeDone = false; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
     signal?.throwIfAborted();
     const answer = await attempt(asking, payload);
-    // A node that stops says so before it looks at the key: after silence that tells nothing of the first attempt.
+    // A stopping node refuses a request before it checks the key, so this refusal says nothing about an attempt that
+    // was silent.
     const isAnswer = answer !== 'absent' && answer !== 'silent';
     if (isAnswer && !(isMaybeDone && answer.status === 503)) return answer;
     isMaybeDone ||= answer === 'silent' && request.method !== 'GET';

@@ -33,8 +33,8 @@ const CONNECT_MS = [1500, 5000] as const;
 /** How long to wait between two attempts, in milliseconds; the library adds up to 100 by chance. */
 const RECONNECT_EVERY_MS = 200;
 /**
- * How often the engine is asked whether it is there, in milliseconds, and how many questions may be open: a server that
- * hangs is noticed after 3 s, and another server is tried before the sign of life of a node expires.
+ * The interval of pings in milliseconds, and the number of pings without a response: a hanging server is noticed after 3
+ * s, so that another server is tried before the heartbeat of a node expires.
  */
 const PING_EVERY_MS = 1000;
 const MAX_PINGS_OPEN = 2;
@@ -85,9 +85,9 @@ function optionsOf(access: Access): ConnectionOptions {
     reconnectJitterTLS: RECONNECT_EVERY_MS,
     // The stack of every request, for the case that it fails, costs more than the rest of it.
     noAsyncTraces: true,
-    // Whoever mends a mistake in the permissions need not start every node again.
+    // After a correction of the permissions, no node has to be started again.
     ignoreAuthErrorAbort: true,
-    // What the servers tell each other may not be reachable from here: only the configured addresses count.
+    // The addresses that the servers announce may not be reachable from here: only the configured addresses count.
     ignoreClusterUpdates: true,
     ...(credentials === null ? {} : { authenticator: authenticatorOf(credentials) }),
     ...(isEncrypted ? { tls: tlsOf(tls, urls) } : {}),
@@ -147,7 +147,6 @@ function isTimeout(error: unknown): boolean {
   return error instanceof errors.TimeoutError || cause instanceof errors.TimeoutError;
 }
 
-/** What a failed connection means for whoever wanted it. */
 function explained(error: unknown, { urls, name, credentials }: Access): AppError {
   if (error instanceof AppError) return error;
   const where = urls.join(', ');

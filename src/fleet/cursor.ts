@@ -1,4 +1,5 @@
 import { AppError } from '../api/errors.ts';
+import { parsedJson } from '../core/lib/parsed-json.ts';
 import type { MirroredMessage } from './mirrored.ts';
 import { newestStaying, stays } from './mirrored.ts';
 
@@ -39,13 +40,8 @@ export class FleetCursor {
 
   /** Throws `usage` for a text that `toString` has not made. */
   static parse(text: string): FleetCursor {
-    try {
-      const json = Buffer.from(text, 'base64url').toString();
-      const found = JSON.parse(json) as unknown;
-      if (isState(found)) return new FleetCursor(found);
-    } catch {
-      // Falls through to the refusal.
-    }
+    const found = parsedJson(Buffer.from(text, 'base64url').toString());
+    if (isState(found)) return new FleetCursor(found);
     throw new AppError(
       'usage',
       'the event cursor is not from a fleet: read the events again without a cursor',
@@ -57,23 +53,11 @@ export class FleetCursor {
     return Buffer.from(JSON.stringify(this.#state)).toString('base64url');
   }
 
-  get stream(): string | null {
-    return this.#state.stream;
+  get position(): Readonly<Omit<State, 'v' | 'logs'>> {
+    return this.#state;
   }
 
-  get seq(): number {
-    return this.#state.seq;
-  }
-
-  get at(): number | null {
-    return this.#state.at;
-  }
-
-  get last(): { seq: number; id: string } | null {
-    return this.#state.last;
-  }
-
-  /** From here on the numbers are those of this stream, behind `seq`, or from the time `at` on. */
+  /** Moves to a stream: behind `seq`, or to the time `at`. */
   enter(stream: string, { seq, at }: { seq: number; at: number | null }): void {
     Object.assign(this.#state, { stream, seq, at, last: null });
   }
@@ -117,6 +101,9 @@ function isState(found: unknown): found is State {
     (at === null || Number.isFinite(at)) &&
     (last === null || (Number.isSafeInteger(last?.seq) && typeof last?.id === 'string')) &&
     typeof logs === 'object' &&
-    Object.values(logs).every((mark) => Number.isSafeInteger(mark.seq + mark.stays))
+    logs !== null &&
+    Object.values(logs as Record<string, LogMark | null>).every(
+      (mark) => mark !== null && Number.isSafeInteger(mark.seq + mark.stays),
+    )
   );
 }

@@ -1,14 +1,20 @@
 import { errors, type NatsConnection } from '@nats-io/transport-node';
 import { JetStreamApiError } from '@nats-io/jetstream';
-import { AppError } from '../api/errors.ts';
+import { AppError, type ErrorCode } from '../api/errors.ts';
 import type { Names } from './names.ts';
 
-/** An error that JetStream answers with. `number`: its `err_code`, which no release changes. */
+/** The error in a response of JetStream. */
+export interface Refusal {
+  /** The number of the error, which no release changes. */
+  err_code?: number;
+  description: string;
+}
+
 export class EngineRefusal extends Error {
   override readonly name = 'EngineRefusal';
   readonly number: number | undefined;
 
-  constructor({ err_code, description }: { err_code?: number; description: string }) {
+  constructor({ err_code, description }: Refusal) {
     super(description);
     this.number = err_code;
   }
@@ -21,18 +27,17 @@ const NO_ROOM: ReadonlySet<number> = new Set([10_002, 10_023, 10_028, 10_047, 10
 const NO_LEADER: ReadonlySet<number> = new Set([10_008, 10_118, 10_163, 10_194]);
 
 /**
- * Returns the reason of a failed request to NATS as an error that says what to do: `not_found` only where JetStream
- * itself says that it has no such stream, `storage_full` where NATS has no room, `forbidden_scope` where the key may not,
- * and `unreachable` where the same request may succeed later.
+ * Returns the reason of a failed request to NATS as an error that says what to do: `not_found` if JetStream has no such
+ * stream, `storage_full` if NATS has no space, `forbidden_scope` if the key lacks a right, and `unreachable` if the same
+ * request may succeed later.
  */
 export function engineError(error: unknown, connection: NatsConnection, { fleet }: Names): Error {
   if (error instanceof AppError) return error;
   const cause = error instanceof Error ? (error.cause ?? error) : error;
   const is = (kind: new (...args: never[]) => Error) =>
     error instanceof kind || cause instanceof kind;
-  const failure =
-    (code: 'not_found' | 'storage_full' | 'forbidden_scope' | 'unreachable') => (message: string) =>
-      new AppError(code, message, { cause: error });
+  const failure = (code: ErrorCode) => (message: string) =>
+    new AppError(code, message, { cause: error });
   const why = error instanceof Error ? error.message : String(error);
   const number =
     error instanceof EngineRefusal
@@ -71,45 +76,5 @@ export function engineError(error: unknown, connection: NatsConnection, { fleet 
     return failure('unreachable')(
       `fleet "${fleet}" has no leader: ${reason}: try again in 10 seconds; if the error persists, start stopped NATS servers, free disk space on full hosts and restart nats-server there, or run cadre fleet init if a bucket is missing`,
     );
-  }
-}
-
-/**
- * As engineError. Nobody answers both where there is no fleet and where a leader is missing: then it asks NATS whether
- * there is the fleet's stream.
- */
-export async function explainedError(
-  error: unknown,
-  connection: NatsConnection,
-  names: Names,
-): Promise<Error> {
-  const found = engineError(error, connection, names);
-  const cause = error instanceof Error ? (error.cause ?? error) : error;
-  const isUnanswered = [error, cause].some((one) => one instanceof errors.NoRespondersError);
-  if (!isUnanswered || connection.isClosed()) return found;
-  const asked = `$JS.API.STREAM.INFO.${names.events}`;
-  try {
-    const answer = await connection.request(asked, '', { timeout: ASK_MS });
-    const { error: refused } = answer.json<{
-      error?: { err_code?: number; description: string };
-    }>();
-    return refused ? engineError(new EngineRefusal(refused), connection, names) : found;
-  } catch {
-    return found;
-  }
-}
-
-const ASK_MS = 2000;
-
-/** Runs a request to NATS, and throws what `explainedError` makes of its failure. */
-export async function explaining<T>(
-  connection: NatsConnection,
-  names: Names,
-  request: () => Promise<T>,
-): Promise<T> {
-  try {
-    return await request();
-  } catch (error) {
-    throw await explainedError(error, connection, names);
   }
 }

@@ -1,5 +1,5 @@
 import { endpoints } from '../api/index.ts';
-import type { Caller } from '../client/servers.ts';
+import type { Client } from '../client/client.ts';
 import { AppError } from '../api/errors.ts';
 import type { FleetEvent } from './reader.ts';
 
@@ -15,7 +15,7 @@ export interface Hole {
 const PAGE = 500;
 
 /** Asks a node for the events of a hole, oldest first. Throws where it cannot be asked, or has another log by now. */
-export async function fill(client: Pick<Caller, 'ask'>, hole: Hole): Promise<FleetEvent[]> {
+export async function fill(client: Pick<Client, 'ask'>, hole: Hole): Promise<FleetEvent[]> {
   const events: FleetEvent[] = [];
   let limit = PAGE;
   for (let after = hole.after; after < hole.upTo;) {
@@ -35,7 +35,7 @@ export async function fill(client: Pick<Caller, 'ask'>, hole: Hole): Promise<Fle
 }
 
 async function pageOf(
-  client: Pick<Caller, 'ask'>,
+  client: Pick<Client, 'ask'>,
   { node, epoch }: Hole,
   after_seq: number,
   limit: number,

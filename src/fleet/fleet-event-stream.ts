@@ -29,14 +29,14 @@ export interface FollowedNode extends ServerEntry {
   remark: string | null;
 }
 
-/** The events of a fleet as its stream has them, also those of nodes that do not answer. */
+/** The events of a fleet in the order of its stream. Nodes that do not answer are included. */
 export class FleetEventStream implements ServersEventStream {
   readonly #parts: FleetEventStreamParts;
   readonly #options: FollowAll;
   readonly #signal: AbortSignal;
   readonly #cursor: FleetCursor;
 
-  /** Throws `usage` for a cursor that is none of a fleet. */
+  /** Throws `usage` for a cursor of anything but a fleet. */
   constructor(parts: FleetEventStreamParts, options: FollowAll, signal: AbortSignal) {
     this.#parts = parts;
     this.#options = options;
@@ -82,7 +82,7 @@ export class FleetEventStream implements ServersEventStream {
     }
   }
 
-  /** What of an item is told; null: nothing. */
+  /** Returns null for an item that readers do not need. */
   #told(item: FleetItem): FromServer | null {
     if ('notice' in item) return toldNotice(item.notice);
     const { node, epoch, seq, kind, text } = item.event;
@@ -93,7 +93,7 @@ export class FleetEventStream implements ServersEventStream {
     return event ? { node, epoch, event } : { node, notice: { state: 'gap', text: why } };
   }
 
-  /** Tells which nodes are alive, and what changes in that. */
+  /** Reports which nodes are alive, and each change. */
   async #presence(put: (one: FromServer) => Promise<void>, signal: AbortSignal): Promise<void> {
     const states = new Map<string, ServerEntry['state']>();
     const remarks = new Map<string, string | null>();

@@ -11,8 +11,8 @@ import { LogWakeup } from './log-wakeup.ts';
 /** The most events of a page. */
 const PAGE = 500;
 /**
- * How soon a node is asked again that has just had events, in milliseconds, and how seldom one that has had none: the
- * time doubles. What the fleet's copy announces is asked for at once.
+ * The shortest and the longest time between two requests to a node, in milliseconds. The time doubles while the node has
+ * no events. An announced event is requested at once.
  */
 const LOOK_SOON_MS = 100;
 const LOOK_LATE_MS = 2000;

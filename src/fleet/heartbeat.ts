@@ -1,15 +1,16 @@
 import type { Clock } from '../core/lib/clock.ts';
+import { parsedJson } from '../core/lib/parsed-json.ts';
 import { type Bucket, Changed } from './bucket.ts';
 import { ALIVE_TTL_MS, isName, type Names } from './names.ts';
 
-/** What a node says of itself, every two seconds. */
+/** The heartbeat of a node, every two seconds. */
 export interface NodeHeartbeat {
   node: string;
   /** The start of the server: another one for each. */
   instance: string;
   /** The epoch of its event log. */
   epoch: string;
-  /** Identifies the machine, and tells nothing of it. */
+  /** Identifies the machine without naming it. */
   machine: string;
   version: string;
   labels: string[];
@@ -24,7 +25,7 @@ export interface NodeHeartbeat {
 
 const mirrorStates = ['on', 'off', 'failing'] as const;
 
-/** What of a sign tells whose it is. */
+/** The fields of a heartbeat that identify its server. */
 export type Identity = Pick<NodeHeartbeat, 'instance' | 'epoch' | 'machine'>;
 
 /**
@@ -38,29 +39,21 @@ export function mayTake(own: Identity, found: Identity | null, held: boolean): b
   return !held && found.epoch === own.epoch && found.machine === own.machine;
 }
 
-/** The sign in the text of a key; null for a text that is none. */
+/** The heartbeat in the text of a key. Null if the text has another form. */
 export function readHeartbeat(text: string | null): NodeHeartbeat | null {
-  if (text === null) return null;
-  try {
-    const { node, instance, epoch, machine, version, labels, live, max_live, ...more } = JSON.parse(
-      text,
-    ) as Record<string, unknown>;
-    const words = [node, instance, epoch, machine, version];
-    if (!words.every((one) => typeof one === 'string')) return null;
-    return {
-      ...({ node, instance, epoch, machine, version } as Record<
-        keyof Identity | 'node' | 'version',
-        string
-      >),
-      labels: Array.isArray(labels) ? labels.filter((one) => typeof one === 'string') : [],
-      live: countOf(live),
-      max_live: countOf(max_live),
-      mirror: mirrorStates.find((one) => one === more.mirror) ?? 'on',
-      detail: typeof more.detail === 'string' ? more.detail : null,
-    };
-  } catch {
-    return null;
-  }
+  const { node, instance, epoch, machine, version, labels, live, max_live, ...more } = (parsedJson(
+    text ?? '',
+  ) ?? {}) as Record<string, unknown>;
+  const words = { node, instance, epoch, machine, version };
+  if (!Object.values(words).every((one) => typeof one === 'string')) return null;
+  return {
+    ...(words as Record<keyof typeof words, string>),
+    labels: Array.isArray(labels) ? labels.filter((one) => typeof one === 'string') : [],
+    live: countOf(live),
+    max_live: countOf(max_live),
+    mirror: mirrorStates.find((one) => one === more.mirror) ?? 'on',
+    detail: typeof more.detail === 'string' ? more.detail : null,
+  };
 }
 
 function countOf(value: unknown): number {
@@ -78,21 +71,24 @@ export async function livingNodes(bucket: Bucket): Promise<NodeHeartbeat[]> {
   return signs.toSorted((one, other) => (one.node < other.node ? -1 : 1));
 }
 
-/** Keeps the sign of one node in the bucket. */
+interface HeartbeatDeps {
+  bucket: Bucket;
+  names: Names;
+  clock: Clock;
+  sign: () => NodeHeartbeat;
+}
+
+/** Keeps the heartbeat of one node in the bucket. */
 export class Heartbeat {
-  readonly #bucket: Bucket;
+  readonly #deps: HeartbeatDeps;
   readonly #key: string;
-  readonly #clock: Clock;
-  readonly #sign: () => NodeHeartbeat;
   #revision = 0;
   #held = false;
   #until = 0;
 
-  constructor(deps: { bucket: Bucket; names: Names; clock: Clock; sign: () => NodeHeartbeat }) {
-    this.#bucket = deps.bucket;
+  constructor(deps: HeartbeatDeps) {
+    this.#deps = deps;
     this.#key = deps.names.alive(deps.sign().node);
-    this.#clock = deps.clock;
-    this.#sign = deps.sign;
   }
 
   /**
@@ -100,7 +96,7 @@ export class Heartbeat {
    * another server may have the name after that.
    */
   get isOurs(): boolean {
-    return this.#clock.monotonic() < this.#until;
+    return this.#deps.clock.monotonic() < this.#until;
   }
 
   /**
@@ -108,8 +104,8 @@ export class Heartbeat {
    * engine does not answer.
    */
   async renew(): Promise<boolean> {
-    const own = this.#sign();
-    const asked = this.#clock.monotonic();
+    const own = this.#deps.sign();
+    const asked = this.#deps.clock.monotonic();
     try {
       if (this.#revision === 0 && !(await this.#look(own))) return false;
       this.#revision = await this.#put(own);
@@ -129,16 +125,16 @@ export class Heartbeat {
   async end(): Promise<void> {
     if (!this.isOurs) return;
     this.#until = 0;
-    await this.#bucket.remove(this.#key, this.#revision);
+    await this.#deps.bucket.remove(this.#key, this.#revision);
   }
 
   #put(own: NodeHeartbeat): Promise<number> {
-    return this.#bucket.put(this.#key, JSON.stringify(own), this.#revision, TTL);
+    return this.#deps.bucket.put(this.#key, JSON.stringify(own), this.#revision, TTL);
   }
 
   /** Reads what is there, to replace it. Returns whether it may be replaced. */
   async #look(own: NodeHeartbeat): Promise<boolean> {
-    const { value, revision } = await this.#bucket.get(this.#key);
+    const { value, revision } = await this.#deps.bucket.get(this.#key);
     const isFree = mayTake(own, readHeartbeat(value), this.#held);
     if (isFree) this.#revision = revision;
     else this.#until = 0;

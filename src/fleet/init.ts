@@ -18,14 +18,14 @@ export interface StoreSettings {
   streamId: string;
 }
 
-/** How long the end of a sign of life is kept as a marker, in milliseconds, for those who watch. */
+/** The lifetime of the marker of an expired heartbeat, in milliseconds. */
 const MARKER_MS = 60_000;
 const NANOSECONDS = 1_000_000;
 
 /**
- * Makes the stream of events and the buckets of a fleet. What is there already stays as it is, so it may run again. The
- * permissions of a node do not suffice for it. Returns the names of what it made. Throws `forbidden_scope` where the key
- * that was used may not make it, `invalid` where NATS cannot keep it, and `unreachable` where NATS does not answer.
+ * Creates the stream of events and the buckets of a fleet, and returns the names of the new ones. Existing ones stay
+ * unchanged, so that it may run again. Needs the admin key. Throws `forbidden_scope` if the key lacks the right,
+ * `invalid` if NATS cannot store the fleet, and `unreachable` if NATS does not answer.
  */
 export async function initFleet(
   connection: NatsConnection,

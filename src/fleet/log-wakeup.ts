@@ -4,9 +4,9 @@ import type { Clock } from '../core/lib/clock.ts';
 interface LogWakeupParts {
   connection: NatsConnection;
   clock: Clock;
-  /** Where the engine tells of the events that are meant. */
+  /** The subject on which NATS announces the events. */
   subject: string;
-  /** What it had told of before, by its number in the stream. */
+  /** The number of the last message that was announced before. */
   floor?: number;
   /**
    * Called when the stream may be another one: whatever happens to a stream happens while the connection is gone, or
@@ -15,9 +15,9 @@ interface LogWakeupParts {
   onDoubt?: () => void;
 }
 
-/** Listens to the engine, which tells of each event that it has stored. */
+/** Listens to the announcements of NATS, one for each stored event. */
 export class LogWakeup implements Disposable {
-  /** The newest message that was told of, by its number in the stream; 0: none yet. */
+  /** The number of the newest announced message in the stream. 0 if there is none. */
   newest = 0;
   readonly #clock: Clock;
   readonly #subscription: Subscription;

@@ -8,7 +8,6 @@ import { NatsMirrorStream } from './nats-mirror-stream.ts';
 import { type Ask, serveRequests } from './requests.ts';
 import { type Identity, type NodeHeartbeat, Heartbeat } from './heartbeat.ts';
 
-/** What a member of a fleet is joined with. */
 export interface MemberOptions {
   access: Access;
   labels: readonly string[];
@@ -19,7 +18,7 @@ export interface MemberOptions {
   load: () => { live: number; max_live: number };
   /** Answers a request by the server's own endpoints. */
   ask: Ask;
-  /** What runs beside, as long as this server has the name, such as the mirror. */
+  /** Tasks that run while this server has the name, such as the mirror. */
   tasks: readonly MemberTask[];
   clock: Clock;
   logger: Logger;
@@ -39,10 +38,7 @@ export interface Link {
 export type MemberTask = (
   link: Link,
   signal: AbortSignal,
-  /**
-   * Takes the trouble that keeps the task from its work just now, and a notice to look at although it works; both say what
-   * to do. Null: there is none.
-   */
+  /** Reports the problem that stops the task, and a notice about a task that works; both name the next step, or are null. */
   report: (trouble: string | null, notice: string | null) => void,
 ) => Promise<void>;
 
@@ -59,7 +55,7 @@ export type MemberState =
   | 'not_mirrored'
   | 'unreachable';
 
-/** What a member tells of itself. `detail`: what is wrong, and what to do about it; null where nothing is. */
+/** `detail`: the problem and its solution. Null if there is none. */
 export interface MemberStatus {
   state: MemberState;
   detail: string | null;
@@ -70,12 +66,11 @@ const RENEW_EVERY_MS = ALIVE_TTL_MS / 3;
 const RETRY_MS = 1000;
 /** For so long, in milliseconds, trouble of a task may be one that passes, such as the choice of a new leader. */
 const PASSING_MS = 10_000;
-/** The most characters of a detail that a sign of life has. */
 const MAX_DETAIL = 500;
 /** How long leaving may take, in milliseconds: nobody waits longer for a fleet that does not answer. */
 const LEAVE_MS = 2000;
 
-/** Keeps a server in its fleet: joins, renews its sign of life, answers requests, and joins again after trouble. */
+/** Keeps a server in its fleet: joins, renews the heartbeat, answers requests, and joins again after an error. */
 export class Member {
   readonly #deps: MemberOptions;
   readonly #ending = new AbortController();
@@ -104,7 +99,7 @@ export class Member {
       : { state: 'member', detail: this.#notice };
   }
 
-  /** Leaves the fleet: takes the sign of life away and closes the connection. Takes 2 s at most; never throws. */
+  /** Leaves the fleet: removes the heartbeat and closes the connection, in 2 s at most. Never throws. */
   async leave(): Promise<void> {
     this.#ending.abort();
     const late = new AbortController();
@@ -234,7 +229,6 @@ export class Member {
   }
 }
 
-/** What runs while the name is ours. */
 interface Work {
   stopping: AbortController;
   done: Promise<unknown>;

@@ -20,7 +20,7 @@ export interface Batch {
   drafts: readonly Draft[];
 }
 
-/** What a mirror needs of the stream. Every method rejects if the engine does not answer. */
+/** The stream of a fleet, for a mirror. Every method rejects if NATS does not answer. */
 export interface MirrorStream {
   /** The random id that the stream was made with. */
   id(): Promise<string>;

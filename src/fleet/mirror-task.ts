@@ -3,7 +3,7 @@ import { Diverged, type MemberTask } from './member.ts';
 import { Mirror, type MirrorParts } from './mirror.ts';
 import { NatsMirrorStream } from './nats-mirror-stream.ts';
 
-/** What a member does for its events: a mirror of them runs as long as the server has its name. */
+/** The task of a member that mirrors its events. */
 export function mirrorTask(
   parts: Omit<MirrorParts, 'stream' | 'onState'> & { logger: Logger },
 ): MemberTask {

@@ -100,7 +100,7 @@ interface MirrorPosition {
   after: number;
   /** The seq of the newest event in the stream that stays. */
   prev: number;
-  /** The gap that the newest message tells of already, by its end. */
+  /** The end of the gap that the newest message reports. */
   toldGap: number;
 }
 
@@ -144,7 +144,7 @@ export class Mirror {
       const { batches } = this.#status;
       try {
         const place = await this.#resume(await this.#parts.stream.head());
-        // That it can be read does not say that more can be written.
+        // A stream that can be read may still refuse writes.
         const isAll = place.after >= this.#parts.log.latestSeq;
         if (isAll || this.#status.state === 'starting') this.#setState('following', null);
         await this.#follow(place, signal);
@@ -165,7 +165,7 @@ export class Mirror {
     }
   }
 
-  /** Decides from the newest message of this node where to go on. Throws Contradiction. */
+  /** Finds the position to continue from, by the newest message of this node. Throws Contradiction. */
   async #resume(head: Head | null): Promise<MirrorPosition> {
     const { log, rows } = this.#parts;
     if (!head) {
@@ -196,7 +196,7 @@ export class Mirror {
     return 0;
   }
 
-  /** A copy of the log in the stream goes on where it parted from it, any other log at its beginning. */
+  /** A copy of the log in the stream continues where it parted from that log; any other log starts at its first event. */
   async #changeEpoch(head: Head): Promise<MirrorPosition> {
     const { log } = this.#parts;
     const fork = log.forks.find(({ epoch }) => epoch === head.epoch);
@@ -223,7 +223,7 @@ export class Mirror {
       await this.#mirror(page, place);
       this.#setState('following', null);
       if (page.entries.length >= FULL_PAGE) continue;
-      // What happens meanwhile comes in one batch.
+      // Events of this pause form one batch.
       const rest = PACE_MS - (clock.monotonic() - began);
       if (rest > 0) await clock.sleep(rest, signal).catch(() => undefined);
     }

@@ -24,10 +24,10 @@ export interface MirroredMessage {
   text: string;
 }
 
-/** A mirror goes on with another log: the payload of `fleet.epoch`. */
+/** The payload of `fleet.epoch`: a mirror continues with another log. */
 export interface EpochMark {
   from: { epoch: string; seq: number };
-  /** The log that follows. Its events up to `after` are those of the one before, or there are none. */
+  /** The next log. Its events up to `after` are equal to the events of the log before. With 0 there are none. */
   to: { epoch: string; after: number };
 }
 
@@ -35,7 +35,7 @@ export interface EpochMark {
 export interface GapMark {
   /** Everything up to here had been mirrored. */
   after: number;
-  /** Of what follows up to here, something is missing. */
+  /** Some events up to this seq are missing. */
   up_to: number;
 }
 

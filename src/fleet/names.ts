@@ -3,7 +3,7 @@
  * subjects, so none of them may change without a new fleet.
  */
 
-/** How long a sign of life is valid, in milliseconds of the engine's clock. A node renews it every third of that. */
+/** The lifetime of a heartbeat, in milliseconds of the clock of NATS. A node renews it three times as often. */
 export const ALIVE_TTL_MS = 6000;
 /** How long the place of a new session is kept under its idempotency key, in milliseconds. */
 export const PLACEMENT_TTL_MS = 24 * 60 * 60 * 1000;
@@ -31,7 +31,7 @@ export const eventHeaders = {
   seq: 'Cadre-Seq',
   /** The id of the event. */
   id: 'Cadre-Id',
-  /** The seq of the newest event before it that is no delta; 0: there is none. */
+  /** The seq of the newest event before it, without deltas. 0 if there is none. */
   prev: 'Cadre-Prev',
 } as const;
 
@@ -49,7 +49,7 @@ export const engineHeaders = {
 /** A name that may be part of a subject: of a fleet, a node or a person. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$/;
 
-/** What the subjects that answers come to begin with. */
+/** The prefix of the subjects of responses. */
 export const INBOXES = '_INBOX.';
 /** The same, where the engine passes a request from one account to another. No client may name such a subject. */
 export const PASSED_ANSWERS = '_R_.';
@@ -93,7 +93,7 @@ export function namesOf(fleet: string) {
   };
 }
 
-/** Who asks, by the subject of a request; null for a subject that is none. */
+/** The sender of a request, by its subject. Null if the subject has another form. */
 export function askerOf(subject: string): { scope: AskingScope; user: string } | null {
   const [, , kind, , scope, user, ...more] = subject.split('.');
   const known = askingScopes.find((one) => one === scope);
@@ -101,10 +101,10 @@ export function askerOf(subject: string): { scope: AskingScope; user: string } |
   return isName(user) ? { scope: known, user } : null;
 }
 
-/** What the kinds of events are made of, between the dots. */
+/** A part of the name of a kind, between dots. */
 const KIND_WORD = /^[A-Za-z0-9_]+$/;
 
-/** The parts of a mirrored event's subject; null for a subject that is none. */
+/** The parts of the subject of a mirrored event. Null if the subject has another form. */
 export function eventSubject(subject: string): { node: string; kind: string } | null {
   const [, , kind, node, ...words] = subject.split('.');
   const isSound = kind === 'ev' && node !== undefined && isName(node) && words.length > 0;

@@ -1,13 +1,26 @@
-import { keyNames } from './key-names.ts';
+import { keyNames } from './keys.ts';
 import { type AskingScope, type Names, namesOf } from './names.ts';
-import type { FleetPlan } from './plan.ts';
+
+/** Who is in a fleet, and where its engine runs. */
+export interface FleetPlan {
+  fleet: string;
+  /** The hosts of the NATS servers: one, or three, of which one may fail. */
+  hosts: readonly string[];
+  nodes: readonly string[];
+  /** People who may do everything, and people who may only read. */
+  admins: readonly string[];
+  readers: readonly string[];
+  /** The directory of the certificates on each host. */
+  tlsDirectory: string;
+  /** The directory of JetStream on each host. */
+  storeDirectory: string;
+}
 
 /**
- * The accounts of a fleet, as the configuration of NATS has them. Permissions for subjects do not suffice: they say what a
- * client may send, and not where the answer goes that it asks JetStream for, so whoever may read could have it written
- * as an event or a sign of life of somebody else. Each node and person therefore has an account of its own. Of the others
- * it sees what it imports, and answers to it stay inside. The permissions are there beside that, so that NATS says no to what it
- * would otherwise deliver to nobody.
+ * The accounts of a fleet in the NATS configuration. Permissions for subjects are not enough: they limit the requests of
+ * a client, and not the subject of the response. A reader could have JetStream write a response as an event or a
+ * heartbeat of another node. Each node and person therefore has its own account, which sees only its imports and keeps
+ * its responses inside. Permissions are added, so that NATS reports a forbidden request as an error.
  */
 export function fleetAccounts(plan: FleetPlan, keyOf: (name: string) => string): string {
   const names = namesOf(plan.fleet);
@@ -45,11 +58,10 @@ interface MemberAccount {
   key: string;
   /** Where its answers come to. */
   inbox: string;
-  /** What it offers to others. */
   offers: readonly string[];
-  /** What it uses of the fleet's account. */
+  /** Imports from the account of the fleet. */
   uses: readonly Use[];
-  /** What it uses of the nodes' accounts. */
+  /** Imports from the accounts of nodes. */
   asks: readonly Use[];
 }
 

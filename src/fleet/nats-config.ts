@@ -1,8 +1,7 @@
 import { AppError } from '../api/errors.ts';
-import { ADMIN } from './key-names.ts';
+import { ADMIN } from './keys.ts';
 import { isName } from './names.ts';
-import { fleetAccounts } from './nats-accounts.ts';
-import type { FleetPlan } from './plan.ts';
+import { fleetAccounts, type FleetPlan } from './nats-accounts.ts';
 
 /**
  * The configuration of the NATS servers of a fleet, the same for each host, with an account for each node and person,

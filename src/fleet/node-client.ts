@@ -1,8 +1,8 @@
 import type { NatsConnection } from '@nats-io/transport-node';
-import type { Endpoint, ResponseOf } from '../api/endpoint.ts';
+import type { Endpoint } from '../api/endpoint.ts';
 import type { RuntimeEventRecord } from '../api/events.ts';
-import type { Answer, CallInput, Client } from '../client/client.ts';
-import { pathWith, refusal } from '../client/wire.ts';
+import { type Answer, Client } from '../client/client.ts';
+import { pathWith, refusal, type RequestInput } from '../client/wire.ts';
 import type { EventScope } from '../client/event-scope.ts';
 import { AppError } from '../api/errors.ts';
 import type { Clock } from '../core/lib/clock.ts';
@@ -23,23 +23,16 @@ export interface Visit {
   newKey: () => string;
 }
 
-interface Input {
-  params?: Record<string, string>;
-  query?: Record<string, unknown>;
-  body?: unknown;
-}
-
 /** How long a node may take for an answer, in milliseconds, beside what the request itself asks it to wait. */
 const PATIENCE_MS = 5000;
 
-/** Calls one node through the fleet, as its client over HTTP would. It has no streams. */
-export class NodeClient implements Client {
+/** Calls one node through the fleet. */
+export class NodeClient extends Client {
   readonly node: string;
   readonly #visit: Visit;
-  /** The last answer of each endpoint. */
-  readonly #answers = new Map<Endpoint, unknown>();
 
   constructor(visit: Visit, node: string) {
+    super();
     this.#visit = visit;
     this.node = node;
   }
@@ -48,36 +41,26 @@ export class NodeClient implements Client {
     return `fleet ${this.#visit.names.fleet}, node ${this.node}`;
   }
 
-  async call<E extends Endpoint>(
-    endpoint: E,
-    input: CallInput<E>,
-    signal?: AbortSignal,
-    key?: string,
-  ): Promise<ResponseOf<E>> {
-    return (await this.ask(endpoint, input, signal, key)).value;
+  protected override get messageName(): string {
+    return `node "${this.node}"`;
   }
 
-  async ask<E extends Endpoint>(
-    endpoint: E,
-    input: CallInput<E>,
-    signal?: AbortSignal,
-    key?: string,
-  ): Promise<Answer<ResponseOf<E>>> {
-    const answer = await this.#sendFitting(endpoint, input as Input, signal, key);
-    const { status, headers, body } = answer;
+  protected override async send(
+    endpoint: Endpoint,
+    request: RequestInput,
+  ): Promise<Answer<unknown>> {
+    const { status, headers, body } = await this.#sendFitting(endpoint, request);
     if (status >= 300)
-      throw refusal(status, JSON.stringify(body)) ?? this.#foreign(`HTTP status ${status}`);
-    this.#answers.set(endpoint, body);
-    return { value: (body ?? undefined) as ResponseOf<E>, headers };
+      throw refusal(status, JSON.stringify(body)) ?? this.foreign(`HTTP status ${status}`);
+    return { value: body ?? undefined, headers };
   }
 
-  /** Throws `invalid`: nothing streams through a fleet. */
-  open(endpoint: Endpoint): Promise<never> {
+  /** Throws `invalid`, because a fleet carries no streams. */
+  override open(endpoint: Endpoint): Promise<never> {
     return Promise.reject(noStream(endpoint));
   }
 
-  /** Follows a scope of the node's log, page by page. */
-  streamEvents(
+  override streamEvents(
     scope: EventScope,
     after: number | 'latest',
     signal?: AbortSignal,
@@ -85,43 +68,23 @@ export class NodeClient implements Client {
     return followNode({ ...this.#visit, client: this, node: this.node }, scope, after, signal);
   }
 
-  misunderstanding(): AppError | null {
-    for (const [{ method, path, response, status }, value] of this.#answers)
-      if (status !== 204 && !response.safeParse(value).success)
-        return this.#foreign(
-          `the response to ${method} ${path} does not match this client's schema`,
-        );
-    return null;
-  }
-
-  /** Does nothing: the connection belongs to the fleet. */
-  close(): void {}
-
   /** Asks for smaller pages of a list until one fits into an answer. */
-  async #sendFitting(
-    endpoint: Endpoint,
-    input: Input,
-    signal: AbortSignal | undefined,
-    key: string | undefined,
-  ): Promise<FleetAnswer> {
+  async #sendFitting(endpoint: Endpoint, request: RequestInput): Promise<FleetAnswer> {
     const field = endpoint.method === 'GET' ? endpoint.query.limit : undefined;
-    let limit = Number(field?.safeParse(input.query?.limit).data ?? 1);
-    for (let fitting = input; ; fitting = { ...input, query: { ...input.query, limit } }) {
-      const answer = await this.#send(endpoint, fitting, signal, key);
+    let limit = Number(field?.safeParse(request.query?.limit).data ?? 1);
+    for (let fitting = request; ; fitting = { ...request, query: { ...request.query, limit } }) {
+      const answer = await this.#sendOnce(endpoint, fitting);
       if (answer.status !== 413 || limit <= 1) return answer;
       limit = Math.ceil(limit / 4);
     }
   }
 
-  async #send(
+  async #sendOnce(
     endpoint: Endpoint,
-    input: Input,
-    signal: AbortSignal | undefined,
-    key: string | undefined,
+    { params = {}, query = {}, body, signal, key }: RequestInput,
   ): Promise<FleetAnswer> {
     if (endpoint.answers === 'stream' || endpoint.answers === 'bytes') throw noStream(endpoint);
     const { connection, names, scope, user, clock, newKey } = this.#visit;
-    const { params = {}, query = {}, body } = input;
     const isKeyed = endpoint.method === 'POST' && endpoint.access !== 'gateway' && !endpoint.secret;
     const asking = {
       connection,
@@ -138,13 +101,6 @@ export class NodeClient implements Client {
       ...(body === undefined ? {} : { body }),
       ...(isKeyed ? { key: key ?? newKey() } : {}),
     });
-  }
-
-  #foreign(why: string): AppError {
-    return new AppError(
-      'unreachable',
-      `unexpected response from node "${this.node}" (${why}): check the version of the server`,
-    );
   }
 }
 

@@ -10,10 +10,10 @@ import type { Arrived } from './reader.ts';
 import { EPOCH_KIND, type EpochMark, isMark } from './mirrored.ts';
 import { readEvent } from './read-message.ts';
 
-/** What a view is made from: the kinds of events, as subjects have them. */
+/** The kinds of events that a view is made from, as in subjects. */
 export const viewKinds = ['session.*', 'turn.*', 'approval.*', ...processKinds, 'fleet.*'] as const;
 
-/** What a node had, made from its events alone, as the screen makes it from those of a server that answers. */
+/** The last state of a node, made from its events only. */
 export class NodeView {
   readonly #sessions = new Map<string, Session>();
   readonly #approvals = new Map<string, Approval>();
@@ -78,4 +78,37 @@ export class NodeView {
     const process = processAfter(this.#processes.get(id ?? ''), event);
     if (id !== null && process) this.#processes.set(id, process);
   }
+}
+
+/** The messages of several readings that end, in the order of the stream. */
+export async function* joined(
+  readings: readonly AsyncGenerator<Arrived, void>[],
+): AsyncGenerator<Arrived, void> {
+  try {
+    let open = await Promise.all(readings.map(next));
+    for (;;) {
+      const [first, ...others] = open
+        .filter((one) => one !== null)
+        .toSorted((one, other) => seqOf(one) - seqOf(other));
+      if (!first) return;
+      yield first.found;
+      open = [await next(first.reading), ...others];
+    }
+  } finally {
+    await Promise.allSettled(readings.map((reading) => reading.return()));
+  }
+}
+
+interface Open {
+  reading: AsyncGenerator<Arrived, void>;
+  found: Arrived;
+}
+
+function seqOf({ found }: Open): number {
+  return found.message.streamSeq;
+}
+
+async function next(reading: AsyncGenerator<Arrived, void>): Promise<Open | null> {
+  const { value } = await reading.next();
+  return value ? { reading, found: value } : null;
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { AppError } from '../api/errors.ts';
+import { parsedJson } from '../core/lib/parsed-json.ts';
 import { type Bucket, Changed } from './bucket.ts';
 import type { NodeHeartbeat } from './heartbeat.ts';
 
@@ -90,11 +91,6 @@ function placeKey(key: string): string {
 }
 
 function nodeIn(value: string | null): string | null {
-  if (value === null) return null;
-  try {
-    const { node } = JSON.parse(value) as { node?: unknown };
-    return typeof node === 'string' ? node : null;
-  } catch {
-    return null;
-  }
+  const { node } = (parsedJson(value ?? '') ?? {}) as { node?: unknown };
+  return typeof node === 'string' ? node : null;
 }

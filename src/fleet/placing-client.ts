@@ -1,6 +1,7 @@
-import type { Endpoint, ResponseOf } from '../api/endpoint.ts';
+import type { Endpoint } from '../api/endpoint.ts';
 import { endpoints } from '../api/index.ts';
-import type { Answer, CallInput, Client } from '../client/client.ts';
+import { type Answer, type CallInput, Client } from '../client/client.ts';
+import type { RequestInput } from '../client/wire.ts';
 import { AppError } from '../api/errors.ts';
 import { Bucket } from './bucket.ts';
 import { patiently } from './patiently.ts';
@@ -14,84 +15,70 @@ const MAX_TRIES = 5;
 /** The codes of refusals after which nothing was done: another node may be asked. */
 const REFUSED = new Set(['too_many', 'storage_full']);
 
+/** How a node for new work is chosen. */
+export interface Placing {
+  /** The labels that the node has to have. */
+  labels: readonly string[];
+  random: () => number;
+  /** Called with the id of a new session and its node. */
+  onPlaced: (id: string, node: string) => void;
+}
+
 /**
- * Calls the node that new work goes to: one that has the labels and room. A new session gets a place that is kept under
- * the request's key, so whoever repeats the request asks the same node. What comes before it, such as the list of
- * providers, is asked of the node that would get the session now.
+ * Calls a node that has the labels and room for new work. The place of a new session is kept under the key of the
+ * request, so that a repeated request asks the same node. Other requests, such as the list of providers, go to the node
+ * that would get the session now.
  */
-export class PlacingClient implements Client {
+export class PlacingClient extends Client {
   readonly #visit: Visit;
-  readonly #labels: readonly string[];
-  readonly #random: () => number;
-  readonly #onPlaced: (id: string, node: string) => void;
+  readonly #placing: Placing;
   #chosen: string | null = null;
   #last: NodeClient | null = null;
 
-  /** `onPlaced` is told which node has a new session. */
-  constructor(
-    visit: Visit,
-    deps: {
-      labels: readonly string[];
-      random: () => number;
-      onPlaced: (id: string, node: string) => void;
-    },
-  ) {
+  constructor(visit: Visit, placing: Placing) {
+    super();
     this.#visit = visit;
-    this.#labels = deps.labels;
-    this.#random = deps.random;
-    this.#onPlaced = deps.onPlaced;
+    this.#placing = placing;
   }
 
   get url(): string {
     return `fleet ${this.#visit.names.fleet}`;
   }
 
-  async call<E extends Endpoint>(
-    endpoint: E,
-    input: CallInput<E>,
-    signal?: AbortSignal,
-    key?: string,
-  ): Promise<ResponseOf<E>> {
-    return (await this.ask(endpoint, input, signal, key)).value;
-  }
-
-  async ask<E extends Endpoint>(
-    endpoint: E,
-    input: CallInput<E>,
-    signal?: AbortSignal,
-    key?: string,
-  ): Promise<Answer<ResponseOf<E>>> {
-    const isPlaced = (endpoint as Endpoint) === endpoints.createSession;
-    if (!isPlaced) return this.#node(await this.#choose()).ask(endpoint, input, signal, key);
-    const answer = await this.#place(endpoint, input, signal, key ?? this.#visit.newKey());
+  protected override async send(
+    endpoint: Endpoint,
+    request: RequestInput,
+  ): Promise<Answer<unknown>> {
+    const { signal, key = this.#visit.newKey() } = request;
+    const input = request as CallInput<Endpoint>;
+    if (endpoint !== endpoints.createSession)
+      return this.#node(await this.#choose()).ask(endpoint, input, signal, request.key);
+    const answer = await this.#place((node) => node.ask(endpoint, input, signal, key), key, signal);
     const { id } = answer.value as { id: string };
-    if (this.#last) this.#onPlaced(id, this.#last.node);
+    if (this.#last) this.#placing.onPlaced(id, this.#last.node);
     return answer;
   }
 
-  async open(endpoint: Endpoint): Promise<never> {
+  override async open(endpoint: Endpoint): Promise<never> {
     return this.#node(await this.#choose()).open(endpoint);
   }
 
-  misunderstanding(): AppError | null {
+  override misunderstanding(): AppError | null {
     return this.#last?.misunderstanding() ?? null;
   }
 
-  /** Does nothing: the connection belongs to the fleet. */
-  close(): void {}
-
-  async #place<E extends Endpoint>(
-    endpoint: E,
-    input: CallInput<E>,
-    signal: AbortSignal | undefined,
+  /** Asks the node that the key reserves, and the next one if that node refuses. */
+  async #place<T>(
+    ask: (node: NodeClient) => Promise<T>,
     key: string,
-  ): Promise<Answer<ResponseOf<E>>> {
+    signal: AbortSignal | undefined,
+  ): Promise<T> {
     const { connection, names, clock } = this.#visit;
     const places = new Placements(new Bucket(connection, names, names.places));
     for (let tries = 1; ; tries++) {
       const place = await patiently(clock, () => places.reserve(key, () => this.#choose()), signal);
       try {
-        return await this.#node(place.node).ask(endpoint, input, signal, key);
+        return await ask(this.#node(place.node));
       } catch (error) {
         if (!(error instanceof AppError) || !REFUSED.has(error.code)) throw error;
         await places.release(key, place);
@@ -101,14 +88,14 @@ export class PlacingClient implements Client {
     }
   }
 
-  /** The node that new work goes to, chosen once. */
+  /** Chooses the node once. */
   async #choose(): Promise<string> {
     if (this.#chosen !== null) return this.#chosen;
     const { connection, names, clock } = this.#visit;
     const bucket = new Bucket(connection, names, names.nodes);
     const nodes = await patiently(clock, () => livingNodes(bucket));
-    const found = chosenNode(nodes, this.#labels, this.#random);
-    if (!found) throw noRoom(nodes, this.#labels);
+    const found = chosenNode(nodes, this.#placing.labels, this.#placing.random);
+    if (!found) throw noRoom(nodes, this.#placing.labels);
     this.#chosen = found.node;
     return found.node;
   }

@@ -4,6 +4,7 @@ import { runtimeEventRecord } from '../api/event-schemas.ts';
 import { EPOCH_KIND, type EpochMark, GAP_KIND, type GapMark, isMark } from './mirrored.ts';
 import type { MirroredMessage } from './mirrored.ts';
 import { eventHeaders, eventSubject } from './names.ts';
+import { parsedJson } from '../core/lib/parsed-json.ts';
 
 /**
  * A message of the stream, from its subject, headers and text; null for one that no mirror has written. Whoever may write
@@ -31,7 +32,7 @@ export function readEvent(
   text: string,
   { seq, kind }: Pick<MirroredMessage, 'seq' | 'kind'>,
 ): RuntimeEventRecord | null {
-  const event = jsonIn(text) as RuntimeEventRecord | null | undefined;
+  const event = parsedJson(text) as RuntimeEventRecord | null | undefined;
   const isMeant = event?.seq === seq && event.kind === kind;
   return isMeant && runtimeEventRecord.safeParse(event).success ? event : null;
 }
@@ -46,19 +47,10 @@ function countIn(text: string): number | null {
 
 function isMarkText(kind: string, text: string): boolean {
   if (kind === GAP_KIND) {
-    const gap = jsonIn(text) as Partial<GapMark> | null | undefined;
+    const gap = parsedJson(text) as Partial<GapMark> | null | undefined;
     return Number.isSafeInteger(gap?.after) && Number.isSafeInteger(gap?.up_to);
   }
   if (kind !== EPOCH_KIND) return false;
-  const { from, to } = (jsonIn(text) ?? {}) as Partial<EpochMark>;
+  const { from, to } = (parsedJson(text) ?? {}) as Partial<EpochMark>;
   return Number.isSafeInteger(from?.seq) && Number.isSafeInteger(to?.after);
-}
-
-/** Undefined for a text that is no JSON. */
-function jsonIn(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

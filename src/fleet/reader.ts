@@ -3,12 +3,12 @@ import type { Clock } from '../core/lib/clock.ts';
 import type { FleetCursor, LogMark } from './cursor.ts';
 import { EPOCH_KIND, type EpochMark, GAP_KIND, type GapMark, stays } from './mirrored.ts';
 import type { MirroredMessage } from './mirrored.ts';
-import type { StreamInfo } from './stream-info.ts';
+import type { StreamInfo } from './engine.ts';
 
 /** Where a reading of the stream begins: behind a number, or at a time in Unix milliseconds. */
 export type From = { after: number } | { time: number };
 
-/** What a reader needs of the stream. Every method rejects if the engine does not answer. */
+/** The stream of a fleet, for a reader. Every method rejects if NATS does not answer. */
 export interface ReaderStream {
   info(): Promise<StreamInfo>;
   /** The id of the event of a message; null if the stream does not have the message. */
@@ -72,9 +72,9 @@ const RETRY_MS = 100;
 const MAX_RETRY_MS = 2000;
 
 /**
- * Yields the events of all nodes in the order of the stream, those of a node in the order of its log, each once, also
- * where the engine has lost messages that it had acknowledged: then the nodes write them again, and the reader reads
- * again from some time before. Ends when `signal` aborts and, unless `follow`, with the newest message.
+ * Yields the events of all nodes in the order of the stream, the events of a node in the order of its log, and each
+ * event once. If NATS loses acknowledged messages, the nodes write them again, and the reader reads again from an
+ * earlier time. Ends when `signal` aborts and, unless `follow`, after the newest message.
  */
 export async function* readFleet(
   parts: ReaderParts,
@@ -84,7 +84,7 @@ export async function* readFleet(
   let pause = RETRY_MS;
   let stumbled: number | undefined;
   while (!signal.aborted) {
-    const before = cursor.seq;
+    const before = cursor.position.seq;
     try {
       const { from, isRewind } = await whereToBegin(stream, cursor, begin);
       if (isRewind) yield { notice: { node: null, kind: 'rewind' } };
@@ -102,7 +102,7 @@ export async function* readFleet(
         yield { notice: { node: null, kind: 'lost', why: (error as Error).message } };
       pause = Math.min(pause * 2, MAX_RETRY_MS);
     }
-    if (cursor.seq !== before) [pause, stumbled] = [RETRY_MS, undefined];
+    if (cursor.position.seq !== before) [pause, stumbled] = [RETRY_MS, undefined];
     await clock.sleep(pause, signal).catch(() => undefined);
   }
 }
@@ -114,17 +114,17 @@ async function whereToBegin(
   begin: Begin,
 ): Promise<{ from: From; isRewind: boolean }> {
   const { id, first, last } = await stream.info();
-  const isNew = cursor.stream === null;
+  const isNew = cursor.position.stream === null;
   if (isNew)
     cursor.enter(id, {
       seq: begin === 'latest' ? last : 0,
       at: typeof begin === 'object' ? begin.since : null,
     });
-  if (cursor.stream !== id) {
+  if (cursor.position.stream !== id) {
     cursor.enter(id, { seq: 0, at: null });
     return { from: { after: 0 }, isRewind: true };
   }
-  const { seq, at, last: stayed } = cursor;
+  const { seq, at, last: stayed } = cursor.position;
   if (seq === 0 && at !== null) return { from: { time: at }, isRewind: false };
   if (seq <= last && (await isUnchanged(stream, cursor, first)))
     // Deltas behind the last message that stays may be others by now: those that are known are skipped.
@@ -135,14 +135,14 @@ async function whereToBegin(
 /** Looks at the last message that stays: it is the same one, or retention has taken it. */
 async function isUnchanged(
   stream: ReaderStream,
-  { last }: FleetCursor,
+  { position: { last } }: FleetCursor,
   first: number,
 ): Promise<boolean> {
   if (last === null || last.seq < first) return true;
   return (await stream.idAt(last.seq)) === last.id;
 }
 
-/** What a message brings: nothing where it is known already, and what is missing before it. */
+/** The items of a message: none if it is known already, and first the missing events before it. */
 async function* taken(parts: ReaderParts, message: MirroredMessage): AsyncGenerator<FleetItem> {
   const { cursor } = parts;
   const { node, epoch, seq, prev, kind, text } = message;

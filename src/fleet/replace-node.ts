@@ -1,13 +1,11 @@
 import { headers, type NatsConnection } from '@nats-io/transport-node';
 import { AppError } from '../api/errors.ts';
 import { Bucket } from './bucket.ts';
-import { EngineRefusal, explaining } from './engine-error.ts';
+import { Engine } from './engine.ts';
 import { REPLACED_KIND } from './mirrored.ts';
 import { engineHeaders, type Names } from './names.ts';
 import { NatsMirrorStream } from './nats-mirror-stream.ts';
 import { livingNodes } from './heartbeat.ts';
-
-const ANSWER_MS = 3000;
 
 /**
  * Frees the name of a node for a server with another log: writes a message that is of no log behind its newest one, from
@@ -36,13 +34,7 @@ export async function replaceNode(
   about.set(engineHeaders.expectedLast, String(head.streamSeq));
   about.set(engineHeaders.expectedLastSubject, names.eventsOf(node));
   const mark = JSON.stringify({ from: { epoch: head.epoch, seq: head.seq } });
-  await explaining(connection, names, async () => {
-    const sent = { headers: about, timeout: ANSWER_MS };
-    const subject = names.event(node, REPLACED_KIND);
-    const { error } = (await connection.request(subject, mark, sent)).json<{
-      error?: { err_code?: number; description: string };
-    }>();
-    if (error) throw new EngineRefusal(error);
-  });
+  const subject = names.event(node, REPLACED_KIND);
+  await new Engine(connection, names).ask(subject, mark, { headers: about });
   return head.epoch;
 }

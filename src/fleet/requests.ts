@@ -33,7 +33,7 @@ export type Ask = (
 
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']);
 
-/** The headers of answers that travel: those of cadre, and what the body is. */
+/** The headers that a response keeps. */
 const KEPT_HEADERS = /^(x-|idempotency-replayed$|content-type$)/;
 
 /**

@@ -7,13 +7,12 @@ import type {
   Servers,
 } from '../client/servers.ts';
 import { AppError } from '../api/errors.ts';
-import { type FleetNode, fleetNodes } from './fleet-nodes.ts';
+import { type FleetNode, fleetNodes } from './status.ts';
 import { fill } from './fill.ts';
-import { joined } from './joined.ts';
 import { type FollowedNode, FleetEventStream } from './fleet-event-stream.ts';
 import { NatsReaderStream } from './nats-reader-stream.ts';
 import { NodeClient, type Visit } from './node-client.ts';
-import { NodeView, viewKinds } from './node-view.ts';
+import { joined, NodeView, viewKinds } from './node-view.ts';
 import { patiently } from './patiently.ts';
 import { PlacingClient } from './placing-client.ts';
 
@@ -39,7 +38,7 @@ export class FleetServers implements Servers {
 
   async list(): Promise<FollowedNode[]> {
     const nodes = await this.#nodes();
-    // A dead node says nothing of its labels: only who asks for all nodes is told of it.
+    // The labels of a dead node are unknown, so only a list of all nodes includes it.
     const wanted = nodes.filter(({ labels }) =>
       this.#labels.every((label) => labels?.includes(label)),
     );

@@ -8,7 +8,7 @@ import { DescribedAnswers } from '../support/described-answers.ts';
 const file = readFileSync(new URL('../../src/api/openapi.yaml', import.meta.url), 'utf8');
 const description = parse(file) as object;
 
-describe('the check of all answers of a run', () => {
+describe('The check of all answers of a run', () => {
   const check = new DescribedAnswers(description);
   const record = {
     seq: 7,
@@ -81,7 +81,7 @@ describe('the check of all answers of a run', () => {
     ['a gap in a stream', { ...stream, body: gap }],
     ['a replay', replay(record)],
     ['an event that was cut, and has lost what was large', replay(cut)],
-  ])('takes %s.', ([, answer]) => {
+  ])('The check of all answers of a run takes %s.', ([, answer]) => {
     expect(check.check(answer).wrong).toEqual([]);
   });
 
@@ -164,7 +164,7 @@ describe('the check of all answers of a run', () => {
       /is of no kind that is described \(turn\.forgotten\)/,
     ],
     ['a gap with an id', { ...stream, body: `id: 1\n${gap}` }, /\/\*/],
-  ])('finds %s.', ([, answer, fault]) => {
+  ])('The check of all answers of a run finds %s.', ([, answer, fault]) => {
     expect(check.check(answer).wrong.join('\n')).toMatch(fault);
   });
 

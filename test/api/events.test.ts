@@ -31,7 +31,7 @@ function eventOf(kind: EventKind, payload: object) {
   return eventRecord(draft, { seq: 7, id: 'evt_1', now: 1 }).record;
 }
 
-describe('a kind of event', () => {
+describe('A kind of event', () => {
   test.for(eventKinds)('%s has a sentence, and an example that is as its schema says.', (kind) => {
     const { when, example } = kinds[kind];
     expect(when).toMatch(/^[A-Z].*\.$/);
@@ -86,7 +86,7 @@ describe('a kind of event', () => {
     expect(faults(eventOf(kind, kept))).not.toEqual([]);
   });
 
-  test('that a newer server has added is told apart, and is none of a group.', () => {
+  test('A kind of event that a newer server has added is recognised as unknown, and belongs to no group.', () => {
     const newer = { ...eventOf('turn.started', {}), kind: 'turn.paused' };
     expect([isDescribed(newer), isIn('turn', newer)]).toEqual([false, false]);
     expect(runtimeEventRecord.safeParse(newer).success).toBe(true);
@@ -95,11 +95,11 @@ describe('a kind of event', () => {
 });
 
 describe('docs/events.md', () => {
-  test('is what the table of kinds says: run make openapi after changing it.', () => {
+  test('docs/events.md is what the table of kinds says: run make openapi after changing it.', () => {
     expect(read('docs/events.md')).toBe(eventsPage());
   });
 
-  test('has a section for each kind and each record, and no link that leads nowhere.', () => {
+  test('docs/events.md has a section for each kind and each record, and no link that leads nowhere.', () => {
     const page = read('docs/events.md');
     const headings = [...page.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => heading);
     expect(headings).toEqual(expect.arrayContaining([...eventKinds]));

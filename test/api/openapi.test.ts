@@ -66,11 +66,11 @@ const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
 );
 
 describe('openapi.yaml', () => {
-  test('is what the endpoint table says: run make openapi after changing it.', () => {
+  test('openapi.yaml is what the endpoint table says: run make openapi after changing it.', () => {
     expect(file).toBe(openApiYaml(version));
   });
 
-  test('is what the server serves, to anybody, as YAML.', () =>
+  test('openapi.yaml is what the server serves, to anybody, as YAML.', () =>
     withRuntime(async ({ url }) => {
       const reply = await send(url, { path: '/openapi.yaml' });
       expect(reply.status).toBe(200);
@@ -78,7 +78,7 @@ describe('openapi.yaml', () => {
       expect(reply.text).toBe(file);
     }));
 
-  test('is OpenAPI 3.1 with a name, a version and the bearer scheme.', () => {
+  test('openapi.yaml is OpenAPI 3.1 with a name, a version and the bearer scheme.', () => {
     expect(document.openapi).toMatch(/^3\.1\.\d+$/);
     expect(document.info).toMatchObject({ title: 'cadre', version });
     expect(document.components.securitySchemes).toEqual({
@@ -87,17 +87,17 @@ describe('openapi.yaml', () => {
     expect(document.security).toEqual([{ token: [] }]);
   });
 
-  test('has every endpoint under its method and path, and nothing else.', () => {
+  test('openapi.yaml has every endpoint under its method and path, and nothing else.', () => {
     expect(
       operations.map(({ path, method }) => `${method.toUpperCase()} ${path}`).toSorted(),
     ).toEqual(table.map(({ request }) => request).toSorted());
   });
 
-  test('is valid OpenAPI 3.1, with no field that there is not.', () => {
+  test('openapi.yaml is valid OpenAPI 3.1, with no field that there is not.', () => {
     expect(openApi.safeParse(document).error?.issues ?? []).toEqual([]);
   });
 
-  test('gives each operation an id of its own, a summary, and a tag that is described.', () => {
+  test('openapi.yaml gives each operation an id of its own, a summary, and a tag that is described.', () => {
     const ids = operations.map(({ operation }) => operation.operationId);
     expect(new Set(ids).size).toBe(ids.length);
     const tags = document.tags.map(({ name }) => name);
@@ -111,7 +111,7 @@ describe('openapi.yaml', () => {
       expect(operations.map(({ operation }) => operation.tags[0])).toContain(tag);
   });
 
-  test('describes each parameter, and names those of a path once, as required, and no other.', () => {
+  test('openapi.yaml describes each parameter, and names each parameter of a path once, as required, and no other.', () => {
     for (const { path, operation } of operations) {
       const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
       const named = operation.parameters.filter((one) => one.in === 'path');
@@ -124,7 +124,7 @@ describe('openapi.yaml', () => {
     }
   });
 
-  test('describes every answer: one success, with its status and body, and refusals with their codes.', () => {
+  test('openapi.yaml describes every answer: one success, with its status and body, and refusals with their codes.', () => {
     for (const { request, endpoint, operation } of operations) {
       const [success, ...refusals] = Object.entries(operation.responses);
       expect([request, success?.[0]]).toEqual([request, String(endpoint.status)]);
@@ -152,7 +152,7 @@ describe('openapi.yaml', () => {
     }
   });
 
-  test('says which headers an answer has: of a page, of a replay, of a repeated request.', () => {
+  test('openapi.yaml says which headers an answer has: of a page, of a replay, of a repeated request.', () => {
     const headersOf = (id: string, status = '200') =>
       Object.keys(
         operations.find(({ operation }) => operation.operationId === id)?.operation.responses[
@@ -167,7 +167,7 @@ describe('openapi.yaml', () => {
     expect(headersOf('sendTurn', '409')).toEqual(['X-Request-Id', 'Idempotency-Replayed']);
   });
 
-  test('says where an Idempotency-Key is taken: on each POST whose answer holds no secret, and that has no invocation_id.', () => {
+  test('openapi.yaml says where an Idempotency-Key is taken: on each POST whose answer holds no secret, and that has no invocation_id.', () => {
     for (const { request, endpoint, operation } of operations) {
       const takes = operation.parameters.some(({ name }) => name === 'Idempotency-Key');
       const { method, secret, access } = endpoint;
@@ -176,7 +176,7 @@ describe('openapi.yaml', () => {
     }
   });
 
-  test('says that a body may be left out exactly where {} is one.', () => {
+  test('openapi.yaml says that a body may be left out exactly where {} is one.', () => {
     for (const { request, endpoint, operation } of operations) {
       const mayBeEmpty = endpoint.body?.safeParse({}).success;
       const required = endpoint.body ? !mayBeEmpty : undefined;
@@ -184,7 +184,7 @@ describe('openapi.yaml', () => {
     }
   });
 
-  test('says what the frames of a stream hold.', () => {
+  test('openapi.yaml says what the frames of a stream hold.', () => {
     const streams = operations.filter(({ endpoint }) => endpoint.answers === 'stream');
     expect(streams.length).toBeGreaterThan(1);
     for (const { endpoint, operation } of streams) {
@@ -200,12 +200,12 @@ describe('openapi.yaml', () => {
     }
   });
 
-  test('says which routes need no token.', () => {
+  test('openapi.yaml says which routes need no token.', () => {
     const open = operations.filter(({ operation }) => operation.security?.length === 0);
     expect(open.map(({ path }) => path)).toEqual(['/health', '/openapi.yaml']);
   });
 
-  test('resolves every $ref, uses every component, and leaves no $defs or $schema behind.', () => {
+  test('openapi.yaml resolves every $ref, uses every component, and leaves no $defs or $schema behind.', () => {
     const refs = new Set<string>();
     walk(document, ({ $ref }) => void (typeof $ref === 'string' && refs.add($ref)));
     for (const ref of refs) expect([ref, typeof at(ref)]).toEqual([ref, 'object']);
@@ -217,12 +217,12 @@ describe('openapi.yaml', () => {
     expect(file).not.toMatch(/\$defs|\$schema/);
   });
 
-  test('describes what each of its schemas is.', () => {
+  test('openapi.yaml describes what each of its schemas is.', () => {
     for (const [name, { description }] of Object.entries(document.components.schemas))
       expect([name, description]).toEqual([name, expect.stringMatching(/\.$/)]);
   });
 
-  test('each schema is JSON Schema of the dialect of 3.1, with no keyword that there is not.', () => {
+  test('Each schema is JSON Schema of the dialect of 3.1, with no keyword that there is not.', () => {
     // Each schema is looked at below, once, and none is run: what refers to another compiles neither it nor its code anew.
     const fast = { validateSchema: false, inlineRefs: false, code: { optimize: false } } as const;
     const compiler = new Ajv2020({ strictSchema: true, allowUnionTypes: true, formats, ...fast });
@@ -238,7 +238,7 @@ describe('openapi.yaml', () => {
     }
   });
 
-  test('says what a request may hold strictly, and what an answer holds loosely.', () => {
+  test('openapi.yaml says what a request may hold strictly, and what an answer holds loosely.', () => {
     for (const { operation } of operations) {
       const body = operation.requestBody?.content['application/json']?.schema;
       if (body)
@@ -248,11 +248,11 @@ describe('openapi.yaml', () => {
     expect(document.components.schemas.Error).toMatchObject({ required: ['error', 'code'] });
   });
 
-  test('names the server that it came from first, so that a client of one does not speak to another.', () => {
+  test('openapi.yaml names the server that it came from first, so that a client of one does not speak to another.', () => {
     expect(document.servers.map(({ url }) => url)).toEqual(['/', 'http://127.0.0.1:7433']);
   });
 
-  test('gives a name to each body, each answer and each alternative that has fields, for generators to use.', () => {
+  test('openapi.yaml gives a name to each body, each answer and each alternative that has fields, for generators to use.', () => {
     const hasFields = (schema: Schema) => Object.keys(schema.properties ?? {}).length > 0;
     for (const { request, operation } of operations) {
       const body = operation.requestBody?.content['application/json']?.schema ?? {};
@@ -267,7 +267,7 @@ describe('openapi.yaml', () => {
     });
   });
 
-  test('tells the alternatives of stored input apart by a discriminator that names each of them.', () => {
+  test('openapi.yaml distinguishes the alternatives of stored input by a discriminator that names each of them.', () => {
     const { oneOf, discriminator } = document.components.schemas.StoredInputItem as {
       oneOf: { $ref: string }[];
       discriminator: { propertyName: string; mapping: Record<string, string> };
@@ -280,7 +280,7 @@ describe('openapi.yaml', () => {
     }
   });
 
-  test('says what the server refuses of kinds of events and of a call of a tool.', () => {
+  test('openapi.yaml says what the server refuses of kinds of events and of a call of a tool.', () => {
     const compiler = new Ajv2020({ strict: false, formats });
     compiler.addSchema({ components: document.components }, 'openapi.yaml');
     const takes = (schema: unknown, value: unknown) =>

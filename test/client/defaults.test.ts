@@ -16,20 +16,20 @@ function provider(id: ProviderRecord['id'], more: Partial<ProviderRecord> = {}):
   return { id, enabled: true, healthy: true, ...about, ...more } as ProviderRecord;
 }
 
-describe('the provider of a new session', () => {
+describe('The provider of a new session', () => {
   const both = [provider('acp'), provider('codex')];
 
-  test('is the only one that is ready.', () => {
+  test('The provider of a new session is the only one that is ready.', () => {
     const others = [provider('codex', { healthy: false }), provider('claude', { enabled: false })];
     expect(preferredProvider([provider('acp'), ...others], none)).toBe('acp');
   });
 
-  test('is left open where several are ready, or none.', () => {
+  test('The provider of a new session is left open where several are ready, or none.', () => {
     expect(preferredProvider(both, none)).toBeNull();
     expect(preferredProvider([], none)).toBeNull();
   });
 
-  test('is the one that the file names, the one that the server prefers, or the one of the variable.', () => {
+  test('The provider of a new session is the one that the file names, the one that the server prefers, or the one of the variable.', () => {
     const file = { ...none, provider: { byVariable: null, byFile: 'codex' as const } };
     expect(preferredProvider(both, file)).toBe('codex');
     const preferring = [provider('acp', { default: true }), provider('codex')];

@@ -20,7 +20,7 @@ function eventOf(kind: string, payload: object): UntypedEvent {
   };
 }
 
-describe('the line that tells of an event', () => {
+describe('The summary of an event', () => {
   test.for<[kind: EventKind, line: string]>([
     ['runtime.started', ''],
     ['session.created', 'fix the tests'],
@@ -56,7 +56,7 @@ describe('the line that tells of an event', () => {
     expect(summarizeEvent(eventOf(kind, payload))).toBeTypeOf('string');
   });
 
-  test('is empty for a kind that a newer server has added.', () => {
+  test('The summary of an event is empty for a kind that a newer server has added.', () => {
     expect(summarizeEvent(eventOf('turn.paused', { text: 'paused' }))).toBe('');
   });
 });

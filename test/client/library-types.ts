@@ -1,4 +1,4 @@
-// The compiler reads this file: it says where the types of the client library and those of the program are not the same.
+// The compiler reads this file: it reports differences between the types of the client library and of the program.
 import type { BodyInputOf, QueryInputOf, ResponseOf } from '../../src/api/endpoint.ts';
 import type { EventKind, EventOf } from '../../src/api/events.ts';
 import type { endpoints } from '../../src/api/index.ts';
@@ -7,7 +7,7 @@ import type { Routes } from '#generated/interface.ts';
 
 type Endpoints = typeof endpoints;
 
-/** What a server answers fits the type of the answer, and what the library lets through is what the server takes. */
+/** A response of the server fits the type of the answer, and the server accepts every input that the library allows. */
 type Fits<Name extends keyof Endpoints, R extends keyof Routes> = {
   answer: ResponseOf<Endpoints[Name]> extends Routes[R]['answer'] ? true : false;
   query: Routes[R] extends { query?: infer Query }

@@ -17,8 +17,8 @@ function failure(work: Promise<unknown>): Promise<unknown> {
   );
 }
 
-describe('a request of the client library', () => {
-  test('is answered with the document of its route, and with nothing where the route has none.', () =>
+describe('A request of the client library', () => {
+  test('A request of the client library is answered with the document of its route, and with nothing where the route has none.', () =>
     useServer(async (server) => {
       const cadre = createClient(server);
       const session = await cadre.request('POST /v1/sessions', { body: { provider: 'acp' } });
@@ -33,7 +33,7 @@ describe('a request of the client library', () => {
       expect(await cadre.request('GET /metrics')).toMatch(/^# /);
     }));
 
-  test('that is refused fails with the code of the interface, the status and the id of the request.', () =>
+  test('A request of the client library that is refused fails with the code of the interface, the status and the id of the request.', () =>
     useServer(async (server) => {
       const cadre = createClient(server);
       const params = { session_id: 'sess_none' };
@@ -49,13 +49,13 @@ describe('a request of the client library', () => {
       expect(await refused).toMatchObject({ code: 'unauthorized', status: 401 });
     }));
 
-  test('that no server answers fails as unreachable, without a status.', async () => {
+  test('A request of the client library that no server answers fails as unreachable, without a status.', async () => {
     const cadre = createClient({ url: 'http://127.0.0.1:1', token: 'x' });
     const error = await failure(cadre.request('GET /v1/health'));
     expect(error).toMatchObject({ code: 'unreachable', status: null });
   });
 
-  test('that is aborted fails with the reason of its signal.', () =>
+  test('A request of the client library that is aborted fails with the reason of its signal.', () =>
     useServer(async (server) => {
       const reason = new Error('enough');
       const signal = AbortSignal.abort(reason);
@@ -64,7 +64,7 @@ describe('a request of the client library', () => {
       );
     }));
 
-  test('with an idempotency key is carried out once.', () =>
+  test('A request of the client library with an idempotency key is carried out once.', () =>
     useServer(async (server) => {
       const cadre = createClient(server);
       const input = { body: { provider: 'acp' as const }, idempotencyKey: 'library-once' };
@@ -113,8 +113,8 @@ test('The server of this machine is found by its registration, and its token goe
     return Promise.resolve();
   }));
 
-describe('a stream of the client library', () => {
-  test('gives each event once and in order over lost connections, only those of its kinds, and goes on behind its cursor.', () =>
+describe('A stream of the client library', () => {
+  test('A stream of the client library gives each event of its kinds once and in order over lost connections, and continues after its cursor.', () =>
     useServer(async (server) => {
       await using wire = await wireTo(server.url);
       const cadre = createClient({ ...server, url: wire.url });
@@ -152,7 +152,7 @@ describe('a stream of the client library', () => {
       }
     }));
 
-  test('survives a restart of the server on the same address.', async () => {
+  test('A stream of the client library survives a restart of the server on the same address.', async () => {
     await using directory = tempDirectory();
     const config = { server: { bind_address: `127.0.0.1:${await keptPort()}`, drain_ms: 200 } };
     const first = await openRuntime(directory.path, { config });
@@ -170,7 +170,7 @@ describe('a stream of the client library', () => {
     await second.runtime.stop();
   });
 
-  test('ends without an error when its signal aborts, and throws what the server refuses.', () =>
+  test('A stream of the client library ends without an error when its signal aborts, and throws what the server refuses.', () =>
     useServer(async (server) => {
       const cadre = createClient(server);
       const abort = new AbortController();
@@ -184,13 +184,13 @@ describe('a stream of the client library', () => {
       expect(await failure(none.next())).toMatchObject({ code: 'not_found' });
     }));
 
-  test('throws unreachable once a lost connection could not be opened for its time.', async () => {
+  test('A stream of the client library throws unreachable once a lost connection could not be opened for its time.', async () => {
     const cadre = createClient({ url: 'http://127.0.0.1:1', token: 'x' });
     const events = cadre.streamEvents({ reconnectMs: 0 })[Symbol.asyncIterator]();
     expect(await failure(events.next())).toMatchObject({ code: 'unreachable' });
   });
 
-  test('refuses the cursor of another log, and what is no cursor.', () =>
+  test('A stream of the client library refuses an invalid cursor, and the cursor of another log.', () =>
     useServer(async (server) => {
       const cadre = createClient(server);
       const events = cadre.streamEvents({ cursor: 'other:7' })[Symbol.asyncIterator]();

@@ -6,7 +6,7 @@ import { scriptedProvider } from '../support/scripted-provider.ts';
 import { openSession } from '../support/turns.ts';
 
 describe('replayBefore', () => {
-  test('gives the last events before a seq, of a dense scope and of a narrow one.', () =>
+  test('replayBefore gives the last events before a seq, of a dense scope and of a narrow one.', () =>
     withRuntime(
       async ({ client, directory }) => {
         const rare = await openSession(client, directory);

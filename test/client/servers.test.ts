@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import type { Client } from '../../src/client/client.ts';
 import { pagesOf } from '../../src/client/pages.ts';
-import { serversOf } from '../../src/client/routed.ts';
 import type { FollowAll, FromServer, Servers } from '../../src/client/servers.ts';
+import { serversOf } from '../../src/client/routed.ts';
 import { AppError } from '../../src/api/errors.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import {
@@ -46,10 +46,10 @@ async function read(servers: Servers, options: FollowAll, count = Infinity) {
   return { found, notices, cursor: following.cursor() };
 }
 
-describe('several servers', () => {
+describe('Several servers', () => {
   const given = sharedServers(['laptop', 'gpu']);
 
-  test('are listed as one: the newest first, each record with its server, and no more than asked.', async () => {
+  test('Several servers are listed as one: the newest first, each record with its server, and no more than asked.', async () => {
     const one = await open(given(), 'laptop', 'one');
     const two = await open(given(), 'gpu', 'two');
     const three = await open(given(), 'laptop', 'three');
@@ -70,7 +70,7 @@ describe('several servers', () => {
     });
   });
 
-  test('are each asked for the records that they have, and the first one for anything else.', async () => {
+  test('Several servers are each asked for the records that they have, and the first one for anything else.', async () => {
     const { id: session_id, title } = await open(given(), 'gpu', 'on gpu');
     await withAll(given(), async (client) => {
       const params = { session_id };
@@ -88,7 +88,7 @@ describe('several servers', () => {
     });
   });
 
-  test('sum what their turns have used together, and each has its own budgets.', async () => {
+  test('Several servers sum what their turns have used together, and each has its own budgets.', async () => {
     const used = async (node: string) => {
       const { id } = await open(given(), node, `used on ${node}`);
       await runTurn(given().client(node), id, 'usage 100 200000; say done');
@@ -109,7 +109,7 @@ describe('several servers', () => {
     });
   });
 
-  test('are read with one cursor: each event once, those of a server in order.', async () => {
+  test('Several servers are read with one cursor: each event once, and the events of a server in order.', async () => {
     await open(given(), 'laptop', 'a');
     await open(given(), 'gpu', 'b');
     await withAll(given(), async (_, servers) => {
@@ -129,7 +129,7 @@ describe('several servers', () => {
     });
   });
 
-  test('are read by time where only what is stored is wanted, from a time on, and by kind.', async () => {
+  test('Several servers are read by time where only what is stored is wanted, from a time on, and by kind.', async () => {
     const before = Date.now();
     for (const node of ['laptop', 'gpu', 'laptop']) await open(given(), node, 'timed');
     await withAll(given(), async (_, servers) => {
@@ -143,7 +143,7 @@ describe('several servers', () => {
   });
 
   test.each(['no JSON', '[]x', '{"laptop":{"seq":1}}', 'null'])(
-    'refuse %s as a cursor.',
+    'Several servers refuse %s as a cursor.',
     async (cursor) => {
       await withAll(given(), async (_, servers) => {
         await expect(read(servers, { from: { cursor } })).rejects.toMatchObject({ code: 'usage' });
@@ -151,7 +151,7 @@ describe('several servers', () => {
     },
   );
 
-  test('refuse the cursor of another log, by the name of the server.', async () => {
+  test('Several servers refuse the cursor of another log, by the name of the server.', async () => {
     await withAll(given(), async (_, servers) => {
       const cursor = JSON.stringify({ gpu: { epoch: 'epoch_other', seq: 3 } });
       await expect(read(servers, { from: { cursor } })).rejects.toThrow(
@@ -161,8 +161,8 @@ describe('several servers', () => {
   });
 });
 
-describe('a server that is gone', () => {
-  test('is said to be unreachable by its name, and listed is what it had.', () =>
+describe('A server that is gone', () => {
+  test('A server that is gone is said to be unreachable by its name, and listed is what it had.', () =>
     withServers(['laptop', 'gpu'], async (given) => {
       const lost = await open(given, 'gpu', 'lost');
       const kept = await open(given, 'laptop', 'kept');
@@ -175,7 +175,7 @@ describe('a server that is gone', () => {
           { node: 'gpu', id: lost.id, last_known_at: expect.any(Number) as number },
         ]);
         expect(found[0]).not.toHaveProperty('last_known_at');
-        expect(client.remarks?.()).toEqual([
+        expect(client.remarks()).toEqual([
           expect.stringMatching(/^gpu is unreachable: no server answers at http/),
         ]);
         const failed = await client.call(endpoints.listSessions, { query: { status: 'failed' } });
@@ -197,7 +197,7 @@ describe('a server that is gone', () => {
       );
     }));
 
-  test('is followed again from where it was, as soon as it is back.', () =>
+  test('A server that is gone is followed again from where it was, as soon as it is back.', () =>
     withServers(['laptop', 'gpu'], async (given) => {
       await given.stop('gpu');
       await withAll(given, async (_, servers) => {

@@ -30,8 +30,8 @@ const reading = fc
   .array(fc.tuple(kinds, fc.constantFrom('item_a', 'item_b', 'item_c')), { maxLength: 30 })
   .map((list) => list.map(([kind, item], i) => event(i + 1, kind, item)));
 
-describe('settle', () => {
-  test('leaves out the deltas of an item that is closed in the reading, and nothing else.', () => {
+describe('A settled reading', () => {
+  test('A settled reading leaves out the deltas of an item that is closed in the reading, and nothing else.', () => {
     const events = [
       event(1, 'message.delta', 'a'),
       event(2, 'tool.started', 'b'),
@@ -44,7 +44,7 @@ describe('settle', () => {
     expect(settle(events).map(({ seq }) => seq)).toEqual([2, 4, 5, 6, 7]);
   });
 
-  test('is the same settled twice, keeps the order, and never leaves out what is no delta.', () => {
+  test('A settled reading is the same settled twice, keeps the order, and leaves out only deltas.', () => {
     fc.assert(
       fc.property(reading, (events) => {
         const settled = settle(events);
@@ -61,7 +61,7 @@ describe('settle', () => {
     );
   });
 
-  test('makes a reading with deltas equal to one that has lost some of the closed items.', () => {
+  test('A settled reading makes a reading with deltas equal to one that has lost some of the closed items.', () => {
     fc.assert(
       fc.property(reading, fc.infiniteStream(fc.boolean()), (events, coin) => {
         const kept = new Set(settle(events));

@@ -4,7 +4,7 @@ import { slashCompleted, slashMatches, slashText } from '../../src/client/slash.
 const command = (name: string, hint: string | null = null) => ({ name, description: '', hint });
 const commands = [command('plan', 'of what'), command('planet'), command('test'), command('b ad')];
 
-test('a slash command is completed as far as it is clear, and never within other text.', () => {
+test('A slash command is completed as far as it is clear, and never within other text.', () => {
   expect(slashCompleted('/', commands)).toBe('/');
   expect(slashCompleted('/p', commands)).toBe('/plan');
   expect(slashCompleted('/t', commands)).toBe('/test ');

@@ -64,8 +64,8 @@ async function openMany({ client, directory }: TestRuntime, count: number): Prom
     await openSession(client, directory, { metadata: 'x'.repeat((i * 97) % 1500) });
 }
 
-describe('a stream of the client', () => {
-  test('gives what is stored and what comes, as one reading.', () =>
+describe('A stream of the client', () => {
+  test('A stream of the client gives what is stored and what comes, as one reading.', () =>
     withRuntime(async (given) => {
       await openMany(given, 20);
       const reading = read(given.url, given.token);
@@ -78,7 +78,7 @@ describe('a stream of the client', () => {
       expect(reading.states).toEqual([]);
     }, scripted()));
 
-  test('whose connection is cut again and again, in the middle of a frame too, loses and repeats nothing.', () =>
+  test('A stream of the client whose connection is cut again and again, in the middle of a frame too, loses and repeats nothing.', () =>
     withRuntime(async (given) => {
       await using wire = await wireTo(given.url);
       const reading = read(wire.url, given.token);
@@ -98,7 +98,7 @@ describe('a stream of the client', () => {
       expect(wire.connections()).toBeGreaterThan(12);
     }, scripted()));
 
-  test('tells once that the connection is lost, and once that it is back, and after which event.', () =>
+  test('A stream of the client reports a lost connection once, and its return once, with the last event.', () =>
     withRuntime(async (given) => {
       await using wire = await wireTo(given.url);
       const reading = read(wire.url, given.token);
@@ -116,7 +116,7 @@ describe('a stream of the client', () => {
       expect(reading.seqs()).toEqual(numbers(1, 5));
     }, scripted()));
 
-  test('of a session has its events, over cuts as well.', () =>
+  test('A stream of a session has its events, over cuts as well.', () =>
     withRuntime(async (given) => {
       await using wire = await wireTo(given.url);
       const { id } = await openSession(given.client, given.directory);
@@ -130,7 +130,7 @@ describe('a stream of the client', () => {
       expect(reading.seqs()).toEqual([3]);
     }, scripted()));
 
-  test('from "latest" that is cut before its first event misses nothing that came meanwhile.', () =>
+  test('A stream of the client from "latest" that is cut before its first event misses nothing that came meanwhile.', () =>
     withRuntime(async (given) => {
       await using wire = await wireTo(given.url);
       const reading = read(wire.url, given.token, { after: 'latest' });
@@ -150,7 +150,7 @@ describe('a stream of the client', () => {
       expect(reading.seqs()).toEqual([3, 4, 5, 6]);
     }, scripted()));
 
-  test('goes on when the server comes back after a stop, on the same port.', async () => {
+  test('A stream of the client continues when the server comes back after a stop, on the same port.', async () => {
     await using directory = tempDirectory();
     const config = { server: { bind_address: `127.0.0.1:${await keptPort()}`, drain_ms: 100 } };
     const first = await openRuntime(directory.path, { ...scripted(), config });
@@ -173,7 +173,7 @@ describe('a stream of the client', () => {
     await reading.done;
   });
 
-  test('without anybody to tell, ends with its error when the connection is lost.', () =>
+  test('A stream of the client without a listener for connections ends with its error when the connection is lost.', () =>
     withRuntime(async (given) => {
       await using wire = await wireTo(given.url);
       const client = new HttpClient({ url: wire.url, token: given.token });
@@ -187,7 +187,7 @@ describe('a stream of the client', () => {
       client.close();
     }, scripted()));
 
-  test('is not tried again where it was refused: a wrong token, a session that is not there.', () =>
+  test('A stream of the client is not tried again where it was refused: a wrong token, a session that is not there.', () =>
     withRuntime(async (given) => {
       const wrong = read(given.url, 'wrong-token-wrong-token');
       await expect(wrong.done).rejects.toMatchObject({ code: 'unauthorized' });
@@ -196,7 +196,7 @@ describe('a stream of the client', () => {
       expect([...wrong.states, ...missing.states]).toEqual([]);
     }, scripted()));
 
-  test('ends at once when it is told to, also while it waits to try again.', () =>
+  test('A stream of the client ends at once when its signal aborts, also while it waits to try again.', () =>
     withRuntime(async (given) => {
       await using wire = await wireTo(given.url);
       const reading = read(wire.url, given.token, {

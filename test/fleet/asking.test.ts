@@ -30,8 +30,8 @@ function stage() {
 
 const create = { body: { provider: 'acp', cwd: '/' } } as const;
 
-describe('a request to a node', () => {
-  test('names node, scope and person in its subject, and path, body and key in its text.', async () => {
+describe('A request to a node', () => {
+  test('A request to a node names node, scope and person in its subject, and path, body and key in its text.', async () => {
     const { engine, client } = stage();
     engine.answer = () => session;
     await client().call(endpoints.createSession, create, undefined, 'mine');
@@ -46,7 +46,7 @@ describe('a request to a node', () => {
     expect(third).toEqual({ method: 'GET', path: '/v1/version' });
   });
 
-  test('that is refused throws the refusal of the server.', async () => {
+  test('A request to a node that is refused throws the refusal of the server.', async () => {
     const { engine, client } = stage();
     const text =
       '{"status":409,"headers":{},"body":{"error":"the session is busy","code":"turn_in_progress"}}';
@@ -57,7 +57,7 @@ describe('a request to a node', () => {
     });
   });
 
-  test('is sent again with the same key to a node that was silent, and answered once it speaks.', async () => {
+  test('A request to a node is sent again with the same key to a node that was silent, and answered once it speaks.', async () => {
     const { clock, engine, client } = stage();
     engine.answer = () => (engine.asked.length < 3 ? 'silent' : session);
     const call = client().call(endpoints.createSession, create);
@@ -67,7 +67,7 @@ describe('a request to a node', () => {
     expect(new Set(engine.asked.map(({ data }) => data)).size).toBe(1);
   });
 
-  test('to a node that stays silent ends after 30 s, and says that it may have been done.', async () => {
+  test('A request to a node that stays silent ends after 30 s, and says that it may have been done.', async () => {
     const { engine, client, failing } = stage();
     engine.answer = () => 'silent';
     const { error, after } = await failing(client().call(endpoints.createSession, create));
@@ -76,7 +76,7 @@ describe('a request to a node', () => {
     expect(after).toBeGreaterThanOrEqual(30_000);
   });
 
-  test('to a node that nobody speaks for ends after 2 s, and says that nothing was done.', async () => {
+  test('A request to a node that nobody speaks for ends after 2 s, and says that nothing was done.', async () => {
     const { client, failing } = stage();
     const { error, after } = await failing(client().call(endpoints.createSession, create));
     expect(error).toMatchObject({ code: 'unreachable' });
@@ -84,7 +84,7 @@ describe('a request to a node', () => {
     expect(after).toBeLessThan(5000);
   });
 
-  test('that would be done twice is not sent again.', async () => {
+  test('A request to a node that would be done twice is not sent again.', async () => {
     const { engine, client, failing } = stage();
     engine.answer = () => 'silent';
     const { error } = await failing(
@@ -94,7 +94,7 @@ describe('a request to a node', () => {
     expect(engine.asked).toHaveLength(1);
   });
 
-  test('is not over where a node stops after it was silent: it may have been done before.', async () => {
+  test('A request to a node is not over where a node stops after it was silent: it may have been done before.', async () => {
     const { engine, client, failing } = stage();
     const stopping = {
       text: '{"status":503,"headers":{},"body":{"error":"stopping","code":"shutting_down"}}',
@@ -108,7 +108,7 @@ describe('a request to a node', () => {
     });
   });
 
-  test('that is larger than NATS carries is not sent.', async () => {
+  test('A request to a node that is larger than NATS carries is not sent.', async () => {
     const { engine, client } = stage();
     engine.maxPayload = 1000;
     const body = { ...create.body, title: 'x'.repeat(1000) };
@@ -119,7 +119,7 @@ describe('a request to a node', () => {
     expect(engine.asked).toEqual([]);
   });
 
-  test('for a list whose answer is too large asks for smaller pages.', async () => {
+  test('A request to a node for a list whose answer is too large asks for smaller pages.', async () => {
     const { engine, client } = stage();
     const tooLarge = {
       text: '{"status":413,"headers":{},"body":{"error":"too long","code":"payload_too_large"}}',
@@ -132,7 +132,7 @@ describe('a request to a node', () => {
     expect(engine.asked.map(({ data }) => limitIn(data))).toEqual([500, 125, 32, 8]);
   });
 
-  test('for a stream or a file is refused before it is sent.', async () => {
+  test('A request to a node for a stream or a file is refused before it is sent.', async () => {
     const { engine, client } = stage();
     for (const endpoint of [endpoints.streamEvents, endpoints.backUpStorage])
       await expect(client().ask(endpoint, {})).rejects.toMatchObject({ code: 'invalid' });

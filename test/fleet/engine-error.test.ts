@@ -56,7 +56,7 @@ describe('The errors of NATS name', () => {
     [10_008, 'unreachable'],
     [10_118, 'unreachable'],
     [10_059, 'not_found'],
-  ] as const)('the refusal %i as %s.', ([err_code, code]) => {
+  ] as const)('The refusal %i as %s.', ([err_code, code]) => {
     const refusal = new EngineRefusal({ err_code, description: 'x' });
     expect(engineError(refusal, engine(null), names)).toMatchObject({ code });
   });

@@ -35,7 +35,7 @@ function appendWhole(
 const told = (got: readonly FromServer[]) =>
   got.map((one) => ('event' in one ? one.event.seq : one.notice.state));
 
-test('events of a fleet are filtered by kind, and go on by the cursor', () =>
+test('The events of a fleet are filtered by kind, and continue from the cursor.', () =>
   withStore(async (store) => {
     const stream = new ScriptedStream();
     await using _mirror = startMirror(store, stream.of('n1'));
@@ -60,7 +60,7 @@ test('events of a fleet are filtered by kind, and go on by the cursor', () =>
     );
   }));
 
-test('who follows a fleet is told which nodes are alive, once for each change', () =>
+test('A reader of a fleet gets a notice for each change of the nodes that are alive.', () =>
   withStore(async (store) => {
     const stream = new ScriptedStream();
     const entry = (state: FollowedNode['state'], remark: string | null = null): FollowedNode => ({
@@ -85,7 +85,7 @@ test('who follows a fleet is told which nodes are alive, once for each change', 
     await reader.done;
   }));
 
-test('who reads what is stored is told of nodes whose events the fleet does not get', async () => {
+test('A reader of stored events gets a notice for nodes whose events the fleet does not get.', async () => {
   const about = { url: 'fleet', state: 'reachable', client: null, detail: null } as const;
   const entries = [
     { ...about, name: 'n1', remark: 'its events do not come' },
@@ -98,7 +98,7 @@ test('who reads what is stored is told of nodes whose events the fleet does not 
   ]);
 });
 
-test('what one node writes wrongly is told, and keeps nobody from the events of the others', () =>
+test('An invalid event of one node becomes a notice, and readers get the events of the others.', () =>
   withStore(async (store) => {
     const stream = new ScriptedStream();
     const drafts = [{ kind: 'turn.started', seq: 1, text: '{"seq":1}' }];

@@ -34,7 +34,7 @@ function stage() {
   return { clock, engine, signOf, living };
 }
 
-describe('a name may be taken', () => {
+describe('A name may be taken', () => {
   test.for([
     ['where nobody has it', null, false, true],
     ['where it is our own', sign, true, true],
@@ -47,8 +47,8 @@ describe('a name may be taken', () => {
   });
 });
 
-describe('a sign of life', () => {
-  test('is renewed while it is ours, and says what the node says.', async () => {
+describe('A heartbeat', () => {
+  test('A heartbeat is renewed while it is ours, and says what the node says.', async () => {
     const { clock, signOf, living } = stage();
     const own = signOf();
     expect(await own.renew()).toBe(true);
@@ -59,7 +59,7 @@ describe('a sign of life', () => {
     expect(own.isOurs).toBe(true);
   });
 
-  test('that is not renewed for 6 s is not ours any more, and then is gone.', async () => {
+  test('A heartbeat that is not renewed for 6 s is not ours any more, and then is gone.', async () => {
     const { clock, signOf, living } = stage();
     const own = signOf();
     await own.renew();
@@ -69,7 +69,7 @@ describe('a sign of life', () => {
     expect(await own.renew()).toBe(true);
   });
 
-  test('of another server is left alone until it is gone.', async () => {
+  test('A heartbeat of another server is left alone until it is gone.', async () => {
     const { clock, signOf, living } = stage();
     await signOf().renew();
     const other = signOf({ instance: 'i2', machine: 'm2' });
@@ -80,7 +80,7 @@ describe('a sign of life', () => {
     expect(living()?.machine).toBe('m2');
   });
 
-  test('of an earlier start is taken over at once; a server whose sign was taken gives way.', async () => {
+  test('A heartbeat of an earlier start is taken over at once; a server whose sign was taken gives way.', async () => {
     const { signOf, living } = stage();
     const [first, second] = [signOf(), signOf({ instance: 'i2' })];
     await first.renew();
@@ -91,7 +91,7 @@ describe('a sign of life', () => {
     expect(living()?.instance).toBe('i2');
   });
 
-  test("that ends is taken away, unless it is somebody else's by then.", async () => {
+  test("A heartbeat that ends is taken away, unless it is somebody else's by then.", async () => {
     const { clock, signOf, living } = stage();
     const own = signOf();
     await own.renew();
@@ -104,7 +104,7 @@ describe('a sign of life', () => {
     expect(living()?.machine).toBe('m2');
   });
 
-  test('with words that make no sense counts as none.', () => {
+  test('A heartbeat with words that make no sense counts as none.', () => {
     expect([null, '', '{}', '[]', 'null', '{"node":1}'].map(readHeartbeat)).toEqual(
       Array.from({ length: 6 }, () => null),
     );

@@ -19,8 +19,8 @@ function expectWhole(store: TestStore, stream: ScriptedStream): void {
   expect(judge(wholeLog(store, store.db.durableSeq), stream.messages)).toMatchObject(faultless);
 }
 
-describe('a mirror', () => {
-  test('writes each event once and in order, with links over those that stay', () =>
+describe('A mirror', () => {
+  test('A mirror writes each event once and in order, with links over those that stay.', () =>
     withStore(async (store) => {
       const stream = new ScriptedStream();
       await append(store, 3);
@@ -39,7 +39,7 @@ describe('a mirror', () => {
       ]);
     }));
 
-  test('notices by itself that the stream is another one, and copies everything again', () =>
+  test('A mirror notices by itself that the stream is another one, and copies everything again.', () =>
     withStore(async (store) => {
       const stream = new ScriptedStream();
       await append(store, 10);
@@ -58,7 +58,7 @@ describe('a mirror', () => {
       expectWhole(store, stream);
     }));
 
-  test('says that the stream takes no more until it takes something', () =>
+  test('A mirror says that the stream takes no more until it takes something.', () =>
     withStore(async (store) => {
       const stream = new ScriptedStream();
       stream.fate = () => 'lost';
@@ -74,7 +74,7 @@ describe('a mirror', () => {
       await expectEventually(() => states).toEqual(['following', 'unreachable', 'following']);
     }));
 
-  test('goes on behind what the stream has, and not behind what it remembers', () =>
+  test('A mirror continues after the head of the stream, and not after its stored position.', () =>
     withStore(async (store) => {
       const stream = new ScriptedStream();
       await append(store, 10);
@@ -94,7 +94,7 @@ describe('a mirror', () => {
     ['a batch that was lost', ['lost']],
     ['a batch that comes later', ['late']],
     ['several of them', ['late', 'unanswered', 'lost', 'late', 'unanswered']],
-  ])('writes nothing twice after %s', (_what, fates) =>
+  ])('A mirror writes nothing twice after %s.', (_what, fates) =>
     withStore(async (store) => {
       const stream = new ScriptedStream();
       const left = [...fates];
@@ -110,7 +110,7 @@ describe('a mirror', () => {
     }),
   );
 
-  test('survives whatever an engine may do to it', () =>
+  test('A mirror survives whatever an engine may do to it.', () =>
     withStore(async (store) => {
       const random = seeded(5);
       const stream = new ScriptedStream();
@@ -135,7 +135,7 @@ describe('a mirror', () => {
       expect(stream.refused).toBeGreaterThan(0);
     }));
 
-  test('goes on by its row where the stream has nothing of it left', () =>
+  test('A mirror continues from its row if the stream has none of its messages left.', () =>
     withStore(async (store) => {
       const stream = new ScriptedStream();
       await append(store, 5);
@@ -196,7 +196,7 @@ describe('a mirror', () => {
       }),
   );
 
-  test('tells once of events that left the log before it came to them', () =>
+  test('A mirror reports once the events that left the log before it came to them.', () =>
     withStore(async (store) => {
       const stream = new ScriptedStream();
       const { db } = store;
@@ -217,8 +217,8 @@ describe('a mirror', () => {
     }));
 });
 
-describe('a mirror stops, and says why,', () => {
-  test('where the stream has more of its log than there is', () =>
+describe('A mirror stops, and says why,', () => {
+  test('A mirror stops, and says why, where the stream has more of its log than there is.', () =>
     withStore(async (store) => {
       const stream = new ScriptedStream();
       await append(store, 3);
@@ -233,7 +233,7 @@ describe('a mirror stops, and says why,', () => {
       });
     }));
 
-  test('where the stream has another event than the log', () =>
+  test('A mirror stops, and says why, where the stream has another event than the log.', () =>
     withStore(async (store) => {
       const stream = new ScriptedStream();
       await append(store, 3);
@@ -249,7 +249,7 @@ describe('a mirror stops, and says why,', () => {
 });
 
 describe('where the stream has another log of this node', () => {
-  test('a copy goes on where it parted from it', () =>
+  test('A copy of a log continues where it parted from the log in the stream.', () =>
     withStore(async (store) => {
       const stream = new ScriptedStream();
       await append(store, 6);
@@ -277,7 +277,7 @@ describe('where the stream has another log of this node', () => {
       ]);
     }));
 
-  test('any other log begins at its beginning', () =>
+  test('Any log that is not a copy starts at its first event.', () =>
     withStore(async (store) => {
       const stream = new ScriptedStream();
       await append(store, 2);

@@ -20,7 +20,7 @@ function viewOf(events: readonly RuntimeEventRecord[]): NodeView {
   return view;
 }
 
-test('what a node had is made from its events: sessions in every state, what waits, and processes', async () => {
+test('The view of a node is made from its events: sessions in every state, pending approvals, and processes.', async () => {
   const { client, directory } = server();
   const idle = await openSession(client, directory, { title: 'idle' });
   await runTurn(client, idle.id, 'say hello');
@@ -58,6 +58,6 @@ test('what a node had is made from its events: sessions in every state, what wai
   expect(view.known).toEqual({ at: 100, sessions: [], approvals: [], processes: [] });
 });
 
-test('of a node without events nothing is known', () => {
+test('The view of a node without events is empty.', () => {
   expect(new NodeView().known).toBeNull();
 });

@@ -30,8 +30,8 @@ function stage() {
   return { engine, places, subject: (key: string) => names.key(names.places, key) };
 }
 
-describe('the chosen node', () => {
-  test('has all labels and room, and of two that chance names it is the one with more room.', () => {
+describe('The chosen node', () => {
+  test('The chosen node has all labels and room, and of two that chance names it is the one with more room.', () => {
     const nodes = fc
       .array(fc.tuple(fc.nat({ max: 4 }), fc.subarray(['gpu', 'big'])))
       .map((all) => all.map(([live, labels], at) => node(`n${at}`, live, labels)));
@@ -73,8 +73,8 @@ describe('the chosen node', () => {
   );
 });
 
-describe('the place of a request', () => {
-  test('is chosen once: whoever repeats the request gets the same node.', async () => {
+describe('The place of a request', () => {
+  test('The place of a request is chosen once: whoever repeats the request gets the same node.', async () => {
     const { places } = stage();
     expect(await places.reserve('key', async () => 'a')).toMatchObject({ node: 'a' });
     expect(await places.reserve('key', async () => 'b')).toMatchObject({ node: 'a' });
@@ -82,7 +82,7 @@ describe('the place of a request', () => {
     expect(await places.reserve('other key!', async () => 'c')).toMatchObject({ node: 'b' });
   });
 
-  test('is the one of whoever was faster.', async () => {
+  test('The place of a request is the one of whoever was faster.', async () => {
     const { engine, places, subject } = stage();
     engine.onRead = () => {
       engine.onRead = () => undefined;
@@ -91,7 +91,7 @@ describe('the place of a request', () => {
     expect(await places.reserve('key', async () => 'ours')).toMatchObject({ node: 'theirs' });
   });
 
-  test('that was given up is chosen anew, and one that another client has chosen since stays.', async () => {
+  test('The place of a request that was given up is chosen anew, and one that another client has chosen since stays.', async () => {
     const { engine, places, subject } = stage();
     const first = await places.reserve('key', async () => 'a');
     await places.release('key', first);

@@ -11,8 +11,8 @@ function read(subject: string, fields: Record<string, string>, text = '{}') {
   return readMessage(subject, about, 1, text);
 }
 
-describe('a message of the stream', () => {
-  test('is read as its mirror has written it.', () => {
+describe('A message of the stream', () => {
+  test('A message of the stream is read as its mirror has written it.', () => {
     expect(read('cadre.f.ev.n1.turn.started', {})).toEqual({
       streamSeq: 1,
       node: 'n1',
@@ -42,7 +42,7 @@ describe('a message of the stream', () => {
     ['that follows itself', 'ev.n1.turn.started', { 'Cadre-Prev': '7' }],
     ['that marks nothing', 'ev.n1.fleet.epoch', {}],
     ['that marks no gap', 'ev.n1.fleet.gap', {}],
-  ] as const)('is passed over %s.', ([, subject, fields]) => {
+  ] as const)('A message of the stream is passed over %s.', ([, subject, fields]) => {
     const found =
       fields === null
         ? readMessage(`cadre.f.${subject}`, undefined, 1, '{}')
@@ -51,7 +51,7 @@ describe('a message of the stream', () => {
   });
 });
 
-test('the text of an event counts only where it is the event that the headers name', () => {
+test('The text of an event counts only where it is the event that the headers name.', () => {
   const event = {
     seq: 7,
     id: 'evt_7',

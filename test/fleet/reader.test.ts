@@ -59,8 +59,8 @@ function expectWhole(store: TestStore, events: FleetEvent[]): void {
   expect(judge(wholeLog(store, store.db.durableSeq), events)).toMatchObject(faultless);
 }
 
-describe('a reader', () => {
-  test('goes on by its cursor, which is one word, with nothing twice', () =>
+describe('A reader', () => {
+  test('A reader continues from its cursor, which is one word, with no event twice.', () =>
     withStore(async (store) => {
       const stream = new ScriptedStream();
       await using _mirror = startMirror(store, stream.of('n1'));
@@ -82,7 +82,7 @@ describe('a reader', () => {
       expectWhole(store, all);
     }));
 
-  test('reads again where the stream went back, and takes each event once', () =>
+  test('A reader reads again where the stream went back, and takes each event once.', () =>
     withStore(async (store) => {
       const random = seeded(11);
       const stream = new ScriptedStream();
@@ -107,7 +107,7 @@ describe('a reader', () => {
       expect(reader.notices.filter(({ kind }) => kind === 'rewind').length).toBeGreaterThan(0);
     }));
 
-  test('has a hole filled by the node', () =>
+  test('A reader has a hole filled by the node.', () =>
     withStore(async (store) => {
       const stream = new ScriptedStream();
       await using _mirror = startMirror(store, stream.of('n1'));
@@ -124,7 +124,7 @@ describe('a reader', () => {
       expect(reader.events.map(({ seq }) => seq)).toEqual([4, 5, 6, 7, 8, 9]);
     }));
 
-  test('says what is missing where the node cannot be asked', () =>
+  test('A reader says what is missing where the node cannot be asked.', () =>
     withStore(async (store) => {
       const stream = new ScriptedStream();
       const write = (from: number, prev: number) =>
@@ -144,7 +144,7 @@ describe('a reader', () => {
       expect(reader.notices).toMatchObject([{ kind: 'gap', node: 'n1', after: 3, up_to: 5 }]);
     }));
 
-  test('takes no event again of a log that a node had before', () =>
+  test('A reader takes no event again of a log that a node had before.', () =>
     withStore((first) =>
       withStore(async (second) => {
         const stream = new ScriptedStream();
@@ -166,6 +166,6 @@ describe('a reader', () => {
     ));
 });
 
-test('a word that is no cursor is refused', () => {
+test('A word of another form is refused as a cursor.', () => {
   expect(() => FleetCursor.parse('bm9uZQ')).toThrow('the event cursor is not from a fleet');
 });

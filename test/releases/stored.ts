@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { endpoints } from '../../src/api/index.ts';
 import type { Client } from '../../src/client/client.ts';
-import { storedEvents } from '../../src/client/stored.ts';
+import { storedEvents } from '../../src/client/replay.ts';
 
 /** Responses of a server about its data before the data were stored. */
 export interface Answers {

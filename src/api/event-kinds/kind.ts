@@ -31,8 +31,8 @@ export interface Kind<
   payload: Fields;
   /**
    * The fields that are lists or contain values of any shape; `record.field` for a field of a record. If a payload is
-   * still longer than 256 KiB after its texts were cut (`truncated: true`), those of these fields that are longer than
-   * 1 KiB are left out. All other fields are always present, so that a client can fetch the rest by id.
+   * still longer than 256 KiB after its texts were cut (`truncated: true`), it omits each of these fields that is longer
+   * than 1 KiB. All other fields are always present, so that a client can fetch the rest by id.
    */
   large: readonly Large[];
   /** The fields of `large` that are complete or missing. Their texts are never cut because users decide by them. */

@@ -1,11 +1,14 @@
+import { eventPaths } from '../../api/event-scopes.ts';
 import { systemClock } from '../../core/lib/clock.ts';
-import { parseFrames } from '../parse-frames.ts';
+import { scopeInput } from '../event-scope.ts';
+import { eventsIn, parseFrames } from '../frames.ts';
 import { resume } from '../resume.ts';
+import { LOST, STREAM_ENDED } from '../wire.ts';
 import { CadreError } from './error.ts';
 import { eventKinds } from '#generated/event-kinds.ts';
 import type { EventMatching, EventStream, ServerAddress, StreamOptions } from './face.ts';
 import { send } from './http.ts';
-import type { DescribedEvent, KindPattern, StreamGap } from '#generated/interface.ts';
+import type { DescribedEvent, KindPattern } from '#generated/interface.ts';
 
 /** Where a stream stands. */
 interface Position {
@@ -35,7 +38,7 @@ export class Events<P extends KindPattern> implements EventStream<EventMatching<
       {
         open: (seq) => this.#connection(seq),
         isLost,
-        ended: () => new CadreError('unreachable', 'the server ended the event stream'),
+        ended: () => new CadreError('unreachable', STREAM_ENDED),
       },
       {
         clock: systemClock,
@@ -56,17 +59,15 @@ export class Events<P extends KindPattern> implements EventStream<EventMatching<
   async *#connection(
     after: number | 'latest',
   ): AsyncGenerator<DescribedEvent | { latestSeq: number }, void> {
-    const { kinds, signal, onGap } = this.#options;
-    const { route, params } = routeOf(this.#options);
-    const query = { after_seq: after, ...(kinds ? { kind: kinds } : {}) };
-    const response = await send(this.#server, route, { params, query, signal });
+    const { signal, onGap } = this.#options;
+    const { name, params, query } = scopeInput(this.#options);
+    const input = { params, query: { after_seq: after, ...query }, signal };
+    const response = await send(this.#server, `GET ${eventPaths[name]}/stream`, input);
     const latestSeq = Number(response.headers.get('x-seq') ?? 0);
     this.#stay(response.headers.get('x-epoch') ?? '', after === 'latest' ? latestSeq : after);
     yield { latestSeq };
-    for await (const { id, event, data } of parseFrames(textOf(response))) {
-      if (event === 'stream.gap') onGap?.(JSON.parse(data) as StreamGap);
-      else if (id !== undefined) yield JSON.parse(data) as DescribedEvent;
-    }
+    const lost = (cause: unknown) => new CadreError('unreachable', LOST, { cause });
+    yield* eventsIn<DescribedEvent>(parseFrames(textOf(response), lost), onGap);
   }
 
   /** Throws `conflict` where the log is another than before: its seqs mean other events. */
@@ -80,35 +81,12 @@ export class Events<P extends KindPattern> implements EventStream<EventMatching<
   }
 }
 
-function routeOf({ sessionId, processId, teamId }: StreamOptions<KindPattern>): {
-  route: string;
-  params: Record<string, string>;
-} {
-  if (sessionId !== undefined)
-    return {
-      route: 'GET /v1/sessions/{session_id}/events/stream',
-      params: { session_id: sessionId },
-    };
-  if (processId !== undefined)
-    return {
-      route: 'GET /v1/processes/{process_id}/events/stream',
-      params: { process_id: processId },
-    };
-  if (teamId !== undefined)
-    return { route: 'GET /v1/teams/{team_id}/events/stream', params: { team_id: teamId } };
-  return { route: 'GET /v1/events/stream', params: {} };
-}
-
-/** The text of a stream as it arrives. Throws `unreachable` when the connection breaks. */
+/** The text of a response as it arrives. */
 async function* textOf({ body }: Response): AsyncGenerator<string, void> {
   if (!body) return;
   const decoder = new TextDecoder();
-  try {
-    for await (const bytes of body as AsyncIterable<Uint8Array>)
-      yield decoder.decode(bytes, { stream: true });
-  } catch (cause) {
-    throw new CadreError('unreachable', 'the connection to the server was lost', { cause });
-  }
+  for await (const bytes of body as AsyncIterable<Uint8Array>)
+    yield decoder.decode(bytes, { stream: true });
 }
 
 /** Whether a server may answer later: none did, or what stands in front of it says that it is away. */

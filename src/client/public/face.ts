@@ -27,14 +27,14 @@ export type ListRoute = {
 
 type RouteOf<R extends Route | RawRoute> = (Routes & RawRoutes)[R];
 
-/** What a route takes: of `params`, `query` and `body` those that it has. */
+/** The input of a route: its `params`, `query` and `body`. */
 export type InputOf<R extends Route | RawRoute> = Omit<RouteOf<R>, 'answer'> & {
   /** Ends the request, which then fails with the reason of the signal. */
   signal?: AbortSignal | undefined;
   /** For POST: a request that is repeated with the same key within a day is carried out once. */
   idempotencyKey?: string | undefined;
 };
-/** What a route answers. */
+/** The document of the response of a route. */
 export type AnswerOf<R extends Route> = Routes[R]['answer'];
 /** One record of a list. */
 export type RecordOf<R extends ListRoute> =
@@ -48,7 +48,7 @@ export type InputArgs<R extends Route | RawRoute> =
 export type EventKind = DescribedEvent['kind'];
 /** An event of a kind. */
 export type EventOf<K extends EventKind> = Extract<DescribedEvent, { kind: K }>;
-/** The events that a filter lets through: those of a kind, or of a group such as `turn.*`. */
+/** The events that match a filter: a kind, or a group such as `turn.*`. */
 export type EventMatching<P extends KindPattern> = P extends `${infer Group}.*`
   ? Extract<DescribedEvent, { kind: `${Group}.${string}` }>
   : Extract<DescribedEvent, { kind: P }>;
@@ -64,7 +64,7 @@ export interface StreamOptions<P extends KindPattern> {
   teamId?: string | undefined;
   /** Only events after this seq; `latest`: only new ones. Default: from the start of the log. */
   after?: number | 'latest' | undefined;
-  /** The `cursor` of an earlier stream, after which this one goes on. It wins over `after`. */
+  /** The `cursor` of an earlier stream: this stream continues after it. It takes precedence over `after`. */
   cursor?: string | undefined;
   /** Ends the stream. */
   signal?: AbortSignal | undefined;

@@ -1,40 +1,29 @@
-import { pathWith, refusal } from '../wire.ts';
+import { CUT_OFF, refusal, type RequestInput, requestOf, silenceAt } from '../wire.ts';
 import { CadreError, type ErrorCode } from './error.ts';
 import type { ServerAddress } from './face.ts';
 
 /** A request as every route takes it. */
-export interface Input {
-  params?: Record<string, string> | undefined;
-  query?: Record<string, unknown> | undefined;
-  body?: unknown;
-  signal?: AbortSignal | undefined;
+export interface Input extends Omit<RequestInput, 'key'> {
   idempotencyKey?: string | undefined;
 }
 
 /**
- * Sends a request to the route `METHOD PATH`, and resolves with a successful answer, its body unread. Rejects with a
+ * Sends a request to the route `METHOD PATH`, and resolves with a successful response, its body unread. Rejects with a
  * CadreError, or with the reason of the signal.
  */
 export async function send(
   { url, token }: ServerAddress,
   route: string,
-  { params = {}, query = {}, body, signal, idempotencyKey }: Input,
+  { idempotencyKey: key, ...input }: Input,
 ): Promise<Response> {
   const [method = '', path = ''] = route.split(' ');
-  const request = {
-    method,
-    headers: {
-      authorization: `Bearer ${token}`,
-      ...(method === 'GET' ? {} : { 'content-type': 'application/json' }),
-      ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
-    },
-    ...(method === 'GET' || method === 'DELETE' ? {} : { body: JSON.stringify(body ?? {}) }),
-    ...(signal ? { signal } : {}),
-  };
+  const { target, ...request } = requestOf(path, token, { ...input, key });
+  const { signal } = input;
+  const init = { method, ...request, ...(signal ? { signal } : {}) };
   const response = await unlessAborted(
     signal,
-    () => fetch(new URL(pathWith(path, params, query), url), request),
-    `no server answers at ${url}: start one with cadre serve --detach`,
+    () => fetch(new URL(target, url), init),
+    silenceAt(url),
   );
   if (response.ok) return response;
   throw refused(url, response, await readText(response, signal));
@@ -42,8 +31,7 @@ export async function send(
 
 /** The text of an answer. Rejects as `send`. */
 export function readText(response: Response, signal?: AbortSignal): Promise<string> {
-  const lost = 'the connection to the server was lost before the response was complete';
-  return unlessAborted(signal, () => response.text(), lost);
+  return unlessAborted(signal, () => response.text(), CUT_OFF);
 }
 
 /** The error for an answer that no cadre server gives. */

@@ -1,4 +1,7 @@
-/** The library `cadre/client`. What these modules export is its public face; scripts/client-library.mjs names them, too. */
+/**
+ * The library `cadre/client`. The exports of these modules are its public interface; scripts/client-library.mjs reads
+ * their names here.
+ */
 export * from './create-client.ts';
 export * from './error.ts';
 export type * from './face.ts';

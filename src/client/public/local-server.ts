@@ -5,9 +5,9 @@ import { CadreError } from './error.ts';
 import type { ServerAddress } from './face.ts';
 
 /**
- * The server that the environment names by CADRE_URL and CADRE_TOKEN, else the one that runs on this machine with the
- * default data directory or that of CADRE_DATA_ROOT_DIR. The token of that server is given for its own address alone.
- * Throws a CadreError: `unreachable` where no server is known, `unauthorized` where no token is.
+ * The server in the variables CADRE_URL and CADRE_TOKEN. Without them, the server that runs on this machine with the
+ * data directory in CADRE_DATA_ROOT_DIR, or the default one. The token of that server is returned only for its own
+ * address. Throws a CadreError: `unreachable` if no server is known, and `unauthorized` if no token is known.
  */
 export function localServer(env: Record<string, string | undefined> = process.env): ServerAddress {
   const directory = defaultDataDirectory(env);

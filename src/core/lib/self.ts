@@ -107,6 +107,7 @@ function sourceAsset(name: string): string {
   if (name === 'jq.wasm') return fromSourceRoot('node_modules/jq-wasm/dist/build/jq.wasm');
   if (built.has(name)) return fromSourceRoot(join('dist', placeOf(name)));
   if (name === 'openapi.yaml') return fromSourceRoot('src/api/openapi.yaml');
+  if (/^(_cadre|cadre\.(bash|fish))$/.test(name)) return fromSourceRoot(join('completions', name));
   throw new Error(
     `unknown asset "${name}" of the build: add the asset to src/core/lib/self.ts and scripts/build.mjs`,
   );

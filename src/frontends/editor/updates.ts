@@ -1,16 +1,21 @@
 import type { SessionUpdate, ToolCallContent } from '@agentclientprotocol/sdk/unstable';
 import type { DescribedEvent, Payload } from '../../api/events.ts';
 import type { Item, Usage } from '../../api/sessions.ts';
+import {
+  addDelta,
+  type KnownBytes,
+  remainderOf,
+  type TextPiece,
+} from '../../client/streamed-text.ts';
 import { lastBytes } from '../../core/lib/cut.ts';
 import { type DisplayedTool, toolFields } from './tool-call.ts';
 import type { StoredInputItem } from '../../api/input.ts';
 
 type Update = SessionUpdate;
 
-/** Turns the events of a session into what an editor is told. It keeps what was told of the items that are open. */
+/** Translates the events of a session into updates for the editor. It remembers the sent part of open items. */
 export class EventReader {
-  /** How many bytes of the text of each open message were told. */
-  readonly #told = new Map<string, number>();
+  readonly #sent: KnownBytes = new Map();
   /** The end of the output of each open tool call, and its length in bytes. */
   readonly #outputs = new Map<string, { tail: string; bytes: number }>();
   /** The changes of files that a person was asked for, of each open tool call. */
@@ -22,10 +27,18 @@ export class EventReader {
     switch (kind) {
       case 'message.delta':
       case 'reasoning.delta':
-        return this.#grown(kind === 'message.delta', payload);
+        return chunk(
+          kind === 'message.delta',
+          payload.item_id,
+          addDelta(this.#sent, payload) ?? '',
+        );
       case 'message.completed':
       case 'reasoning.completed':
-        return this.#whole(kind === 'message.completed', payload);
+        return chunk(
+          kind === 'message.completed',
+          payload.item_id,
+          remainderOf(this.#sent, payload),
+        );
       case 'tool.started':
         return this.#tool(payload, payload.status);
       case 'tool.updated':
@@ -45,18 +58,6 @@ export class EventReader {
   noteChanges(item_id: string, content: readonly ToolCallContent[]): void {
     const changes = content.filter(({ type }) => type === 'diff');
     if (changes.length > 0) this.#changes.set(item_id, changes);
-  }
-
-  #grown(isMessage: boolean, { item_id, offset, text = '' }: Piece): Update[] {
-    this.#told.set(item_id, offset + Buffer.byteLength(text));
-    return chunk(isMessage, item_id, text);
-  }
-
-  /** What was not told yet: the reading may have begun late, or lost pieces. */
-  #whole(isMessage: boolean, { item_id, text = '' }: Piece): Update[] {
-    const rest = Buffer.from(text).subarray(this.#told.get(item_id) ?? 0);
-    this.#told.delete(item_id);
-    return chunk(isMessage, item_id, rest.toString('utf8'));
   }
 
   #tool({ item_id, offset, text = '', tool }: ToolPiece, status: string): Update[] {
@@ -83,17 +84,10 @@ export class EventReader {
   }
 }
 
-/** How much of the output of a tool that still runs is told each time that it grows. */
+/** The maximum part of the output of a running tool that is sent again when it grows. */
 const LIVE_BYTES = 16 * 1024;
 
-interface Piece {
-  item_id: string;
-  /** In bytes of UTF-8. */
-  offset: number;
-  text?: string | undefined;
-}
-
-type ToolPiece = Piece & { tool: DisplayedTool };
+type ToolPiece = TextPiece & { tool: DisplayedTool };
 
 function toolUpdate(isKnown: boolean, fields: ReturnType<typeof toolFields>): Update {
   return isKnown
@@ -101,14 +95,14 @@ function toolUpdate(isKnown: boolean, fields: ReturnType<typeof toolFields>): Up
     : { sessionUpdate: 'tool_call', ...fields };
 }
 
-/** An item that has ended, as the editor is told of it. */
+/** A completed item, as updates for the editor. */
 export function itemUpdates({ item_id, kind, status, text, tool }: Item): Update[] {
   if (kind !== 'tool') return chunk(kind === 'message', item_id, text);
   if (!tool) return [];
   return [toolUpdate(false, toolFields(item_id, tool, status, { output: text }))];
 }
 
-/** What was said to the agent, by whoever. */
+/** The input of a turn, from any sender. */
 export function inputUpdates(turn_id: string, input: readonly StoredInputItem[]): Update[] {
   return input.map((item) => ({
     sessionUpdate: 'user_message_chunk',

@@ -21,8 +21,8 @@ form p{flex:1 1 100%;margin:0}input{font:inherit;padding:.5rem;width:100%;box-si
 .added{background:var(--add)}.removed{background:var(--del)}.accent{color:var(--accent)}.strong{font-weight:600}`;
 
 /**
- * The headers of each of these pages: nothing is loaded or run, no other page may show it in a frame, its address is
- * told to no other site, and nobody keeps it.
+ * The headers of each of these pages: they load and run nothing, no other page may frame them, no other site learns
+ * their address, and no cache keeps them.
  */
 export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   'content-type': 'text/html; charset=utf-8',
@@ -95,7 +95,7 @@ export function answeredPage({ status, title }: Pick<Approval, 'status' | 'title
   return page(word, `<h1>${word}</h1>\n<p>${lineOf(title)}</p>`);
 }
 
-/** The one page of every link that is good for nothing, whatever the reason. */
+/** The page of every invalid link, whatever the reason. */
 export function invalidPage(): string {
   return page(
     'Invalid link',
@@ -103,7 +103,7 @@ export function invalidPage(): string {
   );
 }
 
-/** The page of a request that cannot be answered now, or is no request of a browser. */
+/** The page of a request that cannot be answered now, or that no browser sends. */
 export function refusalPage(message: string): string {
   return page('Not possible', `<h1>Not possible</h1>\n<p>${lineOf(message)}</p>`);
 }

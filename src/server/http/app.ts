@@ -6,7 +6,7 @@ import type { AuthHook } from './auth-hook.ts';
 import { readJson } from './json-body.ts';
 import { refuseGarbage, refuseUnknown, sendError } from './refuse.ts';
 
-/** Of the URL and the headers together: a path or a search of the greatest length may be of characters of 12 bytes in a URL. */
+/** The maximum size of URL and headers together: in a URL, one character of a path or a search may take 12 bytes. */
 const MAX_HEADER_BYTES = 64 * 1024;
 const BODY_BYTES = 256 * 1024;
 /**

@@ -15,7 +15,7 @@ import { AppError } from '../../api/errors.ts';
 import { UnknownPath } from '../../core/lib/log.ts';
 import { allowOrigin, answerPreflight, isPreflight } from './cors.ts';
 import { authenticatedElsewhere } from './inside.ts';
-import { whenOver } from './leaving.ts';
+import { whenOver } from './under-way.ts';
 import { accessOfPath } from './route-table.ts';
 
 interface AuthHookDependencies {

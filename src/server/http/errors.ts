@@ -31,7 +31,7 @@ function frameworkError(error: unknown): AppError | null {
   const { code, statusCode } = error as { code?: string; statusCode?: number };
   switch (code) {
     case 'ECONNRESET':
-      // The framework uses this status if the client leaves while it sends its body, which is no bug.
+      // The framework also uses this status for a client that disconnects while it sends its body, which is not a bug.
       return statusCode === 400 ? new AppError('invalid', 'the request body is incomplete') : null;
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return new AppError('payload_too_large', 'the request body is larger than this route allows');

@@ -181,7 +181,7 @@ function callReader<E extends Endpoint>(
   });
 }
 
-/** What is made of an endpoint's schemas when its first request comes: a start does not wait for all of them. */
+/** The checks of each endpoint, which its first request creates, so that a start does not wait for them. */
 const checks = new WeakMap<Endpoint, Check>();
 
 type Check = <E>(request: FastifyRequest) => Pick<Call<E>, 'params' | 'query' | 'body'>;

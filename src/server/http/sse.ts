@@ -101,7 +101,7 @@ export class EventStreams {
       // Neither a blank line nor a ping follows, because some clients would take that for an event without data.
       response.write('retry: 1000\n');
       using _ping = this.#deps.clock.every(PING_MS, () => {
-        // For a client that is behind, its unread data is a sign of life already.
+        // Unread data of a client that is behind already shows that the connection lives.
         if (!response.writableNeedDrain) response.write(`: ping ${this.#deps.feed.latestSeq}\n`);
       });
       for await (const ready of frames(stopping.signal, this.#ending.signal)) {

@@ -3,7 +3,8 @@ import type { ApprovalLink, Hook, HookSkip, HookTest } from '../../api/hooks.ts'
 import type { Supervisor } from '../../core/children/supervisor.ts';
 import { AppError } from '../../api/errors.ts';
 import type { Feed } from '../../core/events/feed.ts';
-import type { ApprovalLinks, HookService, SkipRequest } from '../hooks/index.ts';
+import { lazyModule } from '../../core/lib/lazy-module.ts';
+import type { HookService, SkipRequest } from '../hooks/index.ts';
 import type { LinkDependencies, LinkedApproval } from '../hooks/links.ts';
 import type { SaveResponse } from '../../core/store/idempotency-store.ts';
 import type { Base } from './base.ts';
@@ -14,20 +15,12 @@ interface HookParts extends Pick<LinkDependencies, 'approval' | 'session' | 'dec
   supervisor: Supervisor;
 }
 
-/** What was loaded. */
-interface Loaded {
-  service: HookService;
-  links: ApprovalLinks;
-  definitionsOf: typeof import('../hooks/index.ts').definitionsOf;
-}
-
 /** The place of hooks and links. Without a configured hook, and before the first link, it loads nothing. */
 export class HookSeat {
   readonly #base: Base;
   readonly #parts: HookParts;
   #ownUrl: () => string = () => '';
-  #loading: Promise<Loaded> | undefined;
-  #loaded: Loaded | undefined;
+  readonly #hooks = lazyModule(() => this.#load());
   #applying: Promise<void> = Promise.resolve();
   #isOpen = false;
 
@@ -48,10 +41,11 @@ export class HookSeat {
     const { config, logger } = this.#base;
     const { hooks, approvals } = config.now;
     const hasHooks = hooks.length > 0 || approvals.notify_command !== null;
-    if (!this.#isOpen || (!hasHooks && !this.#loading)) return;
+    if (!this.#isOpen || (!hasHooks && !this.#hooks.isUsed)) return;
     // What happens while the hooks are loaded is already theirs.
     const from = this.#parts.feed.latestSeq;
-    this.#applying = this.#load()
+    this.#applying = this.#hooks
+      .load()
       .then(({ service, definitionsOf }) => service.apply(definitionsOf(config.now), from))
       .catch((error: unknown) => logger.error({ err: error }, 'cannot start the hooks'));
   }
@@ -60,17 +54,17 @@ export class HookSeat {
   async stop(): Promise<void> {
     this.#isOpen = false;
     await this.#applying;
-    await this.#loaded?.service.stop();
+    await this.#hooks.loaded?.service.stop();
   }
 
   /** What a person has to mend; null where there is no hook. */
   problems(): string[] | null {
-    return this.#loaded ? this.#loaded.service.problems() : null;
+    return this.#hooks.loaded?.service.problems() ?? null;
   }
 
   async list(): Promise<Hook[]> {
     await this.#applying;
-    return this.#loaded?.service.list() ?? [];
+    return this.#hooks.loaded?.service.list() ?? [];
   }
 
   /** Throws `not_found` and `conflict`. */
@@ -88,30 +82,26 @@ export class HookSeat {
     approvalId: string,
     made: { by: string; sessionId: string; lifetimeMs: number | null },
   ): Promise<ApprovalLink> {
-    return (await this.#load()).links.make(approvalId, made);
+    return (await this.#hooks.load()).links.make(approvalId, made);
   }
 
   /** Returns what a link would answer; null if it is good for nothing. */
   async look(secret: string): Promise<LinkedApproval | null> {
-    return (await this.#load()).links.look(secret);
+    return (await this.#hooks.load()).links.look(secret);
   }
 
   /** Answers the approval of a link; null if it is good for nothing. */
   async answer(secret: string, decision: 'accept' | 'decline'): Promise<Approval | null> {
-    return (await this.#load()).links.answer(secret, decision);
+    return (await this.#hooks.load()).links.answer(secret, decision);
   }
 
   async #service(name: string): Promise<HookService> {
     await this.#applying;
-    if (this.#loaded) return this.#loaded.service;
+    if (this.#hooks.loaded) return this.#hooks.loaded.service;
     throw new AppError('not_found', `hook "${name}" not found`);
   }
 
-  #load(): Promise<Loaded> {
-    return (this.#loading ??= this.#loadNow());
-  }
-
-  async #loadNow(): Promise<Loaded> {
+  async #load() {
     const { ApprovalLinks, HookService, definitionsOf } = await import('../hooks/index.ts');
     const base = this.#base;
     const { config, db } = base;
@@ -131,6 +121,6 @@ export class HookSeat {
         return approval?.status === 'pending' ? approval : null;
       },
     });
-    return (this.#loaded = { service, links, definitionsOf });
+    return { service, links, definitionsOf };
   }
 }

@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { bootId } from '../../core/children/identity.ts';
 import type { Searching } from '../http/routes/search.ts';
+import { lazyModule } from '../../core/lib/lazy-module.ts';
 import { sqlWasm } from '../../core/lib/self.ts';
 import { SEARCH_FILE } from '../conversations/search/file-name.ts';
 import type { SearchDependencies, SearchService } from '../conversations/search/service.ts';
@@ -13,7 +14,7 @@ type Needs = Pick<SearchDependencies, 'store' | 'agentsOf' | 'shortage'>;
 export class SearchSeat implements Searching, AsyncDisposable {
   readonly #base: Base;
   readonly #needs: Needs;
-  #loading: Promise<SearchService> | undefined;
+  readonly #service = lazyModule(() => this.#load());
 
   constructor(base: Base, needs: Needs) {
     this.#base = base;
@@ -23,29 +24,26 @@ export class SearchSeat implements Searching, AsyncDisposable {
   /** Goes on with the index of an earlier run, in the background. Called once the server listens. */
   resume(): void {
     if (!fs.existsSync(path.join(this.#base.directory, SEARCH_FILE))) return;
-    this.#service()
+    this.#service
+      .load()
       .then((service) => service.resume())
       .catch((error: unknown) => this.#base.logger.error({ err: error }, 'search is unavailable'));
   }
 
   async search(...asked: Parameters<SearchService['search']>) {
-    return (await this.#service()).search(...asked);
+    return (await this.#service.load()).search(...asked);
   }
 
   async status() {
-    return (await this.#service()).status();
+    return (await this.#service.load()).status();
   }
 
   async drop() {
-    return (await this.#service()).drop();
+    return (await this.#service.load()).drop();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await (await this.#loading)?.stop();
-  }
-
-  #service(): Promise<SearchService> {
-    return (this.#loading ??= this.#load());
+    if (this.#service.isUsed) await (await this.#service.load()).stop();
   }
 
   async #load(): Promise<SearchService> {

@@ -133,7 +133,7 @@ export class FleetReader implements AsyncDisposable {
     const stream = new NatsReaderStream(connection, names, systemClock);
     const isThere = async () => {
       const { first, last } = await stream.info();
-      const { seq, last: stayed } = this.cursor;
+      const { seq, last: stayed } = this.cursor.position;
       if (seq < last || stayed === null || stayed.seq < first) return seq >= last;
       // A place beyond the end, or in what the stream was before, is not the end.
       return (await stream.idAt(stayed.seq)) === stayed.id;

@@ -49,7 +49,7 @@ describe('the defaults', () => {
         max_streams_per_token: null,
       },
       client: { autostart: null, history: true, permission_mode: 'require_approval' },
-      screen: { theme: 'auto', colors: {}, keys: {}, mouse: false },
+      screen: { theme: 'auto', colors: {}, keys: {}, mouse: false, diff: 'auto' },
       log: { level: 'info' },
       defaults: { provider: null, agent: null, model: null, effort: null, permission_mode: null },
       auth: { token: null, token_file: null },

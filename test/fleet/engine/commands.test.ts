@@ -54,14 +54,14 @@ describe('cadre fleet init', () => {
       2,
       /cannot read the file \/nowhere\.nk/,
     ],
-  ])('with %s is refused, and says what to do.', async ([, args, code, said]) => {
+  ])('cadre fleet init with %s is refused, and says what to do.', async ([, args, code, said]) => {
     await using cluster = await Cluster.start();
     const ended = await cadre(['fleet', 'init', ...args], cluster.urls);
     expect([ended.code, ended.stdout]).toEqual([code, '']);
     expect(ended.stderr).toMatch(said);
   });
 
-  test('says what NATS lacks, and who does not answer.', async () => {
+  test('cadre fleet init says what NATS lacks, and who does not answer.', async () => {
     await using bare = await Cluster.start({ whole: () => 'listen: "0.0.0.0:4222"' });
     const [server] = bare.servers;
     const without = await cadre(['fleet', 'init'], bare.urls);
@@ -77,7 +77,7 @@ describe('cadre fleet init', () => {
     ]);
   });
 
-  test('may run again, and needs the key of the admin.', async () => {
+  test('cadre fleet init may run again, and needs the key of the admin.', async () => {
     const again = await cadre(['fleet', 'init'], fleet().urls);
     expect(again).toMatchObject({ code: 0, stdout: 'Fleet test already exists\n' });
     const { urls, ca, keyOf } = secured();
@@ -98,8 +98,8 @@ describe('cadre fleet init', () => {
   });
 });
 
-describe('a node whose events are not copied', () => {
-  test('is listed as such, and who follows the fleet is told.', async () => {
+describe('A node whose events are not copied', () => {
+  test('A node whose events are not copied is listed as such, and readers of the fleet get a notice.', async () => {
     const nodes = await cadre(['fleet', 'nodes', '--json'], fleet().urls);
     expect(nodes.json()).toMatchObject([{ node: 'quiet', state: 'alive', mirror: 'off' }]);
     const status = await cadre(['fleet', 'status', '--json'], fleet().urls);
@@ -108,7 +108,7 @@ describe('a node whose events are not copied', () => {
     expect([tail.code, tail.stderr]).toEqual([0, expect.stringContaining('with --on quiet')]);
   });
 
-  test('shows its events to who asks for it alone.', async () => {
+  test('A node whose events are not copied shows its events to who asks for it alone.', async () => {
     const tail = await cadre(
       ['events', 'tail', '--no-follow', '--json', '--on', 'quiet'],
       fleet().urls,
@@ -120,7 +120,7 @@ describe('a node whose events are not copied', () => {
   });
 });
 
-test('what a process of a node prints is shown as it comes, and its end ends the command.', async () => {
+test('The output of a process of a node is shown as it comes, and its end ends the command.', async () => {
   const command = 'echo one; echo two >&2; sleep 0.3; echo three; exit 3';
   const ran = await cadre(['processes', 'run', '--follow', command], fleet().urls);
   expect(ran).toMatchObject({ code: 3, stdout: 'one\nthree\n' });
@@ -141,7 +141,7 @@ test.for([
   expect([ended.code, ended.stderr]).toEqual([code, expect.stringContaining(said)]);
 });
 
-test('a node that is gone and has left nothing ends a command with 6 and its name.', async () => {
+test('A node that is gone and has left nothing ends a command with 6 and its name.', async () => {
   const ended = await cadre(['run', '--on', 'gpu', 'hello'], fleet().urls);
   expect(ended).toMatchObject({ code: 6, stdout: '' });
   expect(ended.stderr).toContain('node "gpu" is unreachable');

@@ -33,8 +33,8 @@ function living() {
   return livingNodes(new Bucket(connection, names, names.nodes));
 }
 
-describe('a server with [fleet]', () => {
-  test('gives a sign of life with its labels and room, and takes it away when it stops.', async () => {
+describe('A server with [fleet]', () => {
+  test('A server with [fleet] has a heartbeat with its labels and room, and removes it when it stops.', async () => {
     await asNode('n1', async (given) => {
       await expectEventually(() => stateOf(given)).toBe('member');
       expect(await living()).toMatchObject([
@@ -44,7 +44,7 @@ describe('a server with [fleet]', () => {
     expect(await living()).toEqual([]);
   });
 
-  test('is alive by its own sign alone: one under another name speaks for nobody.', async () => {
+  test('A server with [fleet] is alive by its own sign alone: one under another name speaks for nobody.', async () => {
     const names = namesOf('test');
     const bucket = new Bucket(fleet().connection, names, names.nodes);
     const sign = { node: 'n1', instance: 'i', epoch: 'e', machine: 'm', version: '1' };
@@ -53,7 +53,7 @@ describe('a server with [fleet]', () => {
     await bucket.remove('alive.other', revision);
   });
 
-  test('stays out where another server has its name, also once that one has stopped, until the name is freed.', async () => {
+  test('A server with [fleet] stays out where another server has its name, also once that one has stopped, until the name is freed.', async () => {
     await asNode('n2', async (first) => {
       await expectEventually(() => stateOf(first)).toBe('member');
       const { epoch } = await first.client.call(endpoints.getVersion, {});
@@ -92,7 +92,7 @@ describe('a server with [fleet]', () => {
     });
   });
 
-  test('works without an engine, and joins once there is one.', async () => {
+  test('A server with [fleet] works without an engine, and joins once there is one.', async () => {
     await using cluster = await Cluster.start();
     const [server] = cluster.servers;
     if (!server) throw new Error('no server');
@@ -116,7 +116,7 @@ describe('a server with [fleet]', () => {
     );
   });
 
-  test('that is cut off says so, and is a member again once the network is back.', async () => {
+  test('A server with [fleet] that is cut off says so, and is a member again once the network is back.', async () => {
     const [server] = fleet().cluster.servers;
     await using relay = await Relay.to(server?.port ?? 0);
     await asNode(

@@ -49,8 +49,8 @@ function startReader(node: string, cursor: FleetCursor, follow: boolean) {
   };
 }
 
-describe('a server with [fleet]', () => {
-  test('has all its events in the stream when it has stopped, and goes on there when it starts again.', async () => {
+describe('A server with [fleet]', () => {
+  test('A server with [fleet] has all its events in the stream when it has stopped, and continues there when it starts again.', async () => {
     await using directory = tempDirectory();
     for (const round of [1, 2]) {
       const config = { fleet: { url: fleet().urls, name: 'server', fleet: 'test' } };
@@ -75,7 +75,7 @@ describe('a server with [fleet]', () => {
     }
   });
 
-  test('without a mirror is a member that tells nothing.', async () => {
+  test('A server with [fleet] without a mirror is a member without events.', async () => {
     const config = { fleet: { url: fleet().urls, name: 'quiet', fleet: 'test', mirror: false } };
     await withRuntime(
       async ({ client }) => {
@@ -89,8 +89,8 @@ describe('a server with [fleet]', () => {
   });
 });
 
-describe('with JetStream, a mirror', () => {
-  test('writes batches that are read once and in order, by a cursor and while they come.', () =>
+describe('With JetStream, a mirror', () => {
+  test('With JetStream, a mirror writes batches that are read once and in order, by a cursor and while they come.', () =>
     withStore(async (store) => {
       await using _mirror = startMirror(store, streamOf('n1'), { clock: systemClock });
       const cursor = FleetCursor.start();
@@ -109,7 +109,7 @@ describe('with JetStream, a mirror', () => {
       expect(whole.events).toEqual(reader.events);
     }));
 
-  test('is refused by the fence where another has written.', () =>
+  test('With JetStream, a mirror is refused by the fence where another has written.', () =>
     withStore(async (store) => {
       const stream = streamOf('n2');
       await append(store, 3);

@@ -12,7 +12,7 @@ import { names, securedFleet } from '../../support/fleet/secured.ts';
 
 const secured = securedFleet();
 
-/** What NATS says of what was tried: `done`, or `refused`. */
+/** The reaction of NATS to a request: `done` or `refused`. */
 async function tried(
   who: string,
   work: (own: NatsConnection) => Promise<unknown>,
@@ -65,7 +65,7 @@ async function readEvents(own: NatsConnection): Promise<void> {
   throw new Error('nothing came');
 }
 
-/** Hears of an event that is mirrored meanwhile. */
+/** Receives an event that is mirrored meanwhile. */
 async function hearNews(own: NatsConnection): Promise<void> {
   const heard = Promise.withResolvers<void>();
   own.subscribe(names.newsOf(names.eventsOf('n2')), { callback: () => heard.resolve() });
@@ -152,7 +152,7 @@ const cases: readonly Tried[] = [
   ],
 ];
 
-test.for(cases)('what is tried: it %s, as %s, is %s.', async ([, who, verdict, work]) => {
+test.for(cases)('A member that %s, as %s, is %s.', async ([, who, verdict, work]) => {
   expect(await tried(who, work)).toBe(verdict);
 });
 
@@ -165,7 +165,7 @@ const FOREIGN = [
   names.newsOf(names.event('n1', 'session.created')),
   `${names.inbox('alice')}.x`,
 ];
-/** What of that the key of alice is there for. */
+/** The cases that the key of alice allows. */
 const MEANT = new Set([names.request('n2', 'admin', 'alice'), names.key(names.places, 'taken')]);
 const DIRECT = `$JS.API.DIRECT.GET.${names.events}`;
 
@@ -215,17 +215,17 @@ async function arrivals(who: string): Promise<number> {
 }
 
 test.for(['n2', 'alice', 'bob'])(
-  'nothing that %s has NATS send comes to an event, a sign, a place, a node or an answer of somebody else.',
+  'Nothing that %s has NATS send comes to an event, a sign, a place, a node or an answer of somebody else.',
   async (who) => {
     expect(await arrivals(who)).toBe(0);
   },
 );
 
-test('all of that does come where the key has no limits, so it would be seen.', async () => {
+test('All of that does come where the key has no limits, so it would be seen.', async () => {
   expect(await arrivals('admin')).toBeGreaterThan(FOREIGN.length);
 });
 
-test('a request by a person who may read is refused by the server where it changes something.', async () => {
+test('A request by a person who may read is refused by the server where it changes something.', async () => {
   const own = await secured().as('bob');
   const client = new NodeClient(
     { connection: own, names, user: 'bob', scope: 'read', clock: systemClock, newKey: () => 'key' },
@@ -237,7 +237,7 @@ test('a request by a person who may read is refused by the server where it chang
   await own.close();
 });
 
-test('nobody gets in without a key, and nobody talks without TLS.', async () => {
+test('Nobody gets in without a key, and nobody talks without TLS.', async () => {
   const { urls, ca } = secured();
   const access = { urls, fleet: 'f', name: 'x', credentials: null };
   await expect(connectTo({ ...access, tls: { ca, cert: null, key: null } })).rejects.toMatchObject({

@@ -65,8 +65,8 @@ function asking(node: string, user = 'alice', scope: 'admin' | 'read' = 'admin')
 
 const create = { body: { provider: 'acp', cwd: '/', title: 'one' } } as const;
 
-describe('a request through the fleet', () => {
-  test('is answered as by HTTP, with the seq and the epoch of the log.', async () => {
+describe('A request through the fleet', () => {
+  test('A request through the fleet is answered as by HTTP, with the seq and the epoch of the log.', async () => {
     const { n1 } = nodes();
     const direct = await n1.client.ask(endpoints.getVersion, {});
     const through = await asking('n1').ask(endpoints.getVersion, {});
@@ -74,7 +74,7 @@ describe('a request through the fleet', () => {
     expect(through.headers).toMatchObject({ 'x-epoch': direct.headers['x-epoch'] });
   });
 
-  test('is done once for each key of a person, and for each person on their own.', async () => {
+  test('A request through the fleet is done once for each key of a person, and for each person on their own.', async () => {
     const call = (user: string, key: string) =>
       asking('n1', user).ask(endpoints.createSession, create, undefined, key);
     const [first, again] = [await call('alice', 'k1'), await call('alice', 'k1')];
@@ -91,7 +91,7 @@ describe('a request through the fleet', () => {
     ).rejects.toMatchObject({ code: 'idempotency_conflict' });
   });
 
-  test('has the rights of the scope in its subject, and its person decides.', async () => {
+  test('A request through the fleet has the rights of the scope in its subject, and its person decides.', async () => {
     const reading = asking('n1', 'bob', 'read');
     expect(await reading.call(endpoints.listSessions, { query: {} })).toEqual(expect.any(Array));
     await expect(reading.call(endpoints.createSession, create)).rejects.toMatchObject({
@@ -103,7 +103,7 @@ describe('a request through the fleet', () => {
     expect(await asking('n1').call(endpoints.listTokens, { query: {} })).toEqual([]);
   });
 
-  test('is refused as by HTTP where it makes no sense, and where it is too large.', async () => {
+  test('A request through the fleet is refused as by HTTP where it makes no sense, and where it is too large.', async () => {
     const own = asking('n1');
     const params = { session_id: 'sess_none' };
     await expect(own.call(endpoints.getSession, { params })).rejects.toMatchObject({
@@ -115,7 +115,7 @@ describe('a request through the fleet', () => {
     ).rejects.toMatchObject({ code: 'payload_too_large' });
   });
 
-  test('of somebody who does not keep to the form gets an answer, and no stream begins.', async () => {
+  test('A request through the fleet of somebody who does not keep to the form gets an answer, and no stream begins.', async () => {
     const ask = async (text: string) =>
       (
         await nodes().connection.request(names.request('n1', 'admin', 'alice'), text, {
@@ -146,7 +146,7 @@ describe('a request through the fleet', () => {
     });
   });
 
-  test('is left alone where its answer is wanted elsewhere than in an inbox: nobody speaks as the node.', async () => {
+  test('A request through the fleet is left alone where its answer is wanted elsewhere than in an inbox: nobody speaks as the node.', async () => {
     const { connection } = nodes();
     const written: string[] = [];
     connection.subscribe('elsewhere', {
@@ -160,20 +160,20 @@ describe('a request through the fleet', () => {
     expect(written).toEqual([]);
   });
 
-  test('cannot be made over HTTP: what it looks like is no authentication there.', async () => {
+  test('A request through the fleet cannot be made over HTTP: its headers do not authenticate anybody there.', async () => {
     const { url } = nodes().n1;
     const answer = await fetch(`${url}/v1/version`, { headers: { authorization: 'fleet:alice' } });
     expect(answer.status).toBe(401);
   });
 
-  test('to a node that is not there says its name, and that nothing was done.', async () => {
+  test('A request through the fleet to a node that is not there says its name, and that nothing was done.', async () => {
     await expect(asking('n9').call(endpoints.getVersion, {})).rejects.toMatchObject({
       code: 'unreachable',
       message: expect.stringContaining('"n9" is unreachable, so the request was not executed'),
     });
   });
 
-  test('can be followed: the events of a session come as they do over HTTP.', async () => {
+  test('A request through the fleet can be followed: the events of a session come as they do over HTTP.', async () => {
     const own = asking('n1');
     const { id } = await own.call(endpoints.createSession, create);
     const over = new AbortController();
@@ -192,12 +192,12 @@ describe('a request through the fleet', () => {
   });
 });
 
-describe('a place for a session', () => {
+describe('A place for a session', () => {
   const placing = (labels: string[]) => new FleetServers(visitOf('alice'), { labels, random });
   const place = async (labels: string[], key?: string) =>
     (await placing(labels).first()).client?.call(endpoints.createSession, create, undefined, key);
 
-  test('is on a node with the labels.', async () => {
+  test('A place for a session is on a node with the labels.', async () => {
     const session = await place(['gpu']);
     const found = await nodes().n2.client.call(endpoints.getSession, {
       params: { session_id: session?.id ?? '' },
@@ -206,12 +206,12 @@ describe('a place for a session', () => {
     await expect(place(['gpu', 'cpu'])).rejects.toMatchObject({ code: 'too_many' });
   });
 
-  test('is kept under the key: clients that repeat a request get one session, wherever it is.', async () => {
+  test('A place for a session is kept under the key: clients that repeat a request get one session, wherever it is.', async () => {
     const all = await Promise.all(Array.from({ length: 8 }, () => place([], 'one-key')));
     expect(new Set(all.map((one) => one?.id)).size).toBe(1);
   });
 
-  test('is on each of two nodes that have room, sooner or later.', async () => {
+  test('A place for a session is on each of two nodes that have room, sooner or later.', async () => {
     const servers = placing([]);
     const found = new Set<string>();
     for (let i = 0; found.size < 2 && i < 100; i++) {

@@ -1,7 +1,7 @@
 import { jetstreamManager } from '@nats-io/jetstream';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
-import { fleetNodes } from '../../../src/fleet/fleet-nodes.ts';
+import { fleetNodes } from '../../../src/fleet/status.ts';
 import { initFleet } from '../../../src/fleet/init.ts';
 import { namesOf } from '../../../src/fleet/names.ts';
 import { NatsMirrorStream } from '../../../src/fleet/nats-mirror-stream.ts';
@@ -14,11 +14,11 @@ import { startServer } from '../../support/server.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
 const names = namesOf('test');
-/** A mirror's trouble is told once it has lasted for 10 s, and a new stream is looked for as often. */
+/** A mirror reports a problem that has lasted for 10 s, and a new leader takes a few seconds. */
 const WAIT_MS = 40_000;
 
-describe('a server whose events cannot be copied to the fleet', () => {
-  test('says so and why, in its health and to the fleet; a stream that is made anew gets all of them without another event.', () =>
+describe('A server whose events cannot be copied to the fleet', () => {
+  test('A server whose events cannot be copied to the fleet says so and why, in its health and to the fleet; a stream that is made anew gets all of them without another event.', () =>
     withFleet(async ({ connection, urls }) => {
       const config = { fleet: { url: urls, name: 'n1', fleet: 'test' } };
       await withRuntime(
@@ -50,7 +50,7 @@ describe('a server whose events cannot be copied to the fleet', () => {
       );
     }));
 
-  test('says so where the stream takes no more, also in the list of nodes.', () =>
+  test('A server whose events cannot be copied to the fleet says so where the stream takes no more, also in the list of nodes.', () =>
     withFleet(async ({ connection, urls }) => {
       const config = { fleet: { url: urls, name: 'n1', fleet: 'test' } };
       await withRuntime(
@@ -71,9 +71,9 @@ describe('a server whose events cannot be copied to the fleet', () => {
     }));
 });
 
-describe('a server that is told to stop', () => {
+describe('A stopping server', () => {
   test.for(['after it has joined', 'while it joins'])(
-    'stops though NATS has become mute %s.',
+    'A stopping server stops though NATS has become mute %s.',
     async (when) =>
       withFleet(async ({ cluster }) => {
         await using relay = await Relay.to(cluster.servers[0]?.port ?? 0);

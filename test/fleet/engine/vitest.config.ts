@@ -3,7 +3,10 @@ import { scaled } from '../../support/patience.ts';
 
 const isPart = process.env.FLEET === 'part';
 
-/** What shows in a minute that a member joins, is fenced, answers, is guarded by permissions, and loses nothing. */
+/**
+ * The tests that show in a minute that a member joins, is fenced, answers, is protected by permissions, and loses
+ * nothing.
+ */
 const part = {
   include: [
     'test/fleet/engine/{commands,joining,requests,permissions}.test.ts',

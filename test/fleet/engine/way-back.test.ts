@@ -79,7 +79,7 @@ async function newEpochOf(directory: string): Promise<void> {
 }
 
 describe('A node whose data directory was reset', () => {
-  test('is diverged, and continues under its name on the documented way back.', async () => {
+  test('A node whose data directory was reset is diverged, and continues under its name on the documented way back.', async () => {
     await using live = tempDirectory('node');
     await using early = tempDirectory('node');
     await onNode('reset', live.path, (given) => titled(given, 'reset', ['one']));
@@ -99,7 +99,7 @@ describe('A node whose data directory was reset', () => {
     expect(await titlesIn('reset')).toEqual(['one', 'two', 'three', 'four']);
   });
 
-  test('and then wrote other events needs its name freed, too.', async () => {
+  test('A node whose data directory was reset and then wrote other events needs its name freed, too.', async () => {
     await using live = tempDirectory('node');
     await using early = tempDirectory('node');
     await onNode('twice', live.path, (given) => titled(given, 'twice', ['one']));
@@ -123,7 +123,7 @@ describe('A node whose data directory was reset', () => {
 });
 
 describe('A node whose backup was restored', () => {
-  test('continues under its name from the event of the backup.', async () => {
+  test('A node whose backup was restored continues under its name from the event of the backup.', async () => {
     await using live = tempDirectory('node');
     await using place = tempDirectory('backup');
     const backup = path.join(place.path, 'copy');

@@ -165,7 +165,7 @@ describe.skipIf(!hasPty)('the screen in a terminal', () => {
       expect(await ended).toEqual({ code: 130, terminal: 'as it was' });
     }));
 
-  test('the questions of an agent are answered one by one: by number, by several, by a text.', () =>
+  test('The questions of an agent are answered one by one: by number, by several options, by a text.', () =>
     withRuntime(async ({ client, directory }) => {
       await openSession(client, directory, { title: 'asks' });
       await using terminal = inTerminal(directory, ['top'], {}, { rows: 24, columns: 80 });

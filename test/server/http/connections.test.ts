@@ -17,7 +17,7 @@ interface Wire {
   ended: Promise<unknown>;
 }
 
-/** A connection that says what it is told to, and no more. */
+/** A connection that sends only the given bytes. */
 async function connect({ url }: { url: string }, text = ''): Promise<Wire> {
   const { hostname, port } = new URL(url);
   const socket = net.connect(Number(port), hostname);
@@ -48,10 +48,10 @@ const narrow = {
   config: { server: { bind_address: '127.0.0.1:0', drain_ms: 200, max_connections: 8 } },
 };
 
-describe('a request that does not arrive', () => {
+describe('A request that does not arrive', () => {
   const on = sharedRuntime(quick);
 
-  test('is cut: a body that comes slowly, with an answer', () =>
+  test('A request that does not arrive is cut: a body that comes slowly, with an answer.', () =>
     on(async (given) => {
       const { said, ended } = await connect(given, post(given));
       await ended;
@@ -61,7 +61,7 @@ describe('a request that does not arrive', () => {
     }));
 
   test.for(['', 'GET /health HTTP/1.1\r\nHost: 127', 'P'])(
-    'is cut: a head that does not end, %j',
+    'A request that does not arrive is cut: a head that does not end, %j.',
     (head) =>
       on(async (given) => {
         const { ended } = await connect(given, head);
@@ -70,7 +70,7 @@ describe('a request that does not arrive', () => {
       }),
   );
 
-  test('does not mean a stream, which lives on for as long as it likes', () =>
+  test('A request that does not arrive does not mean a stream, which lives on for as long as it likes.', () =>
     on(async (given) => {
       const follower = await connect(given, stream(given));
       for (let i = 0; i < 4; i++) await (await connect(given)).ended;
@@ -83,7 +83,7 @@ describe('a request that does not arrive', () => {
     }));
 });
 
-describe('a request that is refused before its body has come', () => {
+describe('A request that is refused before its body has come', () => {
   const on = sharedRuntime();
 
   test.for<[name: string, text: (given: TestRuntime) => string, status: number]>([
@@ -96,7 +96,7 @@ describe('a request that is refused before its body has come', () => {
     ['for no route', (given) => post(given).replace('/v1/sessions', '/v1/nothing'), 404],
     ['of another type', (given) => post(given).replace('application/json', 'text/plain'), 415],
     ['that says it is too large', (given) => post(given).replace('1000', '10000000'), 413],
-  ])('%s is answered, and its connection ends', ([, text, status]) =>
+  ])('%s is answered, and its connection ends.', ([, text, status]) =>
     on(async (given) => {
       const { said, ended } = await connect(given, text(given));
       // No time limit of a request is in play here: it is a minute.
@@ -106,7 +106,7 @@ describe('a request that is refused before its body has come', () => {
     }),
   );
 
-  test('keeps its connection where there is none to come', () =>
+  test('A request that is refused before its body has come keeps its connection where there is none to come.', () =>
     on(async (given) => {
       const { socket, said } = await connect(given, stream({ token: 'wrong' }));
       await expect.poll(said, SOON).toContain('missing or invalid bearer token');
@@ -116,8 +116,8 @@ describe('a request that is refused before its body has come', () => {
     }));
 });
 
-describe('more connections than there may be', () => {
-  test('end the oldest that are not used, and no stream', () =>
+describe('Connections above the limit', () => {
+  test('Connections above the limit end the oldest that are not used, and no stream.', () =>
     withRuntime(async (given) => {
       const followers = [await connect(given, stream(given)), await connect(given, stream(given))];
       for (const { said } of followers) await expect.poll(said, SOON).toContain('retry: 1000');
@@ -132,7 +132,7 @@ describe('more connections than there may be', () => {
       for (const { socket } of [...followers, ...silent]) socket.destroy();
     }, narrow));
 
-  test('are ended themselves where all others are used', () =>
+  test('Connections above the limit are ended themselves where all others are used.', () =>
     withRuntime(async (given) => {
       const followers = [];
       for (let i = 0; i < 8; i++) followers.push(await connect(given, stream(given)));
@@ -147,7 +147,7 @@ describe('more connections than there may be', () => {
     }, narrow));
 
   test(
-    'do not use up the file descriptors: 400 silent ones against a server that may have 200',
+    'Connections above the limit do not use up the file descriptors: 400 silent ones against a server that may have 200.',
     { timeout: scaled(60_000) },
     () =>
       withServer(
@@ -173,6 +173,9 @@ test.for([
   [8192, 200, 100],
   [100, 1_048_576, 100],
   [8192, 1, 1],
-])('of %i connections with %i descriptors, %i may be open', ([configured, descriptors, wanted]) => {
-  expect(connectionLimit(configured ?? 0, descriptors)).toBe(wanted);
-});
+])(
+  'With %i configured connections and %i descriptors, %i connections may be open.',
+  ([configured, descriptors, wanted]) => {
+    expect(connectionLimit(configured ?? 0, descriptors)).toBe(wanted);
+  },
+);

@@ -23,25 +23,27 @@ function expectOpen({ headers }: Pick<Reply, 'headers'>, to = origin): void {
   expect(headers['access-control-allow-credentials']).toBeUndefined();
 }
 
-describe('a page of an allowed origin', () => {
-  test.for(table)('may read the answer to $request, a refusal, too.', ({ endpoint }) =>
-    on(async ({ url, token }) => {
-      const path = `${pathOf(endpoint)}?nonsense=1`;
-      const headers = { origin, authorization: `Bearer ${token}` };
-      const reply = await send(url, { method: endpoint.method, path, headers });
-      expect(reply.status).toBe(endpoint.access === 'public' ? 200 : 400);
-      expectOpen(reply);
-    }),
+describe('A page of an allowed origin', () => {
+  test.for(table)(
+    'A page of an allowed origin may read the answer to $request, a refusal, too.',
+    ({ endpoint }) =>
+      on(async ({ url, token }) => {
+        const path = `${pathOf(endpoint)}?nonsense=1`;
+        const headers = { origin, authorization: `Bearer ${token}` };
+        const reply = await send(url, { method: endpoint.method, path, headers });
+        expect(reply.status).toBe(endpoint.access === 'public' ? 200 : 400);
+        expectOpen(reply);
+      }),
   );
 
-  test('may read that its token is wrong.', () =>
+  test('A page of an allowed origin may read that its token is wrong.', () =>
     on(async ({ url }) => {
       const reply = await send(url, { path: '/v1/sessions', headers: { origin } });
       expect(reply.status).toBe(401);
       expectOpen(reply);
     }));
 
-  test('may read what is answered, refused, unknown and of another method.', () =>
+  test('A page of an allowed origin may read what is answered, refused, unknown and of another method.', () =>
     on(async ({ url, token }) => {
       const headers = { origin, authorization: `Bearer ${token}` };
       for (const [method, path, status] of [
@@ -59,7 +61,7 @@ describe('a page of an allowed origin', () => {
       }
     }));
 
-  test('may read a stream.', () =>
+  test('A page of an allowed origin may read a stream.', () =>
     on(async (given) => {
       const stream = await openStream(given, { headers: { origin: 'http://localhost:3000' } });
       expectOpen(stream, 'http://localhost:3000');
@@ -68,7 +70,7 @@ describe('a page of an allowed origin', () => {
     }));
 
   test.for([...table, { request: 'of nothing', endpoint: { method: 'GET', path: '/v1/nope' } }])(
-    'is answered its preflight for $request without a token.',
+    'A page of an allowed origin is answered its preflight for $request without a token.',
     ({ endpoint: { method, path } }) =>
       on(async ({ url }) => {
         const reply = await send(url, {
@@ -92,7 +94,7 @@ describe('a page of an allowed origin', () => {
       }),
   );
 
-  test('that was loaded from elsewhere is told that it may reach this machine.', () =>
+  test('A page of an allowed origin that was loaded from elsewhere may reach this machine.', () =>
     on(async ({ url }) => {
       const headers = {
         origin,
@@ -111,7 +113,7 @@ test('An answer without an origin says that it differs by origin, and opens noth
     expect(reply.headers['access-control-allow-origin']).toBeUndefined();
   }));
 
-test('A page of another origin is refused, its preflight, too, and told nothing.', () =>
+test('A page of another origin is refused, its preflight, too, and gets no data.', () =>
   on(async ({ url, token }) => {
     for (const other of ['https://evil.example', 'null', `${origin}.evil`])
       for (const method of ['GET', 'OPTIONS']) {
@@ -127,7 +129,7 @@ test('A page of another origin is refused, its preflight, too, and told nothing.
       }
   }));
 
-test('OPTIONS that is no preflight needs the token, and is a method that no path has.', () =>
+test('OPTIONS without a preflight needs the token, and is a method that no path has.', () =>
   on(async ({ url, token }) => {
     const asked = { method: 'OPTIONS', path: '/v1/sessions' };
     expect((await send(url, { ...asked, headers: { origin } })).status).toBe(401);

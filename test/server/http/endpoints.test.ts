@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import type { z } from 'zod';
-import type { Endpoint } from '../../../src/api/endpoint.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import { atLength, someOf } from '../../support/at-length.ts';
 import { sharedRuntime, withRuntime } from '../../support/runtime.ts';
@@ -15,7 +14,7 @@ import {
 } from '../../support/http/request.ts';
 
 const guarded = table.filter(({ endpoint }) => endpoint.access !== 'public');
-/** Those that the suite tries. */
+/** The endpoints that the suite tries. */
 const tried = someOf(guarded, 4);
 const open = table.filter(({ endpoint }) => endpoint.access === 'public');
 const options = () => ({ providers: [scriptedProvider()] });
@@ -30,18 +29,18 @@ function methodsOf(path: string): string[] {
     .flatMap(({ endpoint: { method } }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
 }
 
-describe('every endpoint', () => {
-  test('is under /v1 or /metrics and needs a token, but for /health and /openapi.yaml.', () => {
+describe('An endpoint', () => {
+  test('An endpoint is under /v1 or /metrics and needs a token, but for /health and /openapi.yaml.', () => {
     expect(open.map(({ endpoint }) => endpoint.path)).toEqual(['/health', '/openapi.yaml']);
     for (const { endpoint } of guarded) expect(endpoint.path).toMatch(/^\/(v1\/|metrics$)/);
   });
 
-  test('is there once: no two have one method and path.', () => {
+  test('An endpoint is there once: no two have one method and path.', () => {
     const requests = table.map(({ request }) => request);
     expect(new Set(requests).size).toBe(requests.length);
   });
 
-  test('names the parameters of its path, and no others.', () => {
+  test('An endpoint names the parameters of its path, and no others.', () => {
     for (const { endpoint } of table) {
       const inPath = [...endpoint.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
       expect(Object.keys(endpoint.params)).toEqual(inPath);
@@ -49,14 +48,14 @@ describe('every endpoint', () => {
   });
 });
 
-/** Failures are slowed down past 20 a minute: each server hears of some endpoints alone. */
+/** A server slows down failed authentications past 20 a minute, so each server gets a part of the endpoints. */
 const groups = Array.from({ length: Math.ceil(tried.length / 9) }, (_, group) =>
   tried.slice(group * 9, group * 9 + 9),
 );
 
 test.for(
   groups.map((group) => ({ group, requests: group.map(({ request }) => request).join(', ') })),
-)('Nothing is to be had of $requests without a token, or with a wrong one.', ({ group }) =>
+)('No data of $requests is returned without a token, or with a wrong one.', ({ group }) =>
   withRuntime(async ({ url }) => {
     for (const { endpoint } of group) {
       const asked = { method: endpoint.method, path: pathOf(endpoint) };
@@ -75,7 +74,7 @@ describe.for(tried)('$request', ({ endpoint }) => {
   const { method } = endpoint;
   const path = pathOf(endpoint);
 
-  test('refuses a foreign Host and a foreign Origin, the right token notwithstanding.', () =>
+  test('The endpoint refuses a foreign Host and a foreign Origin, the right token notwithstanding.', () =>
     on(async ({ url, token }) => {
       const authorization = `Bearer ${token}`;
       for (const [name, value] of [
@@ -88,12 +87,7 @@ describe.for(tried)('$request', ({ endpoint }) => {
       }
     }));
 
-  test('refuses every method that its path does not have, and says which it has.', () =>
-    on(async ({ url, token }) => {
-      await expectOtherMethodsRefused(url, endpoint, { authorization: `Bearer ${token}` });
-    }));
-
-  test('refuses a query parameter it does not know by name, with those it takes.', () =>
+  test('The endpoint refuses an unknown query parameter by name, with the known ones.', () =>
     on(async ({ url, token }) => {
       const headers = { authorization: `Bearer ${token}` };
       const reply = await send(url, { method, path: `${path}?nonsense=1`, headers });
@@ -106,27 +100,21 @@ describe.for(tried)('$request', ({ endpoint }) => {
     }));
 });
 
-describe.for(open)('$request', ({ endpoint }) => {
-  test('refuses every method that its path does not have, and says which it has.', () =>
-    on(async ({ url }) => {
-      await expectOtherMethodsRefused(url, endpoint, {});
-    }));
-});
-
-async function expectOtherMethodsRefused(
-  url: string,
-  endpoint: Endpoint,
-  headers: Record<string, string>,
-) {
-  const path = pathOf(endpoint);
-  const allowed = methodsOf(path);
-  for (const method of methods.filter((one) => !allowed.includes(one))) {
-    const reply = await send(url, { method, path, headers });
-    expect([method, reply.status]).toEqual([method, 405]);
-    expect(reply.headers.allow?.split(', ').toSorted()).toEqual(allowed.toSorted());
-    if (method !== 'HEAD') expectRefusal(reply);
-  }
-}
+test.for([...tried, ...open])(
+  '$request refuses every method that its path does not have, and names the others.',
+  ({ endpoint }) =>
+    on(async ({ url, token }) => {
+      const headers = { authorization: `Bearer ${token}` };
+      const path = pathOf(endpoint);
+      const allowed = methodsOf(path);
+      for (const method of methods.filter((one) => !allowed.includes(one))) {
+        const reply = await send(url, { method, path, headers });
+        expect([method, reply.status]).toEqual([method, 405]);
+        expect(reply.headers.allow?.split(', ').toSorted()).toEqual(allowed.toSorted());
+        if (method !== 'HEAD') expectRefusal(reply);
+      }
+    }),
+);
 
 test.for(['PROPFIND', 'QUERY'])(
   'A method that few have heard of, %s, is refused with 405 like any other.',
@@ -145,7 +133,7 @@ const withBody = someOf(
   4,
 );
 
-describe.for(withBody)('the body of $request', ({ endpoint }) => {
+describe.for(withBody)('The body of $request', ({ endpoint }) => {
   const { method } = endpoint;
   const path = pathOf(endpoint);
   const { shape } = endpoint.body as unknown as { shape: Record<string, z.ZodType> };
@@ -154,7 +142,7 @@ describe.for(withBody)('the body of $request', ({ endpoint }) => {
     (name) => name === 'tool_name' || !shape[name]?.safeParse(undefined).success,
   );
 
-  test('is refused by name where a field is unknown, with the fields it takes.', () =>
+  test('The body is refused by name where a field is unknown, with the fields it takes.', () =>
     on(async ({ url, token }) => {
       const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
       const good = {
@@ -206,7 +194,7 @@ describe.for(withBody)('the body of $request', ({ endpoint }) => {
       }
     }));
 
-  test('counts as {} where it is empty: what is missing is named.', () =>
+  test('The body counts as {} where it is empty: what is missing is named.', () =>
     on(async ({ url, token }) => {
       const authorization = `Bearer ${token}`;
       const json = { authorization, 'content-type': 'application/json' };
@@ -237,7 +225,7 @@ describe.for(withBody)('the body of $request', ({ endpoint }) => {
       }
     }));
 
-  test('has to be an object.', () =>
+  test('The body has to be an object.', () =>
     on(async ({ url, token }) => {
       const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
       for (const body of ['[]', '"x"', '1', 'true', 'null']) {
@@ -247,7 +235,7 @@ describe.for(withBody)('the body of $request', ({ endpoint }) => {
       }
     }));
 
-  test('has to be JSON, and to say so.', () =>
+  test('The body has to be JSON, and to say so.', () =>
     on(async ({ url, token }) => {
       const authorization = `Bearer ${token}`;
       const body = '{"provider":"acp"}';
@@ -271,7 +259,7 @@ describe.for(withBody)('the body of $request', ({ endpoint }) => {
       expect(untold.status).toBe(415);
     }));
 
-  test('is taken with a charset, and with the type written in capitals.', () =>
+  test('The body is taken with a charset, and with the type written in capitals.', () =>
     on(async ({ url, token }) => {
       for (const type of ['application/json; charset=utf-8', 'Application/JSON']) {
         const headers = { authorization: `Bearer ${token}`, 'content-type': type };
@@ -280,7 +268,7 @@ describe.for(withBody)('the body of $request', ({ endpoint }) => {
       }
     }));
 
-  test('is refused with what is wrong where it is not valid JSON.', () =>
+  test('The body is refused with what is wrong where it is not valid JSON.', () =>
     on(async ({ url, token }) => {
       const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
       for (const body of ['{', '{"a":1,}', "{'a':1}", 'undefined', '{"a":1}{']) {
@@ -294,8 +282,8 @@ describe.for(withBody)('the body of $request', ({ endpoint }) => {
     }));
 });
 
-describe('the size of a body', () => {
-  test('may be up to 256 KiB, and not a byte more, told beforehand or not.', () =>
+describe('The size of a body', () => {
+  test('The size of a body may be up to 256 KiB, and not a byte more, announced or not.', () =>
     withRuntime(async ({ url, token }) => {
       const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
       const sized = (bytes: number) =>
@@ -318,7 +306,7 @@ describe('the size of a body', () => {
       }
     }, options()));
 
-  test('of a turn may be up to 8 MiB.', () =>
+  test('The size of a body of a turn may be up to 8 MiB.', () =>
     withRuntime(
       async ({ url, token, client, directory }) => {
         const { id } = await client.call(endpoints.createSession, {
@@ -367,7 +355,7 @@ const outOfRange = [
   ['/v1/processes/ID/events/stream', 'after_seq', ['-1', 'Latest', 'x']],
 ] as const;
 
-describe('a number in a query', () => {
+describe('A number in a query', () => {
   const on = sharedRuntime(options());
 
   test.for(outOfRange)(
@@ -391,7 +379,7 @@ describe('a number in a query', () => {
       }),
   );
 
-  test('is taken at both ends of its range.', () =>
+  test('A number in a query is taken at both ends of its range.', () =>
     on(async ({ url, token }) => {
       const good = ['/v1/sessions?limit=1', '/v1/sessions?limit=500', '/v1/sessions?cursor=0'];
       good.push('/v1/events?limit=1', '/v1/events?limit=10000', '/v1/events?after_seq=0');
@@ -402,7 +390,7 @@ describe('a number in a query', () => {
       }
     }));
 
-  test('may be given once.', () =>
+  test('A number in a query may be given once.', () =>
     on(async ({ url, token }) => {
       const path = '/v1/events?limit=1&limit=2';
       const reply = await send(url, { path, headers: { authorization: `Bearer ${token}` } });

@@ -6,27 +6,29 @@ import { pathOf, send, table } from '../../support/http/request.ts';
 
 const on = sharedRuntime({ providers: [scriptedProvider()] });
 const gets = table.filter(({ endpoint }) => endpoint.method === 'GET');
-/** What is another at each time. */
+/** The headers that differ each time. */
 const passing = new Set(['date', 'x-request-id', 'content-length', 'transfer-encoding']);
 
 describe('HEAD', () => {
-  test.for(gets)('of $request has the status and headers of GET, and no body.', ({ endpoint }) =>
-    on(async ({ url, token }) => {
-      const path = pathOf(endpoint);
-      const headers = { authorization: `Bearer ${token}` };
-      const head = await send(url, { method: 'HEAD', path, headers });
-      expect(head.text).toBe('');
-      // A stream of the whole runtime would not end.
-      if (path === '/v1/events/stream') return expect(head.status).toBe(200);
-      const get = await send(url, { path, headers });
-      expect(head.status).toBe(get.status);
-      const lasting = (found: typeof get) =>
-        Object.entries(found.headers).filter(([name]) => !passing.has(name));
-      expect(lasting(head)).toEqual(lasting(get));
-    }),
+  test.for(gets)(
+    'HEAD of $request has the status and headers of GET, and no body.',
+    ({ endpoint }) =>
+      on(async ({ url, token }) => {
+        const path = pathOf(endpoint);
+        const headers = { authorization: `Bearer ${token}` };
+        const head = await send(url, { method: 'HEAD', path, headers });
+        expect(head.text).toBe('');
+        // A stream of the whole runtime would not end.
+        if (path === '/v1/events/stream') return expect(head.status).toBe(200);
+        const get = await send(url, { path, headers });
+        expect(head.status).toBe(get.status);
+        const lasting = (found: typeof get) =>
+          Object.entries(found.headers).filter(([name]) => !passing.has(name));
+        expect(lasting(head)).toEqual(lasting(get));
+      }),
   );
 
-  test('needs the token where GET does.', () =>
+  test('HEAD needs the token where GET does.', () =>
     on(async ({ url }) => {
       for (const path of ['/v1/sessions', '/v1/events/stream', '/v1/nope', '/metrics']) {
         const reply = await send(url, { method: 'HEAD', path });
@@ -34,7 +36,7 @@ describe('HEAD', () => {
       }
     }));
 
-  test('of a wait is answered at once, and waits for nothing.', () =>
+  test('HEAD of a wait is answered at once, and waits for nothing.', () =>
     on(async ({ url, token, client }) => {
       const { process } = await client.call(endpoints.createProcess, {
         body: { command: 'sleep 600', timeout_ms: 0 },
@@ -53,7 +55,7 @@ describe('HEAD', () => {
     }));
 });
 
-describe('a path that is written out', () => {
+describe('A path that is written out', () => {
   test.for([
     ['/v1/worktrees/gc', 'POST'],
     ['/v1/teams/team_1/members/spawn', 'POST'],

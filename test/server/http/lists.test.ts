@@ -33,15 +33,15 @@ async function pages<T>(api: Api, path: string): Promise<T[][]> {
   return found;
 }
 
-describe('a list', () => {
-  test('is empty where there is nothing, without a cursor.', () =>
+describe('A list', () => {
+  test('A list is empty where there is nothing, without a cursor.', () =>
     withRuntime(async (given) => {
       const reply = await apiOf(given)('GET', '/v1/sessions');
       expect(reply.json()).toEqual([]);
       expect(reply.headers['x-next-cursor']).toBeUndefined();
     }));
 
-  test('is newest first, `limit` at a time; its cursors lead through all of it, once.', () =>
+  test('A list is newest first, `limit` at a time; its cursors lead through all of it, once.', () =>
     withRuntime(async (given) => {
       const { client, directory } = given;
       const made: string[] = [];
@@ -60,7 +60,7 @@ describe('a list', () => {
       }
     }, scripted()));
 
-  test('holds 100 where no limit is given.', () =>
+  test('A list holds 100 where no limit is given.', () =>
     withRuntime(async (given) => {
       const { client, directory } = given;
       await Promise.all(Array.from({ length: 101 }, () => openSession(client, directory)));
@@ -68,7 +68,7 @@ describe('a list', () => {
       expect(found.map((page) => page.length)).toEqual([100, 1]);
     }, scripted()));
 
-  test('shows nothing twice and leaves nothing out while new records come.', () =>
+  test('A list shows nothing twice and leaves nothing out while new records come.', () =>
     withRuntime(async (given) => {
       const { client, directory } = given;
       const old: string[] = [];
@@ -85,7 +85,7 @@ describe('a list', () => {
       expect(seen).toEqual(old.toReversed());
     }, scripted()));
 
-  test('can be of one status, or of one provider; a value there is not is refused.', () =>
+  test('A list can be of one status, or of one provider; a value there is not is refused.', () =>
     withRuntime(async (given) => {
       const { client, directory } = given;
       const api = apiOf(given);
@@ -101,7 +101,7 @@ describe('a list', () => {
       }
     }, scripted()));
 
-  test('of turns is of one session, newest first.', () =>
+  test('A list of turns is of one session, newest first.', () =>
     withRuntime(async (given) => {
       const { client, directory } = given;
       const [mine, other] = [
@@ -115,7 +115,7 @@ describe('a list', () => {
       expect(found.flat().map(({ turn_id }) => turn_id)).toEqual(sent.toReversed());
     }, scripted()));
 
-  test('ends at 8 MiB, too, and so does a replay: both say where to go on, and lead to everything.', () =>
+  test('A list and a replay end at 8 MiB, return where the next page starts, and lead to everything.', () =>
     withStored(async (given, made) => {
       const api = apiOf(given);
       const found = await pages<Session>(api, '/v1/sessions?limit=500');
@@ -155,8 +155,8 @@ async function withStored(
   await withRuntime((given) => check(given, made), { ...scripted(), directory: directory.path });
 }
 
-describe('a replay', () => {
-  test('is oldest first, after `after_seq`, at most `limit`, and says where to go on.', () =>
+describe('A replay', () => {
+  test('A replay is oldest first, after `after_seq`, at most `limit`, and returns where the next page starts.', () =>
     withRuntime(async (given) => {
       const { client, directory } = given;
       for (let i = 0; i < 8; i++) await openSession(client, directory);
@@ -173,7 +173,7 @@ describe('a replay', () => {
       expect(await replay('after_seq=9007199254740991')).toEqual({ seqs: [], next: undefined });
     }, scripted()));
 
-  test('of a session has the events that carry its id, and no others.', () =>
+  test('A replay of a session has the events that carry its id, and no others.', () =>
     withRuntime(async (given) => {
       const { client, directory } = given;
       const [mine, other] = [

@@ -20,7 +20,7 @@ async function requestLines(logLines: () => Line[], count: number): Promise<Line
 }
 
 describe('X-Request-Id', () => {
-  test('is given back, and stands in the line of its request.', () =>
+  test('X-Request-Id is given back, and stands in the line of its request.', () =>
     withRuntime(async ({ url, token, logLines }) => {
       const headers = { authorization: `Bearer ${token}`, 'x-request-id': 'my-id.1_A' };
       for (const path of ['/v1/sessions', '/v1/nope', '/v1/sessions/x']) {
@@ -35,7 +35,7 @@ describe('X-Request-Id', () => {
       ]);
     }));
 
-  test('is given back with every refusal, 401 and 403 included.', () =>
+  test('X-Request-Id is given back with every refusal, 401 and 403 included.', () =>
     withRuntime(async ({ url }) => {
       for (const more of [{}, { host: 'evil.example' }, { origin: 'http://evil.example' }]) {
         const headers = { 'x-request-id': 'abc', ...more };
@@ -44,7 +44,7 @@ describe('X-Request-Id', () => {
       }
     }));
 
-  test('is made where none was given, or one that does not fit in a log line.', () =>
+  test('X-Request-Id is made where none was given, or one that does not fit in a log line.', () =>
     withRuntime(async ({ url }) => {
       const seen = new Set<string>();
       for (const id of [undefined, '', 'has space', 'x'.repeat(65), 'a"b', 'semi;colon']) {
@@ -60,8 +60,8 @@ describe('X-Request-Id', () => {
     }));
 });
 
-describe('the log', () => {
-  test('has one line a request, with method, route, status and time.', () =>
+describe('The log', () => {
+  test('The log has one line a request, with method, route, status and time.', () =>
     withRuntime(async (given) => {
       const { url, logLines, directory } = given;
       const api = apiOf(given);
@@ -87,7 +87,7 @@ describe('the log', () => {
       }
     }, scripted()));
 
-  test('has the line of a stream, too, once its reader has left.', () =>
+  test('The log has the line of a stream, too, once its reader has left.', () =>
     withRuntime(async (given) => {
       const stream = await openStream(given);
       await stream.untilSeq(2);
@@ -96,7 +96,7 @@ describe('the log', () => {
       expect(line).toMatchObject({ method: 'GET', route: '/v1/events/stream' });
     }, scripted()));
 
-  test('never shows the token: not of a request, not of a refusal, not in a path.', () =>
+  test('The log never shows the token: not of a request, not of a refusal, not in a path.', () =>
     withRuntime(async (given) => {
       const { url, token, client, directory, logLines } = given;
       const { id } = await openSession(client, directory);
@@ -111,7 +111,7 @@ describe('the log', () => {
       expect(log).toContain('[secret]');
     }, scripted()));
 
-  test('never shows a token that was configured, nor a key that is handed to an agent.', () =>
+  test('The log never shows a token that was configured, nor a key that is handed to an agent.', () =>
     withRuntime(
       async (given) => {
         const { url, token, logLines, client, directory } = given;

@@ -11,7 +11,7 @@ import { sharedGate } from '../../support/http/shared-gate.ts';
 
 const on = sharedGate();
 
-/** What can be wrong with a request, in the order in which it is looked at. */
+/** The mistakes of a request, in the order of the checks. */
 const faults: {
   name: string;
   status: number;
@@ -99,9 +99,9 @@ function requestWith(token: string, wrong: typeof faults): Asked {
   return asked;
 }
 
-describe('the order of checks', () => {
+describe('The order of checks', () => {
   test.for(faults.map((fault, at) => ({ ...fault, at })))(
-    'refuses a wrong $name with $status, although all that is looked at later is wrong, too.',
+    'The order of checks refuses a wrong $name with $status, although all that is looked at later is wrong, too.',
     ({ at, status, body }) =>
       on(async ({ url, token }) => {
         const reply = await send(url, requestWith(token, faults.slice(at)));
@@ -112,7 +112,7 @@ describe('the order of checks', () => {
   );
 
   test.for(faults)(
-    'refuses a wrong $name, where all else is right.',
+    'The order of checks refuses a wrong $name, where all else is right.',
     ({ status, body, put, name }) =>
       on(async ({ url, token }) => {
         const asked = requestWith(
@@ -126,7 +126,7 @@ describe('the order of checks', () => {
       }),
   );
 
-  test('refuses an unknown route before its body is read: not as JSON, not for its size.', () =>
+  test('The order of checks refuses an unknown route before its body is read: not as JSON, not for its size.', () =>
     on(async ({ url, token }) => {
       const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
       for (const body of ['{', 'x'.repeat(300_000)]) {
@@ -137,7 +137,7 @@ describe('the order of checks', () => {
 });
 
 describe('Host', () => {
-  test('has to be there: without one, a request is refused like one for a foreign host.', () =>
+  test('Host has to be there: without one, a request is refused like one for a foreign host.', () =>
     on(async ({ url, token }) => {
       const headers = { authorization: `Bearer ${token}` };
       const reply = await send(url, { path: '/v1/sessions', headers, noHost: true });
@@ -145,7 +145,7 @@ describe('Host', () => {
       expect(reply.json()).toMatchObject({ code: 'forbidden_host' });
     }));
 
-  test('is looked at on public routes, too.', () =>
+  test('Host is looked at on public routes, too.', () =>
     on(async ({ url }) => {
       for (const path of ['/health', '/openapi.yaml']) {
         const reply = await send(url, { path, headers: { host: 'evil.example' } });
@@ -154,7 +154,7 @@ describe('Host', () => {
       }
     }));
 
-  test('may be any loopback name, a configured one or that of public_base_url, with any port and in any case.', () =>
+  test('Host may be any loopback name, a configured one or the host of public_base_url, with any port and in any case.', () =>
     withRuntime(
       async ({ url }) => {
         const good = [
@@ -191,7 +191,7 @@ describe('Host', () => {
       },
     ));
 
-  test('is compared without regard to how the configuration writes it.', () =>
+  test('Host is compared without regard to how the configuration writes it.', () =>
     withRuntime(
       async ({ url }) => {
         const reply = await send(url, { path: '/health', headers: { host: 'mybox.lan' } });
@@ -202,7 +202,7 @@ describe('Host', () => {
 });
 
 describe('Origin', () => {
-  test('is refused even with the right token, unless it is allowed; none is fine.', () =>
+  test('Origin is refused even with the right token, unless it is allowed; none is fine.', () =>
     withRuntime(
       async ({ url, token }) => {
         const ask = (origin: string) =>
@@ -224,7 +224,7 @@ describe('Origin', () => {
       },
     ));
 
-  test('no answer has a CORS header, not even to a preflight.', () =>
+  test('No answer has a CORS header, not even to a preflight.', () =>
     on(async ({ url, token }) => {
       const headers = { authorization: `Bearer ${token}` };
       for (const method of ['GET', 'OPTIONS']) {
@@ -235,8 +235,8 @@ describe('Origin', () => {
     }));
 });
 
-describe('the token', () => {
-  test('has to be a bearer token, whole and as it is; the scheme is read in any case.', () =>
+describe('The token', () => {
+  test('The token has to be a bearer token, whole and as it is; the scheme is read in any case.', () =>
     on(async ({ url, token }) => {
       const status = async (authorization: string) =>
         (await send(url, { path: '/v1/version', headers: { authorization } })).status;
@@ -250,7 +250,7 @@ describe('the token', () => {
       }
     }));
 
-  test('is not taken from a query string or a cookie.', () =>
+  test('The token is not taken from a query string or a cookie.', () =>
     on(async ({ url, token }) => {
       const path = `/v1/version?token=${token}&access_token=${token}`;
       const reply = await send(url, { path, headers: { cookie: `token=${token}` } });
@@ -258,7 +258,7 @@ describe('the token', () => {
       expect(reply.json()).toEqual(unauthorized);
     }));
 
-  test('is not needed on public routes, and a wrong one does no harm there.', () =>
+  test('The token is not needed on public routes, and a wrong one does no harm there.', () =>
     on(async ({ url }) => {
       for (const path of ['/health', '/openapi.yaml']) {
         for (const headers of [{}, { authorization: 'Bearer wrong' }]) {
@@ -268,7 +268,7 @@ describe('the token', () => {
     }));
 });
 
-describe('a text in a query', () => {
+describe('A text in a query', () => {
   const widest = '\u{1d873}';
   test.for([
     {
@@ -293,7 +293,7 @@ describe('a text in a query', () => {
   );
 });
 
-describe('what is no request', () => {
+describe('Bytes that are not an HTTP request', () => {
   test.for([
     { name: 'bytes that are not HTTP', status: 400, bytes: 'GARBAGE\r\n\r\n' },
     {

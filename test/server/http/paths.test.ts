@@ -9,7 +9,7 @@ const on = sharedGate();
 
 const unknown = ['/v1', '/v1/', '/v1/nope', '/v1/sessions/x/y/z', '/v1?x=/health', '/v1/%20'];
 
-describe('an unknown path under /v1', () => {
+describe('An unknown path under /v1', () => {
   test.for(unknown)('%s is 401 without a token, and 404 with one.', (path) =>
     on(async ({ url, token }) => {
       const without = await send(url, { path });
@@ -22,7 +22,7 @@ describe('an unknown path under /v1', () => {
     }),
   );
 
-  test('a path outside /v1 is 404 without a token, too.', () =>
+  test('A path outside /v1 is 404 without a token, too.', () =>
     on(async ({ url }) => {
       for (const path of ['/', '/nope', '/v2/sessions', '/v1x', '/healthy']) {
         const reply = await send(url, { path });
@@ -65,7 +65,7 @@ const disguises = [
   'http://evil.example//v1/sessions',
 ];
 
-describe('a disguised path', () => {
+describe('A disguised path', () => {
   test.for(disguises)('%s lets nobody see a session without a token.', (path) =>
     on(async ({ url, client, directory }) => {
       const { id } = await openSession(client, directory);
@@ -79,7 +79,7 @@ describe('a disguised path', () => {
     }),
   );
 
-  test('one that is found is 401 before anything else is said of it.', () =>
+  test('A disguised path of a route is 401 before any other check.', () =>
     on(async ({ url }) => {
       for (const path of [
         '/%76%31/sessions',
@@ -95,26 +95,26 @@ describe('a disguised path', () => {
 
 const badlyEncoded = ['/v1/sessions/%zz', '/v1/%', '/v1/sessions/%c3%28/turns', '/v1/%zz/sessions'];
 
-describe('a path that is badly encoded', () => {
-  test('is 401 without a token.', () =>
+describe('A path that is badly encoded', () => {
+  test.for([
+    ['without a token', 401, {}, unauthorized],
+    [
+      'with a foreign host',
+      403,
+      { host: 'evil.example' },
+      expect.objectContaining({ code: 'forbidden_host' }),
+    ],
+  ] as const)('A path that is badly encoded %s is %i.', ([, status, headers, body]) =>
     on(async ({ url }) => {
       for (const path of badlyEncoded) {
-        const reply = await send(url, { path });
-        expect(reply.json()).toEqual(unauthorized);
-        expect(reply.status).toBe(401);
+        const reply = await send(url, { path, headers });
+        expect(reply.json()).toEqual(body);
+        expect(reply.status).toBe(status);
       }
-    }));
+    }),
+  );
 
-  test('is 403 for a foreign host.', () =>
-    on(async ({ url }) => {
-      for (const path of badlyEncoded) {
-        const reply = await send(url, { path, headers: { host: 'evil.example' } });
-        expect(reply.json()).toMatchObject({ code: 'forbidden_host' });
-        expect(reply.status).toBe(403);
-      }
-    }));
-
-  test('is refused with the body every refusal has, given a token, and is in the log.', () =>
+  test('A path that is badly encoded is refused with the body every refusal has, given a token, and is in the log.', () =>
     withRuntime(async ({ url, token, logLines }) => {
       for (const path of badlyEncoded) {
         const before = logLines().length;
@@ -126,8 +126,8 @@ describe('a path that is badly encoded', () => {
     }));
 });
 
-describe('an id in a path', () => {
-  test('that is none of ours is 404, whatever is in it.', () =>
+describe('An id in a path', () => {
+  test('An unknown id in a path is 404, whatever is in it.', () =>
     on(async ({ url, token }) => {
       for (const id of [
         'x',
@@ -147,7 +147,7 @@ describe('an id in a path', () => {
       }
     }));
 
-  test('that is very long is 401 without a token and 404 with one, like any other.', () =>
+  test('An id in a path that is very long is 401 without a token and 404 with one, like any other.', () =>
     on(async ({ url, token }) => {
       const path = `/v1/sessions/${'x'.repeat(1000)}`;
       expect((await send(url, { path })).status).toBe(401);

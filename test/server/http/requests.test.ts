@@ -11,7 +11,7 @@ import { openStream } from '../../support/http/stream.ts';
 
 const on = sharedRuntime({ providers: [scriptedProvider()] });
 
-describe('a number in a body', () => {
+describe('A number in a body', () => {
   test.for(['12345678901234567890', '9007199254740993', '1e400', '0.12345678901234567890123'])(
     '%s, which would be stored as another, is refused by name.',
     (number) =>
@@ -31,7 +31,7 @@ describe('a number in a body', () => {
       }),
   );
 
-  test('that is kept comes back as it was sent, and digits in a text are no number.', () =>
+  test('A number in a body that is kept comes back as it was sent, and digits in a text stay text.', () =>
     on(async (given) => {
       const metadata = '{"a":9007199254740991,"b":0.1,"c":"12345678901234567890","d":1e100}';
       const reply = await apiOf(given)('POST', '/v1/sessions', {
@@ -42,8 +42,8 @@ describe('a number in a body', () => {
     }));
 });
 
-describe('a compressed body', () => {
-  test.for(['gzip', 'br', 'deflate', 'GZIP'])('of %s is 415.', (encoding) =>
+describe('A compressed body', () => {
+  test.for(['gzip', 'br', 'deflate', 'GZIP'])('A compressed body of %s is 415.', (encoding) =>
     on(async ({ url, token }) => {
       const reply = await send(url, {
         method: 'POST',
@@ -61,7 +61,7 @@ describe('a compressed body', () => {
     }),
   );
 
-  test('that is none ("identity") is taken.', () =>
+  test('A body with the encoding "identity" is accepted.', () =>
     on(async (given) => {
       const headers = { 'content-encoding': 'identity' };
       const body = { provider: 'acp' };
@@ -69,8 +69,8 @@ describe('a compressed body', () => {
     }));
 });
 
-describe('a public route', () => {
-  test('tells nothing of how much happens here: it has no X-Seq and no X-Epoch.', () =>
+describe('A public route', () => {
+  test('A public route does not show how much happens here: it has no X-Seq and no X-Epoch.', () =>
     on(async ({ url }) => {
       for (const path of ['/health', '/openapi.yaml', '/nope'])
         for (const method of ['GET', 'HEAD']) {
@@ -79,7 +79,7 @@ describe('a public route', () => {
         }
     }));
 
-  test('takes any query, as of monitors that keep caches away.', () =>
+  test('A public route takes any query, as of monitors that keep caches away.', () =>
     on(async ({ url }) => {
       for (const path of ['/health?t=1', '/health?_=123&_=456', '/openapi.yaml?v=2'])
         expect((await send(url, { path })).status).toBe(200);

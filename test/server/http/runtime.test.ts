@@ -15,8 +15,8 @@ function scripted() {
   return { providers: [scriptedProvider((turn) => turn.end(completed))] };
 }
 
-describe('health', () => {
-  test('is the status alone where no token was given, and everything where one was.', () =>
+describe('Health', () => {
+  test('Health is the status alone where no token was given, and everything where one was.', () =>
     withRuntime(async (given) => {
       const open = await send(given.url, { path: '/health' });
       expect(open.json()).toEqual({ status: 'ok' });
@@ -29,7 +29,7 @@ describe('health', () => {
       });
     }, scripted()));
 
-  test('is degraded, and still 200, when an enabled provider could start no agent.', () =>
+  test('Health is degraded, and still 200, when an enabled provider could start no agent.', () =>
     withRuntime(
       async (given) => {
         const open = await send(given.url, { path: '/health' });
@@ -44,7 +44,7 @@ describe('health', () => {
       { config: { providers: { acp: { command: 'no-such-program-anywhere' } } } },
     ));
 
-  test('is not degraded by a provider that is not configured, or disabled.', async () => {
+  test('Health is not degraded by a provider that is not configured, or disabled.', async () => {
     for (const config of [{}, { providers: { acp: { enabled: false, command: 'nope' } } }]) {
       await withRuntime(
         async ({ url }) => {
@@ -57,7 +57,7 @@ describe('health', () => {
 });
 
 describe('GET /v1/version', () => {
-  test('names the program, its version and the epoch of the data.', () =>
+  test('GET /v1/version names the program, its version and the epoch of the data.', () =>
     withRuntime(async (given) => {
       expect((await apiOf(given)('GET', '/v1/version')).json()).toEqual({
         name: 'cadre',
@@ -69,7 +69,7 @@ describe('GET /v1/version', () => {
       });
     }));
 
-  test('has the same epoch after a restart, and another with other data.', async () => {
+  test('GET /v1/version has the same epoch after a restart, and another with other data.', async () => {
     await using one = tempDirectory();
     await using other = tempDirectory();
     const epochs: unknown[] = [];
@@ -87,8 +87,8 @@ describe('GET /v1/version', () => {
   });
 });
 
-describe('diagnostics', () => {
-  test('tell of health, recovery, providers, storage and streams in numbers.', () =>
+describe('Diagnostics', () => {
+  test('Diagnostics tell of health, recovery, providers, storage and streams in numbers.', () =>
     withRuntime(async (given) => {
       const { client, directory } = given;
       const stream = await openStream(given);
@@ -116,7 +116,7 @@ describe('diagnostics', () => {
       stream.close();
     }, scripted()));
 
-  test('count the streams that are left, not those that were.', () =>
+  test('Diagnostics count the streams that are left, not those that were.', () =>
     withRuntime(async (given) => {
       const streams = await Promise.all(Array.from({ length: 5 }, () => openStream(given)));
       const followers = async () =>
@@ -126,7 +126,7 @@ describe('diagnostics', () => {
       await expectEventually(followers).toBe(0);
     }, scripted()));
 
-  test('the recovery summary tells how the run before ended.', async () => {
+  test('The recovery summary has the end of the run before.', async () => {
     await using directory = tempDirectory();
     const stops: unknown[] = [];
     for (let run = 0; run < 2; run++) {
@@ -142,8 +142,8 @@ describe('diagnostics', () => {
   });
 });
 
-describe('the data directory', () => {
-  test('holds the token and the registration for the owner alone, and the registration goes with the server.', async () => {
+describe('The data directory', () => {
+  test('The data directory holds the token and the registration for the owner alone, and the registration goes with the server.', async () => {
     await using base = tempDirectory();
     const directory = path.join(base.path, 'data');
     const given = await openRuntime(directory);
@@ -161,7 +161,7 @@ describe('the data directory', () => {
     expect(fs.existsSync(path.join(directory, 'server.json'))).toBe(false);
   });
 
-  test('takes one server: the second is refused, and names the first.', async () => {
+  test('The data directory takes one server: the second is refused, and names the first.', async () => {
     await using directory = tempDirectory();
     await withRuntime(
       async () => {
@@ -175,7 +175,7 @@ describe('the data directory', () => {
     await withRuntime(async () => undefined, { directory: directory.path });
   });
 
-  test('a port that is taken is refused with what to do, and leaves nothing running.', async () => {
+  test('A port that is taken is refused with what to do, and leaves nothing running.', async () => {
     await withRuntime(async ({ url }) => {
       await using directory = tempDirectory();
       const config = { server: { bind_address: new URL(url).host } };

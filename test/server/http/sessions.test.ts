@@ -61,7 +61,7 @@ function untilReady(api: Api, session: { id: string }): Promise<Session> {
 const races = atLength(20, 500, 50);
 
 describe('POST /v1/sessions', () => {
-  test('answers the whole record, ready, with null where nothing was said.', () =>
+  test('POST /v1/sessions answers the whole record, ready, with null where nothing was said.', () =>
     withSessions(async ({ api, provider }) => {
       const opened = provider.opened();
       const session = await create(api);
@@ -106,7 +106,7 @@ describe('POST /v1/sessions', () => {
       expect(provider.opened()).toBe(opened);
     }));
 
-  test('keeps what was said, and gives it back the same when it is read.', () =>
+  test('POST /v1/sessions keeps what was said, and gives it back the same when it is read.', () =>
     withSessions(async ({ api, directory }) => {
       const said = {
         model: 'some-model',
@@ -120,7 +120,7 @@ describe('POST /v1/sessions', () => {
       expect(await read(api, session)).toEqual(session);
     }));
 
-  test('takes any JSON as metadata, and null as nothing said.', () =>
+  test('POST /v1/sessions takes any JSON as metadata, and null as nothing said.', () =>
     withSessions(async ({ api }) => {
       for (const metadata of [null, false, 0, -1.5e300, '', 'x', [], {}, [[[]]], '\ud800']) {
         const session = await create(api, { metadata });
@@ -129,7 +129,7 @@ describe('POST /v1/sessions', () => {
       await create(api, { model: null, cwd: null, permission_mode: null, title: null });
     }));
 
-  test('a relative cwd is one of the server’s, and a link is followed to where it leads.', () =>
+  test('A relative cwd is one of the server’s, and a link is followed to where it leads.', () =>
     withSessions(async ({ api, directory }) => {
       expect((await create(api, { cwd: 'src' })).cwd).toBe(path.resolve('src'));
       fs.mkdirSync(path.join(directory, 'real'));
@@ -139,7 +139,7 @@ describe('POST /v1/sessions', () => {
       );
     }));
 
-  test('refuses a cwd that is missing, no directory or no path at all.', () =>
+  test('POST /v1/sessions refuses a cwd that is missing, no directory or no path at all.', () =>
     withSessions(async ({ api, directory }) => {
       const file = path.join(directory, 'README');
       const refusals = {
@@ -156,7 +156,7 @@ describe('POST /v1/sessions', () => {
       }
     }));
 
-  test('refuses a cwd that is too long for the system with 400.', () =>
+  test('POST /v1/sessions refuses a cwd that is too long for the system with 400.', () =>
     withSessions(async ({ api }) => {
       const reply = await api('POST', '/v1/sessions', {
         body: { provider: 'acp', cwd: `/${'x'.repeat(300)}` },
@@ -165,7 +165,7 @@ describe('POST /v1/sessions', () => {
       expect(reply.json()).toMatchObject({ code: 'invalid' });
     }));
 
-  test('refuses metadata that is too deep to be written with 400.', () =>
+  test('POST /v1/sessions refuses metadata that is too deep to be written with 400.', () =>
     withSessions(async ({ api }) => {
       const metadata = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
       const reply = await api('POST', '/v1/sessions', {
@@ -183,7 +183,7 @@ describe('POST /v1/sessions', () => {
     [{ provider: 'acp', model: 7 }, /^body\.model: /],
     [{ provider: 'acp', permission_mode: '' }, /^body\.permission_mode: /],
     [{ provider: 'acp', title: 'x'.repeat(201) }, /^body\.title: /],
-  ] as const)('refuses %j, naming the field.', ([body, error]) =>
+  ] as const)('POST /v1/sessions refuses %j, naming the field.', ([body, error]) =>
     withSessions(async ({ api }) => {
       const reply = await api('POST', '/v1/sessions', { body });
       expect(reply.status).toBe(400);
@@ -191,7 +191,7 @@ describe('POST /v1/sessions', () => {
     }),
   );
 
-  test('refuses a provider that this server does not have, and says which it has.', () =>
+  test('POST /v1/sessions refuses a provider that this server does not have, and says which it has.', () =>
     withSessions(async ({ api }) => {
       const before = (await api('GET', '/v1/sessions')).json();
       const reply = await api('POST', '/v1/sessions', { body: { provider: 'codex' } });
@@ -216,21 +216,23 @@ describe('POST /v1/sessions', () => {
       /transport "http" is not supported: use "stdio"/,
     ],
     [{ providers: { acp: { command: 'sh', enabled: false } } }, /not configured|disabled/],
-  ] as const)('with the configuration %j it is refused, and says what to do.', ([config, error]) =>
-    withRuntime(
-      async (given) => {
-        const reply = await apiOf(given)('POST', '/v1/sessions', { body: { provider: 'acp' } });
-        expect(reply.status).toBe(400);
-        expect(reply.json()).toEqual({
-          error: expect.stringMatching(error),
-          code: 'provider_unavailable',
-        });
-      },
-      { config },
-    ),
+  ] as const)(
+    'POST /v1/sessions with the configuration %j it is refused, and says what to do.',
+    ([config, error]) =>
+      withRuntime(
+        async (given) => {
+          const reply = await apiOf(given)('POST', '/v1/sessions', { body: { provider: 'acp' } });
+          expect(reply.status).toBe(400);
+          expect(reply.json()).toEqual({
+            error: expect.stringMatching(error),
+            code: 'provider_unavailable',
+          });
+        },
+        { config },
+      ),
   );
 
-  test('is an event before it is answered.', () =>
+  test('POST /v1/sessions is an event before it is answered.', () =>
     withSessions(async ({ api }) => {
       const session = await create(api, { metadata: { a: 1 } });
       const events = (await api('GET', `/v1/sessions/${session.id}/events`)).json();
@@ -249,7 +251,7 @@ describe('POST /v1/sessions', () => {
 });
 
 describe('GET /v1/sessions/{id} and its turns', () => {
-  test('an unknown session is 404, whatever is asked of it.', () =>
+  test('An unknown session is 404, whatever is asked of it.', () =>
     withSessions(async ({ api }) => {
       const paths = ['', '/turns', '/turns/turn_1', '/turns/turn_1/items', '/events'];
       for (const rest of paths) {
@@ -266,7 +268,7 @@ describe('GET /v1/sessions/{id} and its turns', () => {
       expect([status, body.code]).toEqual([404, 'not_found']);
     }));
 
-  test('a turn of another session is 404, and so are its items.', () =>
+  test('A turn of another session is 404, and so are its items.', () =>
     withSessions(async (given) => {
       const { api } = given;
       const [mine, other] = [await create(api), await create(api)];
@@ -283,7 +285,7 @@ describe('GET /v1/sessions/{id} and its turns', () => {
 });
 
 describe('POST /v1/sessions/{id}/turns', () => {
-  test('answers once the turn is stored; the session is then running, and ready when it has ended.', () =>
+  test('POST /v1/sessions/{id}/turns answers once the turn is stored; the session is then running, and ready when it has ended.', () =>
     withSessions(async (given) => {
       const { api, provider } = given;
       const session = await create(api);
@@ -342,7 +344,7 @@ describe('POST /v1/sessions/{id}/turns', () => {
       ]);
     }));
 
-  test('takes a single item as an array of one.', () =>
+  test('POST /v1/sessions/{id}/turns takes a single item as an array of one.', () =>
     withSessions(async (given) => {
       const session = await create(given.api);
       const { status, body } = await sendText(given.api, session, {
@@ -361,17 +363,19 @@ describe('POST /v1/sessions/{id}/turns', () => {
     [[{ type: 'text' }], /^body\.input(\.0)?\.text: /],
     [[{ type: 'text', text: 7 }], /^body\.input(\.0)?\.text: /],
     [[...text('good'), { type: 'text' }], /^body\.input\.1\.text: /],
-  ] as const)('refuses the input %j, naming the place.', ([input, error]) =>
-    withSessions(async ({ api }) => {
-      const session = await create(api);
-      const { status, body } = await sendText(api, session, { input });
-      expect(status).toBe(400);
-      expect(body).toEqual({ error: expect.stringMatching(error), code: 'invalid' });
-      expect(await read(api, session)).toEqual(session);
-    }),
+  ] as const)(
+    'POST /v1/sessions/{id}/turns refuses the input %j, naming the place.',
+    ([input, error]) =>
+      withSessions(async ({ api }) => {
+        const session = await create(api);
+        const { status, body } = await sendText(api, session, { input });
+        expect(status).toBe(400);
+        expect(body).toEqual({ error: expect.stringMatching(error), code: 'invalid' });
+        expect(await read(api, session)).toEqual(session);
+      }),
   );
 
-  test('refuses an unknown field in an item by name, with those it takes.', () =>
+  test('POST /v1/sessions/{id}/turns refuses an unknown field in an item by name, with those it takes.', () =>
     withSessions(async ({ api }) => {
       const session = await create(api);
       const { status, body } = await sendText(api, session, {
@@ -382,7 +386,7 @@ describe('POST /v1/sessions/{id}/turns', () => {
       expect(body.error).toContain('known fields: type, text');
     }));
 
-  test('to a busy session is 409 turn_in_progress, and changes nothing.', () =>
+  test('POST /v1/sessions/{id}/turns to a busy session is 409 turn_in_progress, and changes nothing.', () =>
     withSessions(async (given) => {
       const { api } = given;
       const session = await create(api);
@@ -421,7 +425,7 @@ describe('POST /v1/sessions/{id}/turns', () => {
       await endTurn(given, session);
     }));
 
-  test('the guard is looked at first: a busy session with a wrong guard is turn_conflict, with the right one turn_in_progress.', () =>
+  test('The guard is looked at first: a busy session with a wrong guard is turn_conflict, with the right one turn_in_progress.', () =>
     withSessions(async (given) => {
       const { api } = given;
       const session = await create(api);
@@ -434,7 +438,7 @@ describe('POST /v1/sessions/{id}/turns', () => {
     }));
 
   test(
-    `of two senders one wins, ${races} times; the other hears why.`,
+    `One of two concurrent turns of a session wins, and the other is refused, ${races} times.`,
     { timeout: scaled(30_000) },
     () =>
       withRuntime(

@@ -17,7 +17,7 @@ export interface ClusterOptions {
   servers?: number;
   /** More of the configuration of each server, such as accounts. `directory` is its own. */
   config?: (directory: string, index: number) => string;
-  /** What is set in `jetstream { … }`, beside the directory. */
+  /** Settings in `jetstream { … }`, beside the directory. */
   jetstream?: string;
   /** The whole configuration of a server, instead of one that is made here; its port and name are replaced. */
   whole?: (at: number) => string;
@@ -66,7 +66,7 @@ export class Cluster implements AsyncDisposable {
     return this.servers.map(({ port }) => `${this.#scheme}://127.0.0.1:${port}`);
   }
 
-  /** A file or directory for the test beside those of the servers. */
+  /** A file or directory for the test, beside the directories of the servers. */
   place(name: string): string {
     return path.join(this.#directory.path, name);
   }

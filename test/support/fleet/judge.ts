@@ -26,7 +26,7 @@ export interface Verdict {
   changed: number;
   /** Links that lead to another event than the one before. */
   broken: number;
-  /** How many there were, and how many were to be had. */
+  /** The number of events that were read, and the number that could be read. */
   had: number;
   expected: number;
   /** Deltas of closed items that are missing. */
@@ -61,5 +61,5 @@ export function judge(shown: ReadonlyMap<number, string>, had: readonly Had[]): 
   return { ...verdict, had: events.length, expected: shown.size };
 }
 
-/** What a verdict has to be, of what it says. */
+/** The expected verdict. */
 export const faultless = { lost: 0, doubled: 0, disorder: 0, changed: 0, broken: 0 };

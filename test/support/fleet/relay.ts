@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import net from 'node:net';
 
-/** A relay of TCP that can swallow everything, as a broken network does: neither side is told. */
+/** A TCP relay that can drop everything, as a broken network does: neither side gets an error. */
 export class Relay implements AsyncDisposable {
   readonly #server: net.Server;
   readonly #pairs = new Set<Pair>();

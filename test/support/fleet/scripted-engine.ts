@@ -1,7 +1,7 @@
 import { errors, type NatsConnection, type RequestOptions } from '@nats-io/transport-node';
 import type { ManualClock } from '../manual-clock.ts';
 
-/** What a listener does with a request: an answer, `silent` where none ever comes, or undefined where nobody listens. */
+/** The reaction of a listener: a response, `silent` without one, or undefined without a listener. */
 type Answer = { text: string } | 'silent' | undefined;
 
 /**
@@ -16,7 +16,7 @@ export class ScriptedEngine {
   readonly asked: { subject: string; data: string }[] = [];
   /** Answers such a request. */
   answer: (data: string) => Answer = () => undefined;
-  /** Called after each read of a key, before its reader goes on: for somebody who is faster. */
+  /** Called after each read of a key, before its reader continues, for a concurrent change. */
   onRead: () => void = () => undefined;
   maxPayload = 1024 * 1024;
 

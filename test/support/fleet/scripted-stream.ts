@@ -7,12 +7,12 @@ import {
 import { isMark, type MirroredMessage, stays } from '../../../src/fleet/mirrored.ts';
 import type { Arrived, From, ReaderStream } from '../../../src/fleet/reader.ts';
 
-/** What happens to a batch: it is stored and answered; only stored; stored by and by; or lost. */
+/** The fate of a batch: stored and acknowledged, only stored, stored later, or lost. */
 export type Fate = 'answered' | 'unanswered' | 'late' | 'lost';
 
 /** A stream in memory that keeps the fence of the engine, and fails as a test says. */
 export class ScriptedStream {
-  /** What is stored, in order. */
+  /** The stored messages, in order. */
   messages: MirroredMessage[] = [];
   id = 'stream_a';
   /** Asked for each batch. */

@@ -5,7 +5,7 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import { endpoints } from '../../../src/api/index.ts';
 import { connectTo } from '../../../src/fleet/connection.ts';
 import { initFleet } from '../../../src/fleet/init.ts';
-import { publicKeyIn } from '../../../src/fleet/key-files.ts';
+import { publicKeyIn } from '../../../src/fleet/keys.ts';
 import { namesOf } from '../../../src/fleet/names.ts';
 import { natsConfig } from '../../../src/fleet/nats-config.ts';
 import { withRuntime } from '../runtime.ts';

@@ -63,7 +63,7 @@ export function sendBytes(url: string, bytes: string): Promise<string> {
   return readText(socket);
 }
 
-/** What a test with the token asks; each answer is checked against what the endpoint promises. */
+/** The requests of a test with the token. Each response is checked against the description of its endpoint. */
 export interface Api {
   (
     method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
@@ -119,7 +119,7 @@ export const unauthorized = { error: 'missing or invalid bearer token' };
 
 /** The path of an endpoint with something in each parameter. */
 export function pathOf(endpoint: Endpoint, fill = 'sess_0123'): string {
-  // Of providers there are those that the interface names, and no others.
+  // There are only the providers that the interface names.
   return endpoint.path.replaceAll('{provider}', 'acp').replaceAll(/\{\w+\}/g, fill);
 }
 

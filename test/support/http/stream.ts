@@ -63,7 +63,7 @@ export async function openStream(
     const frames = (rest + part).split('\n\n');
     rest = frames.pop() ?? '';
     for (const frame of frames.map(withoutPrelude)) {
-      // What has no id, such as the gap frame, is no event.
+      // A frame without an id, such as the gap frame, is not an event.
       const data = /^id: \d+\n.*\ndata: ([^\n]*)/.exec(frame)?.[1];
       if (data !== undefined) events.push(JSON.parse(data) as RuntimeEventRecord);
       const gap = /^event: stream\.gap\ndata: ([^\n]*)$/.exec(frame)?.[1];

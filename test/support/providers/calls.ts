@@ -68,7 +68,7 @@ export async function interrupt(
   turn_id: string,
 ): Promise<{ status: number | undefined; turn: Turn }> {
   const params = { session_id, turn_id };
-  const response = await client.open(endpoints.interruptTurn, { params, body: {} }, '{}');
+  const response = await client.open(endpoints.interruptTurn, { params, body: {} });
   return { status: response.statusCode, turn: JSON.parse(await text(response)) as Turn };
 }
 

@@ -2,11 +2,11 @@ import type { Command } from 'commander';
 import type { RuntimeEventRecord, StreamGap } from '../../../api/events.ts';
 import { endpoints } from '../../../api/index.ts';
 import type { EventScope } from '../../../client/event-scope.ts';
-import { clientOf, serversOf } from '../../../client/routed.ts';
 import { seqBefore } from '../../../client/seq-before.ts';
 import { type StreamOptions, streamEvents } from '../../../client/stream.ts';
-import { storedEvents } from '../../../client/stored.ts';
+import { storedEvents } from '../../../client/replay.ts';
 import { describeGap } from '../../../client/event-summary.ts';
+import { serversOf } from '../../../client/routed.ts';
 import { AppError } from '../../../api/errors.ts';
 import { CursorFile } from '../cursor-file.ts';
 import { descriptorOf, eventLine, timeOf } from '../event-line.ts';
@@ -80,7 +80,7 @@ export function eventCommands(program: Command, world: World): void {
         } catch (error) {
           if (hasBegun || !options.follow) throw error;
           const global = self.optsWithGlobals<GlobalOptions>();
-          const { waitForServer } = await import('../wait-for-server.ts');
+          const { waitForServer } = await import('../no-server.ts');
           if (!(await waitForServer(world, global, error, limit))) return;
         }
       }
@@ -138,7 +138,7 @@ async function tail(
   }
 }
 
-/** Of several servers, the one whose session, process or team is read. */
+/** Chooses the server with the session, process or team, if there are several servers. */
 async function withOwner(
   context: CommandContext,
   { session, process, team }: TailOptions,
@@ -151,7 +151,7 @@ async function withOwner(
       : process !== undefined
         ? await processId(client, process)
         : await teamId(client, team ?? '');
-  return { ...context, client: await clientOf(client, id) };
+  return { ...context, client: await client.clientOf(id) };
 }
 
 /** Shows the events on the screen. Answers false where there is no terminal for it. */

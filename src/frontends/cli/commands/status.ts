@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
+import { serversOf } from '../../../client/routed.ts';
 import type { FleetStatus } from '../../../api/runtime.ts';
 import { endpoints } from '../../../api/index.ts';
-import { serversOf } from '../../../client/routed.ts';
 import { durationText } from '../../terminal/time.ts';
 import { details, mebibytes } from '../output.ts';
 import { clientAction, type World } from '../world.ts';

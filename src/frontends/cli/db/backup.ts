@@ -120,7 +120,7 @@ async function fromServer<T>(
   take: (source: Source) => Promise<T>,
 ): Promise<T> {
   try {
-    const response = await client.open(endpoints.backUpStorage, {}, undefined, { signal });
+    const response = await client.open(endpoints.backUpStorage, {}, signal);
     const bytes = Number(response.headers['content-length']);
     return await take({ bytes, seq: Number(response.headers['x-seq']), pieces: response });
   } catch (error) {

@@ -1,4 +1,10 @@
 import { type DescribedEvent, isDescribed, type RuntimeEventRecord } from '../../../api/events.ts';
+import {
+  addDelta,
+  type KnownBytes,
+  remainderOf,
+  type TextPiece,
+} from '../../../client/streamed-text.ts';
 import { EMOJI_UNITS, plainAfter } from '../../../core/lib/plain.ts';
 import { toolText } from '../../terminal/conversation.ts';
 import type { Palette } from '../../terminal/palette.ts';
@@ -16,9 +22,8 @@ export class TurnText {
   readonly #asker: ApprovalAsker;
   readonly #palette: Palette;
   readonly #isVerbose: boolean;
-  /** How many bytes of the text of each open item are written. */
-  readonly #written = new Map<string, number>();
-  /** The end of what is written of each open item: an emoji may go on in its next piece. */
+  readonly #written: KnownBytes = new Map();
+  /** The end of the written text of each open item: the next piece may continue an emoji. */
   readonly #ends = new Map<string, string>();
   /** The steps of the plan as they were shown last. */
   #plan: readonly string[] = [];
@@ -79,17 +84,14 @@ export class TurnText {
   }
 
   /** A piece of an item as plain text. It is now written. */
-  #begun({ item_id, offset, text = '' }: Piece): string {
-    if (text !== '') this.#written.set(item_id, offset + Buffer.byteLength(text));
-    return this.#plainPiece(item_id, text);
+  #begun(piece: TextPiece): string {
+    return this.#plainPiece(piece.item_id, addDelta(this.#written, piece) ?? '');
   }
 
-  /** What is not written yet of an item that has ended: the stream may have begun late, or lost pieces. */
-  #rest({ item_id, text = '' }: Piece): string {
-    const rest = Buffer.from(text).subarray(this.#written.get(item_id) ?? 0);
-    const shown = this.#plainPiece(item_id, rest.toString('utf8'));
-    this.#written.delete(item_id);
-    this.#ends.delete(item_id);
+  /** The unwritten rest of a completed item: the stream may have begun late, or lost pieces. */
+  #rest(piece: TextPiece): string {
+    const shown = this.#plainPiece(piece.item_id, remainderOf(this.#written, piece));
+    this.#ends.delete(piece.item_id);
     return shown;
   }
 
@@ -116,12 +118,4 @@ export class TurnText {
     if (!this.#isVerbose) return;
     for (const step of this.#plan) if (!before.has(step)) this.#output.status(step);
   }
-}
-
-/** The text of an item, or a piece of it; without a text where it was too long for an event. */
-interface Piece {
-  item_id: string;
-  /** In bytes of UTF-8. */
-  offset: number;
-  text?: string | undefined;
 }

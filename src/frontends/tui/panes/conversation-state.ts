@@ -1,22 +1,23 @@
 import {
   type EventOf,
-  isDescribed,
-  isIn,
   type KindIn,
   type RuntimeEventRecord,
+  isDescribed,
+  isIn,
 } from '../../../api/events.ts';
+import { addDelta, type KnownBytes, type TextPiece } from '../../../client/streamed-text.ts';
 import {
   type Block,
   blockOfApproval,
   blockOfNotice,
-  turnEndText,
   promptOf,
+  turnEndText,
 } from '../../terminal/conversation.ts';
 
 /** The part of a conversation that was read: its newest turns, and what has happened since. */
 export interface ConversationState {
   blocks: readonly Block[];
-  /** Of each item that grows, how many bytes of its text are known. */
+  /** The number of known bytes of each streaming text. */
   sizes: ReadonlyMap<string, number>;
   /** The newest event that was received. */
   seq: number;
@@ -48,7 +49,7 @@ export function withEvents(
 
 interface Draft {
   blocks: Block[];
-  sizes: Map<string, number>;
+  sizes: KnownBytes;
 }
 
 function take(draft: Draft, event: RuntimeEventRecord): void {
@@ -84,7 +85,7 @@ function takeSpeech(
   draft: Draft,
   { kind, payload }: EventOf<KindIn<'message' | 'reasoning'>>,
 ): void {
-  const { item_id: key, text, offset } = payload;
+  const { item_id: key, text } = payload;
   const type = kind.startsWith('message') ? 'message' : 'thought';
   if ('status' in payload) {
     draft.sizes.delete(key);
@@ -93,20 +94,18 @@ function takeSpeech(
   }
   const known = find(draft, key);
   const before = known && 'text' in known ? known.text : '';
-  const joined = grown(draft, { key, before, offset, text, isOpen: isOpen(known) });
+  const joined = isOpen(known) ? grown(draft, before, payload) : null;
   if (joined !== null) put(draft, { type, key, status: 'open', text: joined });
 }
 
 function takeTool(draft: Draft, { kind, payload }: EventOf<KindIn<'tool'>>): void {
-  const { item_id: key, tool, status, offset } = payload;
+  const { item_id: key, tool, status } = payload;
   const known = find(draft, key);
   const isEnd = kind === 'tool.completed';
   if (known && !isOpen(known) && !isEnd) return;
   const before = known?.type === 'tool' ? known : null;
   const text = 'text' in payload ? (payload.text ?? '') : '';
-  const output = isEnd
-    ? text
-    : grown(draft, { key, before: before?.output ?? '', offset, text, isOpen: true });
+  const output = isEnd ? text : grown(draft, before?.output ?? '', payload);
   if (isEnd) draft.sizes.delete(key);
   put(draft, {
     type: 'tool',
@@ -119,16 +118,10 @@ function takeTool(draft: Draft, { kind, payload }: EventOf<KindIn<'tool'>>): voi
   });
 }
 
-/** A text with one more piece; null for a piece that it has already. A piece at 0 begins it again. */
-function grown(
-  { sizes }: Draft,
-  delta: { key: string; before: string; offset: number; text: string; isOpen: boolean },
-): string | null {
-  const { key, before, offset, text } = delta;
-  const size = sizes.get(key) ?? 0;
-  if (!delta.isOpen || (offset > 0 && offset < size)) return null;
-  sizes.set(key, offset + Buffer.byteLength(text));
-  return offset === 0 ? text : before + text;
+/** A text with one more piece; null for a piece that it has already. */
+function grown({ sizes }: Draft, before: string, piece: TextPiece): string | null {
+  const added = addDelta(sizes, piece);
+  return added === null || piece.offset === 0 ? added : before + added;
 }
 
 function isOpen(block: Block | undefined): boolean {
@@ -146,7 +139,7 @@ function put({ blocks }: Draft, block: Block): void {
   else blocks[at] = block;
 }
 
-/** What changes is nearly always near the end. */
+/** Searches from the end, where nearly all changes are. */
 function indexOf(blocks: readonly Block[], key: string): number {
   return blocks.findLastIndex((block) => block.key === key);
 }

@@ -2,9 +2,10 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Approval } from '../../../api/approvals.ts';
 import type { Session } from '../../../api/sessions.ts';
 import { CONFIRMATION } from '../../../core/lib/arguments-missing.ts';
+import { lazyModule } from '../../../core/lib/lazy-module.ts';
 import { errorReply } from '../errors.ts';
 
-/** What the page of a link needs: what it would answer, and the answer. null: the link is good for nothing. */
+/** The approval of a link, and its decision. Both are null for an invalid link. */
 export interface Answering {
   look(
     secret: string,
@@ -17,12 +18,14 @@ const BODY_BYTES = 1024;
 /** As secrets of links are. */
 const SECRET = /^[\w-]{43}$/;
 
+const pages = lazyModule(() => import('../answer-page.ts'));
+
 type Asked = FastifyRequest<{ Params: { secret: string }; Body: string | undefined }>;
 
 /**
- * The page that a link to an approval opens, and the form on it. To open it changes nothing. It is no part of the
- * described interface: forms are read here alone, and refusals are pages. `failed` counts a request with a link that is
- * good for nothing, and resolves when its answer may be sent.
+ * The page that a link to an approval opens, and its form. Opening it changes nothing. It is outside the described
+ * interface: only its routes read forms, and its refusals are pages. `failed` counts a request with an invalid link, and
+ * resolves when its response may be sent.
  */
 export function answerRoutes(
   app: FastifyInstance,
@@ -42,19 +45,19 @@ export function answerRoutes(
       if (isBug) request.log.error({ err: error }, 'a request failed because of a bug');
       // The rest of a body that was refused is not read.
       reply.header('connection', 'close');
-      const { refusalPage } = await pages();
+      const { refusalPage } = await pages.load();
       return send(reply, status, refusalPage(said ?? (body as { error: string }).error));
     });
     const config = { access: 'link', path: '/answer/{secret}' } as const;
     scope.get(PATH, { exposeHeadRoute: true, config }, async (request: Asked, reply) => {
-      const { askingPage } = await pages();
+      const { askingPage } = await pages.load();
       const { secret } = request.params;
       const found = SECRET.test(secret) ? await answering.look(secret) : null;
       if (found === null) return sendInvalid(request, reply);
       return send(reply, 200, askingPage(found.approval, found.session));
     });
     scope.post(PATH, { bodyLimit: BODY_BYTES, config }, async (request: Asked, reply) => {
-      const { answeredPage, objectionToAccept, refusalPage } = await pages();
+      const { answeredPage, objectionToAccept, refusalPage } = await pages.load();
       const { secret } = request.params;
       const decision = decisionIn(request.body);
       const isMeant = SECRET.test(secret) && decision !== null;
@@ -75,14 +78,14 @@ export function answerRoutes(
   });
 
   async function sendInvalid(request: Asked, reply: FastifyReply): Promise<FastifyReply> {
-    const { invalidPage } = await pages();
+    const { invalidPage } = await pages.load();
     await failed(request, reply);
     return send(reply, 404, invalidPage());
   }
 }
 
 async function send(reply: FastifyReply, status: number, html: string): Promise<FastifyReply> {
-  const { PAGE_HEADERS } = await pages();
+  const { PAGE_HEADERS } = await pages.load();
   return reply.code(status).headers(PAGE_HEADERS).send(html);
 }
 
@@ -96,9 +99,4 @@ function decisionIn(body: string | undefined): 'accept' | 'decline' | null {
 /** Whether a form has the word that accepts what the agent does not describe. */
 function isConfirmed(body: string | undefined): boolean {
   return new URLSearchParams(body ?? '').get('confirm')?.trim().toLowerCase() === CONFIRMATION;
-}
-
-/** Loaded with the first such request. */
-function pages(): Promise<typeof import('../answer-page.ts')> {
-  return import('../answer-page.ts');
 }

@@ -1,5 +1,5 @@
 import { kindsMatching } from '../../../api/events.ts';
-import { endpoints } from '../../../api/index.ts';
+import { eventRoutes as routes } from '../../../api/event-routes.ts';
 import { AppError } from '../../../api/errors.ts';
 import type { Scope } from '../../../core/events/event.ts';
 import type { Feed } from '../../../core/events/feed.ts';
@@ -18,7 +18,7 @@ const CHUNK_BYTES = 256 * 1024;
 /** Replay and stream, of the whole runtime and of each scope. */
 export function eventRoutes(
   mount: Mount,
-  dependencies: {
+  deps: {
     log: EventLog;
     feed: Feed;
     sessions: SessionService;
@@ -26,30 +26,25 @@ export function eventRoutes(
     teams: TeamService;
   },
 ): void {
-  const { log, feed, sessions, processes, teams } = dependencies;
-  const ofSession = async ({ session_id }: { session_id: string }): Promise<Scope> => ({
-    name: 'session',
-    id: (await sessions.get(session_id)).id,
-  });
+  const { log, feed, sessions, processes, teams } = deps;
+  /** The ids of the records of a scope. Each throws `not_found`. */
+  const ids = {
+    session: async ({ params }: ScopedCall) => (await sessions.get(params.session_id ?? '')).id,
+    process: async ({ params, query }: ScopedCall) =>
+      (await processes.get(params.process_id ?? '', query.session_id)).process_id,
+    team: async ({ params }: ScopedCall) => (await teams.get(params.team_id ?? '')).team.id,
+  };
 
-  const ofProcess = async ({ params, query }: ProcessCall): Promise<Scope> => ({
-    name: 'process',
-    id: (await processes.get(params.process_id, query.session_id)).process_id,
-  });
-
-  const ofTeam = async ({ team_id }: { team_id: string }): Promise<Scope> => ({
-    name: 'team',
-    id: (await teams.get(team_id)).team.id,
-  });
-
-  mount(endpoints.replayEvents, (call) => replay({ name: 'runtime' }, call));
-  mount(endpoints.streamEvents, async (call) => stream({ name: 'runtime' }, call));
-  mount(endpoints.replaySessionEvents, async (call) => replay(await ofSession(call.params), call));
-  mount(endpoints.streamSessionEvents, async (call) => stream(await ofSession(call.params), call));
-  mount(endpoints.replayProcessEvents, async (call) => replay(await ofProcess(call), call));
-  mount(endpoints.streamProcessEvents, async (call) => stream(await ofProcess(call), call));
-  mount(endpoints.replayTeamEvents, async (call) => replay(await ofTeam(call.params), call));
-  mount(endpoints.streamTeamEvents, async (call) => stream(await ofTeam(call.params), call));
+  mount(routes.runtime.replay, (call) => replay({ name: 'runtime' }, call));
+  mount(routes.runtime.stream, async (call) => stream({ name: 'runtime' }, call));
+  for (const name of ['session', 'process', 'team'] as const) {
+    const scopeOf = async (call: ScopedCall): Promise<Scope> => ({
+      name,
+      id: await ids[name](call),
+    });
+    mount(routes[name].replay, async (call) => replay(await scopeOf(call), call));
+    mount(routes[name].stream, async (call) => stream(await scopeOf(call), call));
+  }
 
   async function replay(of: Scope, { query, setHeader }: ReplayCall): Promise<RawJson> {
     const { scope, upTo } = { scope: narrowed(of, query.kind), upTo: feed.latestSeq };
@@ -79,12 +74,12 @@ export function eventRoutes(
   }
 }
 
-type ReplayCall = Pick<Call<typeof endpoints.replayEvents>, 'query' | 'setHeader'>;
-interface ProcessCall {
-  params: { process_id: string };
-  query: { session_id?: string | undefined };
+type ReplayCall = Pick<Call<typeof routes.runtime.replay>, 'query' | 'setHeader'>;
+type StreamCall = Pick<Call<typeof routes.runtime.stream>, 'query' | 'header' | 'stream'>;
+interface ScopedCall {
+  params: Partial<Record<'session_id' | 'process_id' | 'team_id', string>>;
+  query: { session_id?: string | undefined; after_seq?: unknown };
 }
-type StreamCall = Pick<Call<typeof endpoints.streamEvents>, 'query' | 'header' | 'stream'>;
 
 function narrowed(scope: Scope, kinds: readonly string[] | undefined): Scope {
   return kinds ? { ...scope, kinds: kindsMatching(kinds) } : scope;

@@ -3,7 +3,6 @@ import type { ApprovalLink, Hook, HookSkip, HookTest } from '../../../api/hooks.
 import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
 import { type Mount, senderOf } from '../mount.ts';
 
-/** What the routes of hooks and links need of them. */
 export interface Hooks {
   list(): Promise<Hook[]>;
   test(name: string): Promise<HookTest>;

@@ -2,7 +2,6 @@ import { endpoints } from '../../../api/index.ts';
 import type { QueueService } from '../../conversations/queue/service.ts';
 import { type Mount, onePage, senderOf } from '../mount.ts';
 
-/** What waits to become a turn. */
 export function queueRoutes(mount: Mount, queue: QueueService): void {
   mount(endpoints.addToQueue, ({ params, body, bearer, saveResponse }) =>
     queue.add(params.session_id, body, senderOf({ bearer }), saveResponse),

@@ -3,7 +3,6 @@ import type { BudgetService } from '../../conversations/usage/budgets/service.ts
 import type { UsageService } from '../../conversations/usage/service.ts';
 import { type Mount, onePage, senderOf } from '../mount.ts';
 
-/** What turns have used, and the budgets for it. */
 export function usageRoutes(mount: Mount, usage: UsageService, budgets: BudgetService): void {
   mount(endpoints.getUsage, ({ query }) => usage.report(query));
   mount(endpoints.listBudgets, async ({ query, setHeader }) =>

@@ -11,12 +11,12 @@ export function buildReviews(
   base: Base,
   needs: { sessions: Sessions; queue: Queue; snapshots: Snapshots },
 ): ReviewService {
-  const { differ } = needs.snapshots;
+  const { service: snapshots } = needs.snapshots;
   return new ReviewService({
     ...base,
     sessionStore: needs.sessions.store,
     sessions: needs.sessions.service,
     queue: needs.queue.service,
-    diffOf: (id) => differ.diff(id, { against: 'start', path: [], stat: false, exact: false }),
+    diffOf: (id) => snapshots.diff(id, { against: 'start', path: [], stat: false, exact: false }),
   });
 }

@@ -44,8 +44,8 @@ const openCount = async ({ api }: Given): Promise<number> => {
   return streams.followers;
 };
 
-describe('the cap of streams', () => {
-  test('lets so many be open; the next is 429 too_many, which says what to do.', () =>
+describe('The cap of streams', () => {
+  test('The cap of streams lets so many be open; the next is 429 too_many, which says what to do.', () =>
     withThree(async ({ api, open }) => {
       for (let i = 0; i < 3; i++) await open();
       const refused = await api('GET', '/v1/events/stream');
@@ -56,7 +56,7 @@ describe('the cap of streams', () => {
       });
     }));
 
-  test('counts the streams of all scopes, with and without a filter.', () =>
+  test('The cap of streams counts the streams of all scopes, with and without a filter.', () =>
     withThree(async (given) => {
       const { api, open, client, directory } = given;
       const { id } = await openSession(client, directory);
@@ -67,7 +67,7 @@ describe('the cap of streams', () => {
         expect((await api('GET', path)).status).toBe(429);
     }));
 
-  test('has room again once one has left, and those that are open have noticed nothing.', () =>
+  test('The cap of streams has room again once one has left, and those that are open have noticed nothing.', () =>
     withThree(async (given) => {
       const { open, client, directory } = given;
       const [leaving, staying] = [await open(), await open(), await open()];
@@ -82,7 +82,7 @@ describe('the cap of streams', () => {
       }
     }));
 
-  test('does not count those that were refused.', () =>
+  test('The cap of streams does not count those that were refused.', () =>
     withThree(async (given) => {
       const { api, open } = given;
       const streams = [await open(), await open(), await open()];
@@ -94,13 +94,13 @@ describe('the cap of streams', () => {
       for (let i = 0; i < 3; i++) await open();
     }));
 
-  test('holds for many that come at once: as many get in as there is room.', () =>
+  test('The cap of streams holds for many that come at once: as many get in as there is room.', () =>
     withThree(async ({ open }) => {
       const answers = await Promise.allSettled(Array.from({ length: 12 }, () => open()));
       expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(3);
     }));
 
-  test('is none for replays and everything else.', () =>
+  test('The cap of streams does not apply to replays and other requests.', () =>
     withThree(async ({ api, open, client, directory }) => {
       for (let i = 0; i < 3; i++) await open();
       const { id } = await openSession(client, directory);
@@ -108,7 +108,7 @@ describe('the cap of streams', () => {
         expect((await api('GET', path)).status).toBe(200);
     }));
 
-  test('tells of a session that is not there, and of a cursor that is none, before it is looked at.', () =>
+  test('A missing session and an invalid cursor are refused before the cap of streams is checked.', () =>
     withThree(async ({ api, open }) => {
       for (let i = 0; i < 3; i++) await open();
       expect((await api('GET', '/v1/sessions/sess_nope/events/stream')).status).toBe(404);
@@ -116,7 +116,7 @@ describe('the cap of streams', () => {
       expect((await api('GET', '/v1/events/stream', { headers })).status).toBe(400);
     }));
 
-  test('may be changed while streams are open: a lower one cuts nobody.', () =>
+  test('The cap of streams may be changed while streams are open: a lower one cuts nobody.', () =>
     withThree(async ({ runtime, open, client, directory }) => {
       const streams = [await open(), await open(), await open()];
       runtime.reload(() => configSchema.parse(settings(1)));

@@ -52,8 +52,8 @@ async function settle({ api }: Given): Promise<void> {
 
 const seqsOf = (reply: Reply) => (reply.json() as RuntimeEventRecord[]).map(({ seq }) => seq);
 
-describe('while the disk has not synced', () => {
-  test('no answer is given that tells of what may be lost: of a change, of a reading, of a refusal.', () =>
+describe('While the disk has not synced', () => {
+  test('While the disk has not synced, no response shows data that may be lost: of a change, of a reading, of a refusal.', () =>
     withHeldDisk(async (given) => {
       const { api, disk } = given;
       const create = () => api('POST', '/v1/sessions', { body: { provider: 'acp' } });
@@ -91,7 +91,7 @@ describe('while the disk has not synced', () => {
       expect(refused?.json()).toMatchObject({ code: 'turn_in_progress' });
     }));
 
-  test('replay, streams, X-Seq and the ping end at the last seq that is on the disk.', () =>
+  test('While the disk has not synced, replay, streams, X-Seq and the ping end at the last seq that is on the disk.', () =>
     withHeldDisk(async (given) => {
       const { api, disk, open, clock } = given;
       const create = () => api('POST', '/v1/sessions', { body: { provider: 'acp' } });

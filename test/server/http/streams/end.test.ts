@@ -14,7 +14,7 @@ import { apiOf } from '../../../support/http/request.ts';
 import { openStream } from '../../../support/http/stream.ts';
 import { longEvent, writeLog } from '../../../support/written-log.ts';
 
-/** What a later server finds in the log. */
+/** The events that a later server finds in the log. */
 async function stored(directory: string): Promise<RuntimeEventRecord[]> {
   return withRuntime(
     async (given) =>
@@ -29,8 +29,8 @@ const draining = (ms: number) => ({
 });
 const kinds = (events: RuntimeEventRecord[]) => events.map(({ kind }) => kind);
 
-describe('a graceful stop', () => {
-  test('gives each stream everything up to the last seq, and ends it in order.', async () => {
+describe('A graceful stop', () => {
+  test('A graceful stop gives each stream everything up to the last seq, and ends it in order.', async () => {
     await using directory = tempDirectory();
     const provider = scriptedProvider();
     const given = await openRuntime(directory.path, { providers: [provider] });
@@ -66,7 +66,7 @@ describe('a graceful stop', () => {
     expect(next?.kind).toBe('runtime.started');
   });
 
-  test('lets a turn that ends in time complete, and interrupts one that does not.', async () => {
+  test('A graceful stop lets a turn that ends in time complete, and interrupts one that does not.', async () => {
     await using directory = tempDirectory();
     const provider = scriptedProvider();
     const given = await openRuntime(directory.path, { providers: [provider], ...draining(1500) });
@@ -93,7 +93,7 @@ describe('a graceful stop', () => {
     expect(ends[1]?.payload).toMatchObject({ turn: { error: { code: 'runtime_stopping' } } });
   });
 
-  test('does not wait for a reader that does not read: it is cut after 2 seconds.', async () => {
+  test('A graceful stop does not wait for a reader that does not read: it is cut after 2 seconds.', async () => {
     await using directory = tempDirectory();
     const clock = new ManualClock();
     const events = Array.from({ length: 50 }, () => longEvent(200_000));
@@ -115,7 +115,7 @@ describe('a graceful stop', () => {
     expect(await slow.ended).toBe('cut');
   });
 
-  test('takes no new connection, and from an old one no change: 503 shutting_down, while reads go on.', async () => {
+  test('A graceful stop accepts no new connection, and refuses changes on an old one with 503 shutting_down, but not reads.', async () => {
     await using directory = tempDirectory();
     const provider = scriptedProvider();
     const given = await openRuntime(directory.path, { providers: [provider], ...draining(60_000) });
@@ -153,7 +153,7 @@ describe('a graceful stop', () => {
     client.close();
   });
 
-  test('a stop that is called twice is one stop.', async () => {
+  test('A stop that is called twice is one stop.', async () => {
     await using directory = tempDirectory();
     const given = await openRuntime(directory.path);
     given.client.close();

@@ -9,8 +9,8 @@ import { expectEventually } from '../../../support/expect-eventually.ts';
 import { tempDirectory } from '../../../support/temp.ts';
 import { shortEvent, writeLog } from '../../../support/written-log.ts';
 
-describe('a stream', () => {
-  test('is text/event-stream that nobody keeps, with the epoch and the seq it began at.', () =>
+describe('A stream', () => {
+  test('A stream is text/event-stream that nobody keeps, with the epoch and the seq it began at.', () =>
     withRuntime(async (given) => {
       const stream = await openStream(given);
       stream.close();
@@ -23,14 +23,14 @@ describe('a stream', () => {
       });
     }));
 
-  test('gives X-Request-Id back, like every answer.', () =>
+  test('A stream gives X-Request-Id back, like every answer.', () =>
     withRuntime(async (given) => {
       const stream = await openStream(given, { headers: { 'x-request-id': 'mine' } });
       stream.close();
       expect(stream.headers['x-request-id']).toBe('mine');
     }));
 
-  test('is `retry: 1000`, then frames of id, event and data, to the byte.', () =>
+  test('A stream is `retry: 1000`, then frames of id, event and data, to the byte.', () =>
     withRuntime(
       async (given) => {
         const { client, directory } = given;
@@ -60,7 +60,7 @@ describe('a stream', () => {
       },
     ));
 
-  test('has stored events before live ones, in one order.', async () => {
+  test('A stream has stored events before live ones, in one order.', async () => {
     await using directory = tempDirectory('frames');
     await writeLog(
       directory.path,
@@ -78,7 +78,7 @@ describe('a stream', () => {
     );
   });
 
-  test('is not opened by HEAD, which has the same headers and no body.', () =>
+  test('A stream is not opened by HEAD, which has the same headers and no body.', () =>
     withRuntime(async (given) => {
       const { url, token } = given;
       const stream = await openStream(given);
@@ -95,8 +95,8 @@ describe('a stream', () => {
     }));
 });
 
-describe('the keepalive', () => {
-  test('is the comment `: ping <latest seq>` every 10 seconds, not sooner.', async () => {
+describe('The keepalive', () => {
+  test('The keepalive is the comment `: ping <latest seq>` every 10 seconds, not sooner.', async () => {
     const clock = new ManualClock();
     await withRuntime(
       async (given) => {
@@ -126,7 +126,7 @@ describe('the keepalive', () => {
     );
   });
 
-  test('of a session’s stream tells the latest seq of the runtime, so that a quiet one shows where it is.', async () => {
+  test('The keepalive of a session’s stream has the latest seq of the runtime, so that a quiet one shows where it is.', async () => {
     const clock = new ManualClock();
     await withRuntime(
       async (given) => {
@@ -144,7 +144,7 @@ describe('the keepalive', () => {
     );
   });
 
-  test('ends with its stream: a server whose readers have left has no timer for them.', async () => {
+  test('The keepalive ends with its stream: a server whose readers have left has no timer for them.', async () => {
     const clock = new ManualClock();
     await withRuntime(
       async (given) => {
@@ -183,8 +183,8 @@ test('A client that takes every blank line for the end of an event gets no empty
   );
 });
 
-describe('what a stream shows', () => {
-  test('is what an answer has promised: an event is there as soon as its cause is answered.', () =>
+describe('A stream', () => {
+  test('A stream is what an answer has promised: an event is there as soon as its cause is answered.', () =>
     withRuntime(
       async (given) => {
         const { client, directory } = given;

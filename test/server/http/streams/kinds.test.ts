@@ -76,7 +76,7 @@ const seqsOf = (events: readonly RuntimeEventRecord[]) => events.map(({ seq }) =
 const query = (kinds: readonly string[], more = '') =>
   `?${kinds.map((kind) => `kind=${kind}`).join('&')}${more}`;
 
-/** Those of some events that a filter lets through. */
+/** The events that match a filter. */
 function filtered(
   events: readonly RuntimeEventRecord[],
   kinds: readonly string[],
@@ -113,8 +113,8 @@ const filters = [
   ['every kind', [...eventKinds]],
 ] as const;
 
-describe.for(filters)('a filter by %s', ([, kinds]) => {
-  test('of a replay gives those events of the scope and no others.', () =>
+describe.for(filters)('A filter by %s', ([, kinds]) => {
+  test('The filter of a replay gives the matching events of the scope and no others.', () =>
     withHistory(async ({ api, ids, all }) => {
       const expected = filtered(all, kinds);
       expect(expected.length).toBeGreaterThan(0);
@@ -124,7 +124,7 @@ describe.for(filters)('a filter by %s', ([, kinds]) => {
       expect(recordsOf(own)).toEqual(expected.filter(({ session_id }) => session_id === ids[1]));
     }));
 
-  test('of a stream gives those that are stored, then those that come.', () =>
+  test('The filter of a stream gives the matching stored events, then the new ones.', () =>
     withHistory(async (history) => {
       const path = `/v1/events/stream${query(kinds)}`;
       const { got, expected } = await streamed(history, { path }, kinds);
@@ -132,8 +132,8 @@ describe.for(filters)('a filter by %s', ([, kinds]) => {
     }));
 });
 
-describe('a filter by kind', () => {
-  test('of a session’s stream gives what both let through.', () =>
+describe('A filter by kind', () => {
+  test('A filter by kind of a session’s stream gives what both let through.', () =>
     withHistory(async (history) => {
       const kinds = ['turn.*', 'message.completed'];
       const path = `/v1/sessions/${history.ids[0]}/events/stream${query(kinds)}`;
@@ -142,7 +142,7 @@ describe('a filter by kind', () => {
       expect(got.length).toBeGreaterThan(6);
     }));
 
-  test('of a kind that never occurs finds nothing, in a replay as in a stream.', () =>
+  test('A filter by kind of a kind that never occurs finds nothing, in a replay as in a stream.', () =>
     withHistory(async (history) => {
       const { given, api, ids } = history;
       for (const scope of ['/v1/events', `/v1/sessions/${ids[0]}/events`]) {
@@ -160,7 +160,7 @@ describe('a filter by kind', () => {
       for (const stream of [silent, other]) stream.close();
     }));
 
-  test('keeps after_seq and limit: they count in what it lets through.', () =>
+  test('A filter by kind keeps after_seq and limit: they count in what it lets through.', () =>
     withHistory(async ({ api, all }) => {
       const turns = filtered(all, ['turn.*']);
       const [first, second, third, fourth] = seqsOf(turns);
@@ -174,7 +174,7 @@ describe('a filter by kind', () => {
       expect(seqsOf(recordsOf(between))).toEqual([second]);
     }));
 
-  test('keeps where a stream begins: by after_seq, by Last-Event-ID, or with what is new.', () =>
+  test('A filter by kind keeps where a stream begins: by after_seq, by Last-Event-ID, or with what is new.', () =>
     withHistory(async ({ given, all, ids }) => {
       const turns = seqsOf(filtered(all, ['turn.*']));
       const path = `/v1/events/stream${query(['turn.*'])}`;
@@ -206,22 +206,24 @@ describe('a filter by kind', () => {
     ['other letters', 'kind=Turn.completed', 'Turn.completed'],
     ['a pattern in a pattern', 'kind=t*.completed', 't*.completed'],
     ['one that is wrong of several', 'kind=turn.*&kind=nope', 'nope'],
-  ] as const)('of %s is refused with 400 that names it and what there is.', ([, asked, named]) =>
-    withHistory(async ({ given, ids }) => {
-      const headers = { authorization: `Bearer ${given.token}` };
-      for (const scope of ['/v1/events', `/v1/sessions/${ids[0]}/events`]) {
-        for (const path of [`${scope}?${asked}`, `${scope}/stream?${asked}`]) {
-          const reply = await send(given.url, { path, headers });
-          expect(reply.status).toBe(400);
-          const { error, code } = reply.json() as { error: string; code: string };
-          expect(code).toBe('invalid');
-          expect(error).toMatch(/^query\.kind/);
-          expect(error).toContain(`"${named}"`);
-          for (const group of ['runtime.*', 'session.*', 'turn.*', 'approval.*'])
-            expect(error).toContain(group);
+  ] as const)(
+    'A filter by kind of %s is refused with 400 that names it and what there is.',
+    ([, asked, named]) =>
+      withHistory(async ({ given, ids }) => {
+        const headers = { authorization: `Bearer ${given.token}` };
+        for (const scope of ['/v1/events', `/v1/sessions/${ids[0]}/events`]) {
+          for (const path of [`${scope}?${asked}`, `${scope}/stream?${asked}`]) {
+            const reply = await send(given.url, { path, headers });
+            expect(reply.status).toBe(400);
+            const { error, code } = reply.json() as { error: string; code: string };
+            expect(code).toBe('invalid');
+            expect(error).toMatch(/^query\.kind/);
+            expect(error).toContain(`"${named}"`);
+            for (const group of ['runtime.*', 'session.*', 'turn.*', 'approval.*'])
+              expect(error).toContain(group);
+          }
         }
-      }
-    }),
+      }),
   );
 });
 
@@ -247,7 +249,7 @@ async function withLog(
 const { example } = kinds['turn.failed'];
 const rare: EventDraft = { kind: 'turn.failed', payload: example };
 
-describe('a rare kind among 50,000 events of a session', () => {
+describe('A rare kind among 50,000 events of a session', () => {
   const session_id = 'sess_long';
 
   /** They lie so far apart that there are many windows to look through. */
@@ -272,14 +274,14 @@ describe('a rare kind among 50,000 events of a session', () => {
 
   const at = shared<TestRuntime>('log', (use) => withLog(write, use));
 
-  test('is found by a replay, and others are answered meanwhile.', async () => {
+  test('A rare kind among 50,000 events of a session is found by a replay, and others are answered meanwhile.', async () => {
     const api = apiOf(at());
     const found = api('GET', `${events}?kind=turn.failed`);
     expect(await Promise.race([found, askAside(api)])).toBe('aside');
     expect(seqsOf(recordsOf(await found))).toEqual([RARE_SEQ]);
   });
 
-  test('is found by a stream, and others are answered meanwhile.', async () => {
+  test('A rare kind among 50,000 events of a session is found by a stream, and others are answered meanwhile.', async () => {
     const opening = openStream(at(), { path: `${events}/stream?kind=turn.failed` });
     const found = opening.then(async (stream) => {
       await stream.untilSeq(RARE_SEQ);
@@ -307,7 +309,7 @@ test('A rare kind of the whole runtime is found by a replay and a stream.', () =
     },
   ));
 
-describe('a replay of a rare kind', () => {
+describe('A replay of a rare kind', () => {
   /** Events so far apart that a page of a kind looks at one alone. */
   const spread = async ({ db, log }: TestStore, count: number, bytes: number) =>
     db.transact((tx) => {
@@ -333,7 +335,7 @@ describe('a replay of a rare kind', () => {
     }
   }
 
-  test('goes on over what it does not want: the cursor of a full one gives the next, none twice.', () =>
+  test('A replay of a rare kind skips other kinds: the cursor of a full page gives the next page, and no event twice.', () =>
     withLog(
       (store) => spread(store, 12, 10),
       async (_given, api) => {
@@ -343,7 +345,7 @@ describe('a replay of a rare kind', () => {
       },
     ));
 
-  test('ends at 8 MiB, and says where it goes on.', () =>
+  test('A replay of a rare kind ends at 8 MiB, and returns where the next page starts.', () =>
     withLog(
       async ({ db, log }) => {
         for (let i = 0; i < 45; i++) await db.transact((tx) => log.append(tx, longEvent(250_000)));
@@ -357,7 +359,7 @@ describe('a replay of a rare kind', () => {
     ));
 
   // Each page takes one entry at least, also where the pages before it have used up all the room.
-  test('ends at 8 MiB, also where no page of it has more than one.', () =>
+  test('A replay of a rare kind ends at 8 MiB, also where no page of it has more than one.', () =>
     withLog(
       (store) => spread(store, 45, 250_000),
       async (_given, api) => {

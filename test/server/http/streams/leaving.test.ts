@@ -26,7 +26,7 @@ interface Ids {
   team: string;
 }
 
-describe('a client that leaves while the server looks up what it asked for', () => {
+describe('A client that leaves while the server looks up what it asked for', () => {
   test.for(lasting)('%s: leaves nothing behind, and the server stops in order.', ([, pathOf]) => {
     const disk = heldDisk();
     return withRuntime(

@@ -64,8 +64,8 @@ async function withWriters(
   );
 }
 
-describe('a stream that replays and then follows, while 20 sessions write', () => {
-  test('misses, repeats and reorders nothing, wherever and whenever it began.', () =>
+describe('A stream that replays and then follows', () => {
+  test('A stream that replays and then follows misses, repeats and reorders nothing, wherever and whenever it began.', () =>
     withWriters(async (given, _sessions, written) => {
       const readers: { stream: Stream; after: number }[] = [];
       const open = async (after: number, options: Parameters<typeof openStream>[1]) => {
@@ -92,7 +92,7 @@ describe('a stream that replays and then follows, while 20 sessions write', () =
       }
     }));
 
-  test('of one session has its events, all of them, and no others.', () =>
+  test('A stream that replays and then follows of one session has its events, all of them, and no others.', () =>
     withWriters(async (given, sessions, written) => {
       const early = await Promise.all(
         sessions.map(({ id }) => openStream(given, { path: `/v1/sessions/${id}/events/stream` })),
@@ -108,7 +108,7 @@ describe('a stream that replays and then follows, while 20 sessions write', () =
       }
     }));
 
-  test('that comes back again and again with its last id reads everything once.', () =>
+  test('A stream that replays and then follows that comes back again and again with its last id reads everything once.', () =>
     withWriters(async (given, _sessions, written) => {
       const seqs: number[] = [];
       let last = Infinity;

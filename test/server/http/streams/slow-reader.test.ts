@@ -18,8 +18,8 @@ import { longEvent, writeLog } from '../../../support/written-log.ts';
 const PIECE = 'x'.repeat(30 * 1024);
 
 /**
- * Says more than the sockets between a server and a reader hold: 10 MB. Each piece is told of twice, as it comes and as
- * a whole: to end one item of them all would take longer than to say them.
+ * Produces more than the sockets between a server and a reader hold: 10 MB. Each text is in two events, a delta and the
+ * whole item. One item for all texts would take longer to end.
  */
 async function flood(sink: AgentSink): Promise<void> {
   for (let i = 0; i < 165; i++) {
@@ -58,8 +58,8 @@ function sharedFlood() {
 const lag = async ({ client }: TestRuntime) =>
   (await client.call(endpoints.getDiagnostics, {})).streams;
 
-describe('a reader that does not read', () => {
-  test('disturbs no other, shows as lag, and gets everything later.', async () => {
+describe('A reader that does not read', () => {
+  test('A reader that does not read disturbs no other, shows as lag, and gets everything later.', async () => {
     const provider = scriptedProvider();
     await withRuntime(
       async (given) => {
@@ -86,14 +86,14 @@ describe('a reader that does not read', () => {
   const followers = async () => (await lag(at())).followers;
   afterEach(() => expectEventually(followers).toBe(0));
 
-  test('may leave in the middle: nothing of it stays.', async () => {
+  test('A reader that does not read may leave in the middle: nothing of it stays.', async () => {
     const slow = await openStream(at(), { paused: true });
     expect(await followers()).toBe(1);
     slow.close();
     await expectEventually(followers).toBe(0);
   });
 
-  test('gets no ping while it is behind, and one again once it has caught up.', async () => {
+  test('A reader that does not read gets no ping while it is behind, and one again once it has caught up.', async () => {
     const slow = await openStream(at(), { paused: true });
     await untilFull(at());
     const { storage } = await at().client.call(endpoints.getDiagnostics, {});
@@ -107,7 +107,7 @@ describe('a reader that does not read', () => {
     slow.close();
   });
 
-  test('is cut after 10 minutes in which it took nothing although there was something.', async () => {
+  test('A reader that does not read is cut after 10 minutes in which it took nothing although there was something.', async () => {
     const slow = await openStream(at(), { paused: true });
     const idle = await openStream(at(), { path: '/v1/events/stream?after_seq=latest' });
     await untilFull(at());

@@ -33,7 +33,7 @@ async function seqsFrom(
 
 const after = (seq: string): string => `/v1/events/stream?after_seq=${seq}`;
 
-describe('where a stream begins', () => {
+describe('Where a stream begins', () => {
   /** It has ten events or more. */
   const on = sharedRuntime({ providers: [scriptedProvider()] });
   beforeAll(() =>
@@ -65,7 +65,7 @@ describe('where a stream begins', () => {
       { path: after('9'), headers: { 'last-event-id': 'x' } },
       10,
     ],
-  ] as const)('is given by %s.', ([, options, first]) =>
+  ] as const)('Where a stream begins is given by %s.', ([, options, first]) =>
     on(async (given) => {
       const { seqs, last } = await seqsFrom(given, options);
       const from = first === 'new' ? last : first;
@@ -85,7 +85,7 @@ describe('where a stream begins', () => {
     '99999999999999999',
     '1,2',
     'latest',
-  ])('the Last-Event-ID "%s" is refused with 400, in every scope.', (id) =>
+  ])('The Last-Event-ID "%s" is refused with 400, in every scope.', (id) =>
     on(async ({ url, token, client, directory }) => {
       const { id: session } = await openSession(client, directory);
       for (const path of ['/v1/events/stream', `/v1/sessions/${session}/events/stream`]) {
@@ -100,14 +100,14 @@ describe('where a stream begins', () => {
     }),
   );
 
-  test('the greatest Last-Event-ID there can be is taken.', () =>
+  test('The greatest Last-Event-ID there can be is taken.', () =>
     on(async (given) => {
       const stream = await openStream(given, { headers: { 'last-event-id': '9007199254740991' } });
       stream.close();
       expect(stream.headers['content-type']).toMatch(/^text\/event-stream/);
     }));
 
-  test('a cursor beyond the newest event gets what is new.', () =>
+  test('A cursor beyond the newest event gets what is new.', () =>
     on(async (given) => {
       const { seqs, last } = await seqsFrom(given, { path: after('5000') });
       expect(seqs).toEqual([last]);
@@ -118,7 +118,7 @@ describe('where a stream begins', () => {
       own.close();
     }));
 
-  test('a cursor beyond the newest event first gets the gap frame, without an id.', () =>
+  test('A cursor beyond the newest event first gets the gap frame, without an id.', () =>
     withTenEvents(async (given) => {
       const stream = await openStream(given, { path: after('5000') });
       await openSession(given.client, given.directory);
@@ -129,7 +129,7 @@ describe('where a stream begins', () => {
       );
     }));
 
-  test('a stream of a session that is not there is 404, before its cursor is a question.', () =>
+  test('A stream of a session that is not there is 404, before its cursor is a question.', () =>
     on(async (given) => {
       const reply = await apiOf(given)('GET', '/v1/sessions/sess_nope/events/stream');
       expect(reply.status).toBe(404);
