@@ -1,4 +1,5 @@
 import { AppError } from '../../api/errors.ts';
+import { serversOf } from '../../client/routed.ts';
 import { findConfig, usable } from '../../core/config/load.ts';
 import { isStartForbidden } from '../../core/config/registration.ts';
 import { serverOnceItAnswers } from './answering.ts';
@@ -127,7 +128,7 @@ async function tried(world: World, global: GlobalOptions): Promise<AppError | nu
   try {
     const client = await world.connect(global);
     try {
-      if (!client.servers) await client.call(endpoints.getVersion, {});
+      if (!serversOf(client)) await client.call(endpoints.getVersion, {});
       return null;
     } finally {
       client.close();

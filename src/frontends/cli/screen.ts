@@ -1,5 +1,6 @@
 import { endpoints } from '../../api/index.ts';
 import { noDefaults } from '../../client/defaults.ts';
+import { serversOf } from '../../client/routed.ts';
 import type { Start } from '../tui/app.tsx';
 import { configuration, addressOf, type GlobalOptions, serverDirectory } from './context.ts';
 import { editorOf, editorProgram } from './editor.ts';
@@ -25,7 +26,7 @@ export async function openScreen(
   const terminal = terminalOf(world);
   if (global.json || !terminal) return false;
   // Fails before the screen opens. The screen shows which of several servers answer.
-  if (!answers && !client.servers) await client.call(endpoints.getVersion, {});
+  if (!answers && !serversOf(client)) await client.call(endpoints.getVersion, {});
   const { clock, env } = world;
   const signal = world.interrupted();
   // The page of events opens no session.

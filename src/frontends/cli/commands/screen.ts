@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { endpoints } from '../../../api/index.ts';
 import type { Client } from '../../../client/client.ts';
+import { serversOf } from '../../../client/routed.ts';
 import { oneLine } from '../../../core/lib/plain.ts';
 import { AppError } from '../../../api/errors.ts';
 import { askedServers, serverDirectory, type GlobalOptions } from '../context.ts';
@@ -55,7 +56,7 @@ async function answeringServer(world: World, options: HomeOptions): Promise<Clie
   try {
     client = await world.connect(options);
     // The screen shows which of several servers answer.
-    if (!client.servers) await client.call(endpoints.getVersion, {});
+    if (!serversOf(client)) await client.call(endpoints.getVersion, {});
     return client;
   } catch (error) {
     client?.close();
@@ -99,7 +100,7 @@ export function topCommand(program: Command, world: World): void {
       clientAction(world, async (context) => {
         if (await openScreen(context, { page: 'top' })) return;
         const { client, show, layout } = context;
-        const servers = client.servers;
+        const servers = serversOf(client);
         if (servers) return (await import('../top-of-all.ts')).showAll(context, servers);
         const { server, ...listed } = await listAll(client);
         show({ url: client.url, server, ...listed }, () =>
