@@ -31,10 +31,6 @@ build: deps ## Build the bundle dist/cadre.cjs if the sources have changed
 openapi: deps ## Generate openapi.yaml, docs/reference.md and docs/events.md from the endpoints and event kinds
 	node scripts/openapi/write.mjs
 
-.PHONY: completions
-completions: deps ## Generate the completion scripts for bash, zsh and fish
-	node scripts/completions.mjs
-
 .PHONY: release-data
 release-data: build ## Store test data written by this version, for tests of later versions (once per release)
 	node test/releases/make.main.ts

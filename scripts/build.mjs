@@ -17,7 +17,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
 import { licensesText } from '../src/frontends/cli/licenses.ts';
-import { makeTemplate } from '../src/core/store/template.ts';
+import { makeTemplate } from '../src/core/store/open.ts';
 import { LICENSES_FILE } from '../src/core/lib/self.ts';
 import { buildClientLibrary } from './client-library.mjs';
 import { compileBundles, tagBundle } from './code-cache.mjs';
@@ -36,6 +36,9 @@ const assets = {
   'node_modules/sql.js/dist/sql-wasm.wasm': 'npm install',
   'node_modules/jq-wasm/dist/build/jq.wasm': 'npm install',
   'src/api/openapi.yaml': 'make openapi',
+  'completions/cadre.bash': 'git checkout completions',
+  'completions/_cadre': 'git checkout completions',
+  'completions/cadre.fish': 'git checkout completions',
 };
 
 // The directories in dist.
@@ -152,6 +155,8 @@ async function bundle(entry, outfile, more = {}) {
     minifyIdentifiers: false,
     lineLimit: 160,
     legalComments: 'none',
+    // Its CommonJS form calls `require` where esbuild cannot see which files it loads.
+    alias: { 'jsonc-parser': 'jsonc-parser/lib/esm/main.js' },
     logLevel: 'warning',
     // A CommonJS file has no import.meta. The banner and `define` below supply its `url`; any other
     // property would silently be undefined in the bundle, though it works from source.

@@ -74,7 +74,7 @@ export const synchronous = {
     'it opens a log of cadre in the data directory, in a command that starts a server',
   'core/children/open-again': 'it reopens a descriptor of this process',
   'core/children/procfs': 'it reads /proc, which is in memory, and needs a consistent state',
-  'fleet/key-files': 'it writes a key of cadre once, in a command',
+  'fleet/keys': 'it writes a key of cadre once, in a command',
   'server/hooks/signature':
     'it reads the secret file of the configuration when the configuration is read',
   'core/lib/find-program':

@@ -427,11 +427,11 @@ export const doors = {
   },
   ink: {
     in: ['frontends/tui'],
-    because: 'only tui renders; its state (tui/state.ts) is tested without ink',
+    because: 'only tui renders; its models (tui/panes) are tested without ink',
   },
   react: {
     in: ['frontends/tui'],
-    because: 'only tui renders; its state (tui/state.ts) is tested without ink',
+    because: 'only tui renders; its models (tui/panes) are tested without ink',
   },
   'string-width': {
     in: ['frontends/terminal/width'],
@@ -444,6 +444,10 @@ export const doors = {
   'jq-wasm': {
     in: ['frontends/cli/jq'],
     because: 'only --jq filters JSON, and its bundle is loaded for that alone',
+  },
+  'jsonc-parser': {
+    in: ['frontends/cli/mcp/jsonc'],
+    because: 'only mcp/jsonc edits files with comments: the configuration of agents',
   },
   'cli-truncate': {
     in: ['frontends/terminal/width'],

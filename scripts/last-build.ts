@@ -8,6 +8,7 @@ import path from 'node:path';
 const INPUTS = [
   'src',
   'scripts',
+  'completions',
   'package.json',
   'tsconfig.json',
   'node_modules/.package-lock.json',

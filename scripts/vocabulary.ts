@@ -2,15 +2,10 @@
 //
 // A module is a path under src without its extension. `name` is an identifier, or the name of the file.
 
-const checkouts = 'the types of a checkout are to become one `CheckoutStatus` and one `FileChange`';
 const lazy =
   'the three loaders of parts that are loaded on first use are to become one lazy module';
 
 export const exceptions = [
-  { in: 'server/work/merge/checkout', name: 'Checkout', because: checkouts },
-  { in: 'server/work/merge/checkout', name: 'Changes', because: checkouts },
-  { in: 'server/work/snapshots/checkout', name: 'Checkout', because: checkouts },
-  { in: 'server/work/worktrees/worktree-state', name: 'Changes', because: checkouts },
   { in: 'server/runtime/hook-seat', name: 'hook-seat', because: lazy },
   { in: 'server/runtime/hook-seat', name: 'HookSeat', because: lazy },
   { in: 'server/runtime/search', name: 'SearchSeat', because: lazy },

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { plain } from '../core/lib/plain.ts';
 import type { Child, ChildExit, Supervisor } from '../core/children/supervisor.ts';
 import type { Clock } from '../core/lib/clock.ts';
@@ -48,7 +49,10 @@ export function tailOf(stderr: Readable): () => string {
   return () => plain(tail).trim().split('\n').slice(-5).join(' | ');
 }
 
-/** Tells whether an agent was lost: it has exited, or its output has ended. That is known before {@link agentEndOf} resolves. */
+/**
+ * Reports whether an agent was lost: it has exited, or its output has ended. The loss is known before {@link
+ * agentEndOf} resolves.
+ */
 export function lossOf(child: Child, heard: ReadProgress): () => boolean {
   let isLost = false;
   const lose = () => void (isLost = true);
@@ -168,4 +172,52 @@ export async function exitsWithin(child: Child, ms: number, clock: Clock): Promi
     () => false,
   );
   return Promise.race([exited, late]).finally(() => decided.abort());
+}
+
+/** How a program of an agent is started. */
+export interface ProgramOptions {
+  command: string;
+  args: readonly string[];
+  env: Record<string, string>;
+  supervisor: Supervisor;
+  clock: Clock;
+}
+
+/** Runs a command of an agent's program to its end, and kills it after `limitMs`. `code` is null for one that was killed. */
+export async function runProgram(
+  { command, args, env, supervisor, clock }: ProgramOptions,
+  words: readonly string[],
+  { what, limitMs }: { what: string; limitMs: number },
+): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const child = await supervisor.start({
+    command,
+    args: [...args, ...words],
+    cwd: process.cwd(),
+    env,
+    what,
+    stdin: 'none',
+  });
+  const limit = clock.after(limitMs, () => void child.end(0));
+  try {
+    const ended = [text(child.stdout), text(child.stderr), child.exited] as const;
+    const [stdout, stderr, { code }] = await Promise.all(ended);
+    return { code, stdout, stderr };
+  } finally {
+    limit[Symbol.dispose]();
+    await child.end(0);
+  }
+}
+
+/** The result of `work`. Rejects with the signal's reason where the signal aborts before that. */
+export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  work.catch(() => undefined);
+  signal.throwIfAborted();
+  const aborted = Promise.withResolvers<never>();
+  const abort = () => aborted.reject(signal.reason as Error);
+  signal.addEventListener('abort', abort);
+  try {
+    return await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
 }

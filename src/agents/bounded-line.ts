@@ -29,9 +29,9 @@ export function excessText({ bytes, limit }: Excess): string {
 }
 
 /**
- * One line of an agent, measured while it arrives. A message within {@link MESSAGE_LIMITS} is kept byte for byte. Of a
- * larger one the first values are kept, and the rest is passed over unread: the text that is too long is cut, further
- * fields and entries are left out, and what is kept is valid JSON again.
+ * One line of an agent, measured while it arrives. A message within {@link MESSAGE_LIMITS} is kept byte for byte. Only
+ * the first values of a larger message are kept: long text is cut, further fields and entries are left out, and the
+ * kept part is valid JSON.
  */
 export class BoundedLine {
   /** The size of the line, in bytes. */
@@ -49,7 +49,7 @@ export class BoundedLine {
   /** The bytes of an escape sequence that are still to come. */
   #escape = 0;
   #isTextCut = false;
-  /** What is passed over: it ends with the bracket that goes back to this depth. */
+  /** The part that is skipped. It ends with the bracket that returns to this depth. */
   #skip: { depth: number; keepsBracket: boolean } | null = null;
   /** A field beyond the limits, in the outer record of this depth. It is not kept where `bytes` is null. */
   #field: { depth: number; bytes: number[] | null } | null = null;
@@ -60,7 +60,7 @@ export class BoundedLine {
     return this.#limit && { bytes: this.bytes, limit: this.#limit };
   }
 
-  /** What is kept of the line. */
+  /** The kept part of the line. */
   get text(): string {
     return this.#kept.toString('utf8', 0, this.#length);
   }
@@ -217,7 +217,7 @@ export class BoundedLine {
     if (this.#hasRoom(1)) this.#kept[this.#length++] = byte;
   }
 
-  /** Makes room for more bytes. Only what is no JSON can need more than there is. */
+  /** Makes room for more bytes. Only invalid JSON can need more than the maximum. */
   #hasRoom(bytes: number): boolean {
     const needed = this.#length + bytes;
     if (needed <= this.#kept.length) return true;
@@ -244,7 +244,7 @@ function endOfRun(part: Buffer, at: number): number {
   return end;
 }
 
-/** What stands at the end of a text that is cut, and in the place of a value that is nested too deeply. */
+/** The end of a cut text, and the placeholder of a value that is nested too deeply. */
 const CUT = Buffer.from(' … [omitted: the message is too large]');
 const DEEP = Buffer.from('"[omitted: nested too deeply]"');
 const QUOTE = 0x22;

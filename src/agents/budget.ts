@@ -1,4 +1,7 @@
 import { unifiedDiff } from './details.ts';
+import { type Excess, excessText } from './bounded-line.ts';
+import { excessOf } from './json-connection.ts';
+import type { AgentUpdate } from './provider.ts';
 
 /** The limits of what is derived from one message of an agent. Texts are measured in UTF-16 code units. */
 export const DERIVED_LIMITS = {
@@ -8,7 +11,7 @@ export const DERIVED_LIMITS = {
   /** All texts together. The beginning of each is kept all the same, as long as this. */
   text: 1024 * 1024,
   shortText: 256,
-  /** What is compared for all diffs together. */
+  /** Compared lines and text of all diffs together. */
   diffLines: 50_000,
   diffText: 2 * 1024 * 1024,
   /** The longest path of a file, and the names in all paths together: each is looked up. */
@@ -23,9 +26,8 @@ const CUT_MARK = ' … [omitted: the message is too large]';
  * it is read; what is beyond the limits is left out unread.
  */
 export class MessageBudget {
-  /** What was read so far. */
   readonly taken = { values: 0, text: 0, diffLines: 0, diffText: 0, names: 0 };
-  /** What was left out: entries and fields, and code units of texts. */
+  /** Omitted entries and fields, and omitted code units of texts. */
   readonly omitted = { entries: 0, text: 0 };
   readonly #diffs = new Map<string, string | null>();
 
@@ -82,7 +84,7 @@ export class MessageBudget {
     return diff;
   }
 
-  /** Whether a path can be that of a file, and there is room for looking up its names. */
+  /** Reports whether a path can name a file, and its names may still be looked up. */
   isPath(path: string): boolean {
     if (path.length > DERIVED_LIMITS.path) return false;
     this.taken.names += path.split('/').length;
@@ -116,4 +118,36 @@ function linesIn(text: string): number {
 /** A value as the JSON of a title, made of as much of it as is shown. */
 export function inWords(value: unknown): string {
   return JSON.stringify(new MessageBudget().bounded(value));
+}
+
+/** Explains that a request was declined because it is larger than anybody is shown. */
+export function tooLargeRequest(excess: Excess): { code: string; message: string } {
+  return {
+    code: 'request_too_large',
+    message: `cadre declined a request of the agent, because the request is too large: ${excessText(excess)}`,
+  };
+}
+
+/** Says once a turn that something was left out of a message. */
+export class Omissions {
+  #isTold = false;
+
+  beginTurn(): void {
+    this.#isTold = false;
+  }
+
+  /** The notices for a message: at most one. */
+  of(message: unknown, budget: MessageBudget): AgentUpdate[] {
+    const excess = excessOf(message);
+    if (this.#isTold || (!excess && !budget.hasOmitted)) return [];
+    this.#isTold = true;
+    const { entries, text } = budget.omitted;
+    const parts = [
+      ...(excess ? [excessText(excess)] : []),
+      ...(entries > 0 ? [`${entries} entries omitted`] : []),
+      ...(text > 0 ? [`${text} characters omitted`] : []),
+    ];
+    const what = `a message of the agent is too large to show in full: ${parts.join('; ')}`;
+    return [{ type: 'notice', code: 'message_cut', message: what }];
+  }
 }

@@ -8,7 +8,7 @@ const rateLimit = z.looseObject({
   rateLimitType: z.string().nullish().catch(null),
 });
 
-/** What claude tells of the limits of its account. */
+/** The limits of an account, as claude reports them. */
 export type RateLimit = z.output<typeof rateLimit>;
 
 /** The limits after a message with `rate_limit_info`; as before where that cannot be read. */

@@ -28,8 +28,8 @@ export function describeProviders(config: Config): ProviderRecord[] {
 }
 
 /**
- * What is wrong with the names of agents in a configuration, a text for each. A server starts all the same, and refuses the
- * sessions that would get such an agent.
+ * Returns the problems of agent names in a configuration, a text for each. A server starts anyway, and refuses the
+ * sessions with such an agent.
  */
 export function unknownAgents(config: Config): string[] {
   const providers = configuredProviders(config, withoutServer());

@@ -1,6 +1,7 @@
 import { formatPatch, FILE_HEADERS_ONLY, structuredPatch, type StructuredPatchHunk } from 'diff';
 import type { ApprovalDetail } from '../api/approvals.ts';
 import { shellWord } from '../core/lib/shell-word.ts';
+import { cutTitle } from '../core/lib/cut-title.ts';
 
 /**
  * The number of lines that a diff may add and remove before the search for a shorter one ends: its time grows with
@@ -89,4 +90,24 @@ function linesOf(text: string): string[] {
 function marked(mark: string, text: string, lines: readonly string[]): string[] {
   const isOpen = text !== '' && !text.endsWith('\n');
   return [...lines.map((line) => mark + line), ...(isOpen ? [NO_NEWLINE] : [])];
+}
+
+/**
+ * Returns the one-line title of a request: the agent's own title, and then the effect of the tool unless the title
+ * contains it.
+ */
+export function approvalTitle(title: string, detail: string | null): string {
+  const [name, rest] = [onOneLine(endsOf(title)), onOneLine(endsOf(detail ?? ''))];
+  return cutTitle(name.includes(rest) ? name : `${name}: ${rest}`);
+}
+
+/** The two ends of a text that is too long to be a title: its middle is cut anyway. */
+function endsOf(text: string): string {
+  return text.length > 2 * END ? `${text.slice(0, END)} … ${text.slice(-END)}` : text;
+}
+
+const END = 4096;
+
+function onOneLine(text: string): string {
+  return text.replaceAll(/\s+/g, ' ').trim();
 }

@@ -1,7 +1,7 @@
 import { plain } from '../core/lib/plain.ts';
 import { ProviderError, type TurnOutcome } from './provider.ts';
 
-/** What a provider has seen of its agents, for its health and for diagnostics. */
+/** The observations of a provider about its agents, for health and diagnostics. */
 export class HealthRecord {
   version: string | null = null;
   unknownMessages = 0;

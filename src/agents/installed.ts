@@ -1,18 +1,21 @@
 import path from 'node:path';
 import { type LoginProviderId, providerKinds } from '../api/provider-kinds.ts';
-import type { AuthStatus } from '../api/providers.ts';
+import type { AuthStatus, Model } from '../api/providers.ts';
 import { AppError } from '../api/errors.ts';
 import { agentEnvironment, pickVariables } from '../core/children/environment.ts';
+import type { Clock } from '../core/lib/clock.ts';
 import { findProgram } from '../core/lib/find-program.ts';
-import type { LoginWatch } from './login-watch.ts';
-import type { LoginSituation } from './own-home.ts';
+import type { ProgramOptions } from './agent-process.ts';
+import { HealthRecord } from './health-record.ts';
+import { loginHint, type LoginSituation, LoginWatch } from './login-watch.ts';
+import type { AgentTools, Provider, ProviderContext, TurnOutcome } from './provider.ts';
 
-/** How an agent that the user has installed is configured: the section `[providers.<id>]`. */
+/** The configuration of an agent that the user has installed: the section `[providers.<id>]`. */
 export interface InstalledSettings {
   /** Null: enabled where its command is found. */
   enabled: boolean | null;
   command: string;
-  /** The arguments before those of the adapter. */
+  /** Arguments before the arguments of the adapter. */
   args: readonly string[];
   env: Readonly<Record<string, string>>;
   /** Variables of the server's environment that the agent gets. */
@@ -21,29 +24,110 @@ export interface InstalledSettings {
   home: string | null;
 }
 
-/** An agent that the user has installed: whether it is there, and the home in which it keeps its login. */
-export class InstalledAgent {
-  readonly settings: InstalledSettings;
-  /** The absolute path of the home that is cadre's alone; null: the agent has the user's own. */
-  readonly home: string | null;
-  readonly #id: LoginProviderId;
+/** The dependencies of an agent that serves one session. */
+export interface InstalledAgentDeps {
+  clock: Clock;
+  signal: AbortSignal;
+  login: LoginSituation;
+  /** Records the end of each turn, and returns it. */
+  onEnded: (outcome: TurnOutcome) => TurnOutcome;
+  /** The tools that the agent of a session is given. */
+  toolsFor: (sessionId: string) => AgentTools;
+  onUnknown: () => void;
+}
 
-  constructor(id: LoginProviderId, settings: InstalledSettings) {
-    this.#id = id;
+/** The base of the providers whose agent the user has installed: command, home, login, health and models. */
+export abstract class InstalledProvider<M extends Model = Model> {
+  abstract readonly id: LoginProviderId;
+  protected readonly health = new HealthRecord();
+  protected readonly context: ProviderContext;
+  protected readonly settings: InstalledSettings;
+  /** The absolute path of the home that is cadre's alone; null: the agent has the user's own. */
+  protected readonly home: string | null;
+  protected readonly logins: LoginWatch;
+  protected readonly modelCache: ModelCache<M>;
+
+  constructor(settings: InstalledSettings, context: ProviderContext) {
     this.settings = settings;
+    this.context = context;
     this.home = settings.home === null ? null : path.resolve(settings.home);
+    this.modelCache = new ModelCache(context.clock);
+    const ask = () => this.askLogin();
+    this.logins = new LoginWatch(context.clock, context.asksLogins === true ? ask : null);
   }
 
-  get isEnabled(): boolean {
+  /** Asks the program for its login state, in the background and for a limited time. */
+  protected abstract askLogin(): Promise<AuthStatus>;
+
+  /** Asks the agent for its login state, also if it takes long. */
+  protected abstract readLogin(): Promise<AuthStatus>;
+
+  get displayName(): string {
+    return providerKinds[this.id].displayName;
+  }
+
+  get enabled(): boolean {
     return this.settings.enabled ?? this.#isInstalled;
   }
 
-  get hasOwnHome(): boolean {
-    return this.home !== null;
+  problem(): string | null {
+    const { enabled, command } = this.settings;
+    const key = `providers.${this.id}`;
+    if (enabled === false) return `disabled: set ${key}.enabled to true`;
+    if (this.#isInstalled) return null;
+    const { product } = providerKinds[this.id].login;
+    return `command "${command}" not found on PATH: install ${product}, or set ${key}.command`;
   }
 
-  /** The environment of the agent. `more` wins over what the server passes on, `last` over the configuration. */
-  environment(
+  startFailure(): string | null {
+    return this.health.startFailure;
+  }
+
+  loggedOut(): string | null {
+    return this.health.isLoggedOut ? `not logged in: ${loginHint(this.situation)}` : null;
+  }
+
+  stats(): ReturnType<Provider['stats']> {
+    return this.health.stats(this.settings.command);
+  }
+
+  lastAuth(): AuthStatus {
+    const detail = this.problem();
+    if (detail === null) return this.logins.get();
+    return { authenticated: null, mode: 'not_configured', detail };
+  }
+
+  async authStatus(): Promise<AuthStatus> {
+    const status = await this.readLogin();
+    this.logins.set(status);
+    return status;
+  }
+
+  /** Returns the result of `ask`, unless the agent cannot start. */
+  protected async loginBy(ask: () => Promise<AuthStatus>): Promise<AuthStatus> {
+    const detail = this.problem();
+    if (detail !== null) return { authenticated: false, mode: 'not_configured', detail };
+    return ask();
+  }
+
+  protected loginChanged(): void {
+    this.health.loginChanged();
+    this.logins.forget();
+  }
+
+  /** The home that is cadre's alone. Throws AppError `provider_managed` where the agent has the user's own. */
+  protected ownHome(): string {
+    if (this.home !== null) return this.home;
+    const { login, logout } = providerKinds[this.id].login.commands;
+    throw new AppError(
+      'provider_managed',
+      `cannot change the login of ${this.id}, because the login belongs to the user who runs cadre: run "${login}" or "${logout}" ` +
+        `as that user, or set providers.${this.id}.home to a separate home directory for ${this.id}`,
+    );
+  }
+
+  /** The environment of the agent. `more` overrides what the server passes on, `last` overrides the configuration. */
+  protected environment(
     last: Readonly<Record<string, string>>,
     more: Readonly<Record<string, string>> = {},
   ): Record<string, string> {
@@ -52,49 +136,62 @@ export class InstalledAgent {
     return agentEnvironment(process.env, { ...more, ...passed, ...env, ...last });
   }
 
-  /** How the agent is logged in. */
-  get login(): LoginSituation {
-    const given = this.environment({});
-    return { id: this.#id, hasOwnHome: this.hasOwnHome, from: process.env, given };
+  protected get situation(): LoginSituation {
+    const hasOwnHome = this.home !== null;
+    return { id: this.id, hasOwnHome, from: process.env, given: this.environment({}) };
   }
 
-  /** Why no agent could start, and what to do about it; null where one could. */
-  problem(): string | null {
-    const { enabled, command } = this.settings;
-    const key = `providers.${this.#id}`;
-    if (enabled === false) return `disabled: set ${key}.enabled to true`;
-    if (this.#isInstalled) return null;
-    const { product } = providerKinds[this.#id].login;
-    return `command "${command}" not found on PATH: install ${product}, or set ${key}.command`;
+  protected program(env: Record<string, string>): ProgramOptions {
+    const { supervisor, clock } = this.context;
+    const { command, args } = this.settings;
+    return { command, args, env, supervisor, clock };
   }
 
-  /** Returns the newest login state that was read; none is read of an agent that cannot start. */
-  lastAuth(logins: LoginWatch): AuthStatus {
-    const detail = this.problem();
-    return detail === null ? logins.get() : { authenticated: null, mode: 'not_configured', detail };
+  protected agentDeps(signal: AbortSignal): InstalledAgentDeps {
+    const { clock, toolsFor } = this.context;
+    const login = this.situation;
+    const onEnded = (outcome: TurnOutcome) => {
+      this.logins.ended(outcome, this.situation);
+      return this.health.ended(outcome);
+    };
+    return { clock, signal, login, onEnded, toolsFor, onUnknown: this.countUnknown };
   }
 
-  /** What `ask` says of the login, unless no agent could be asked. Rejects as `ask` does. */
-  async authStatus(ask: () => Promise<AuthStatus>): Promise<AuthStatus> {
-    const detail = this.problem();
-    if (detail !== null) return { authenticated: false, mode: 'not_configured', detail };
-    return ask();
-  }
-
-  /** The home that is cadre's alone. Throws AppError `provider_managed` where the agent has the user's own. */
-  ownHome(): string {
-    if (this.home !== null) return this.home;
-    const id = this.#id;
-    const { login, logout } = providerKinds[id].login.commands;
-    throw new AppError(
-      'provider_managed',
-      `cannot change the login of ${id}, because the login belongs to the user who runs cadre: run "${login}" or "${logout}" ` +
-        `as that user, or set providers.${id}.home to a separate home directory for ${id}`,
-    );
-  }
+  protected readonly countUnknown = () => {
+    this.health.unknownMessages++;
+  };
 
   get #isInstalled(): boolean {
     const { command, env } = this.settings;
     return findProgram(command, env.PATH ?? process.env.PATH) !== null;
+  }
+}
+
+/** A list of models is valid for this time. */
+const FRESH_MS = 600_000;
+
+/** The models that an agent has listed, so that it is not asked for them each time. */
+export class ModelCache<M extends Model = Model> {
+  readonly #clock: Clock;
+  #newest: { readonly models: readonly M[]; readonly at: number } | null = null;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** The newest list, however old; empty before the first. */
+  get newest(): readonly M[] {
+    return this.#newest?.models ?? [];
+  }
+
+  store(models: readonly M[]): void {
+    this.#newest = { models, at: this.#clock.monotonic() };
+  }
+
+  /** The newest list, or what `load` gives where that list is more than ten minutes old. Rejects as `load` does. */
+  async fresh(load: () => Promise<readonly M[]>): Promise<readonly M[]> {
+    const isFresh = this.#newest && this.#clock.monotonic() - this.#newest.at <= FRESH_MS;
+    if (!isFresh) this.store(await load());
+    return this.newest;
   }
 }

@@ -2,12 +2,12 @@ import type { Readable, Writable } from 'node:stream';
 import type { BoundedLine, Excess } from './bounded-line.ts';
 import { readJsonLines, type ReadProgress, parsed } from './json-lines.ts';
 
-/** What an agent answers to a request that it refuses. */
+/** The error of a request that an agent refuses. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
 }
 
-/** Takes what a line says, in order; undefined for a line that is no JSON. A promise holds back the next line. */
+/** Handles the value of a line, in order; undefined for a line that is not JSON. A promise delays the next line. */
 type TakeJson = (json: unknown, line: string) => Promise<void> | undefined;
 
 /** JSON values both ways, one a line, and the requests that wait for the agent's answer. */
@@ -17,7 +17,7 @@ export class JsonConnection<Id> {
   readonly #stdin: Writable;
   readonly #pending = new Map<Id, PromiseWithResolvers<unknown>>();
 
-  /** What `take` throws ends the connection. */
+  /** An error that `take` throws ends the connection. */
   constructor(
     streams: { stdin: Writable; stdout: Readable },
     take: TakeJson,
@@ -99,4 +99,34 @@ export function afterAnswer(): Promise<void> {
 
 export function lineOf(message: object): string {
   return `${JSON.stringify(message)}\n`;
+}
+
+/** The requests of an agent that wait for an answer, by their ids. The agent may withdraw each of them. */
+export class OpenRequests<Id> {
+  readonly #withdrawals = new Map<Id, AbortController>();
+
+  /** Sends what `decide` gives, unless the request is withdrawn before that: then nobody waits for an answer. */
+  async answer<T>(
+    id: Id,
+    decide: (withdrawn: AbortSignal) => Promise<T>,
+    send: (answer: T) => void,
+  ): Promise<void> {
+    const withdrawal = new AbortController();
+    this.#withdrawals.set(id, withdrawal);
+    try {
+      const answer = await decide(withdrawal.signal);
+      if (!withdrawal.signal.aborted) send(answer);
+    } finally {
+      this.#withdrawals.delete(id);
+    }
+  }
+
+  withdraw(id: Id): void {
+    this.#withdrawals.get(id)?.abort();
+  }
+
+  /** To be called when the agent is gone. */
+  withdrawAll(): void {
+    for (const withdrawal of this.#withdrawals.values()) withdrawal.abort();
+  }
 }

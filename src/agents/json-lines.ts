@@ -11,7 +11,7 @@ export const MAX_SHARED_LINE_BYTES = 8 * MAX_LINE_BYTES;
 const MAX_LINES_IN_A_ROW = 16;
 const LONG_LINE_BYTES = 64 * 1024;
 const NEWLINE = 0x0a;
-/** The connection ends after so many lines in a row that are no message. */
+/** The connection ends after this number of consecutive lines that are not messages. */
 const MAX_OTHER_LINES = 1000;
 /** So many of them are kept, to explain a failure. */
 const MAX_OTHER_BYTES = 5;
@@ -25,8 +25,8 @@ export interface ReadProgress {
 }
 
 /**
- * Has `take` handle the lines of an agent's output, one after the other. What `take` throws ends the reading. Other
- * tasks run after a few lines, and after each that is long.
+ * Calls `take` for the lines of an agent's output, one after the other. An error that `take` throws ends the reading.
+ * Other tasks run after a few lines, and after each long line.
  */
 export function readJsonLines(
   stdout: Readable,
@@ -63,7 +63,7 @@ export function readJsonLines(
   return { ended: read(), progress: () => (isBusy ? ++count : count) };
 }
 
-/** Counts lines that are no message. A few are passed over, such as the greeting of a shell's profile. */
+/** Counts lines that are not messages. A few are skipped, such as the greeting of a shell's profile. */
 export class NonProtocolOutput {
   /** The last such line; empty where there was none. */
   last = '';
@@ -119,10 +119,10 @@ export async function* linesOf(
     }
     grow(chunk.subarray(from));
   }
-  // The rest has no line end, so it is no line.
+  // A rest without a line end is not a line.
 }
 
-/** The JSON value of a line; undefined where the line is no JSON. */
+/** Returns the JSON value of a line; undefined if the line is not JSON. */
 export function parsed(line: string): unknown {
   try {
     return JSON.parse(line);

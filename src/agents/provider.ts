@@ -11,7 +11,7 @@ import type { Clock } from '../core/lib/clock.ts';
 import { filledFields } from '../core/lib/filled-fields.ts';
 import type { StoredInputItem } from '../api/input.ts';
 
-/** What an agent says or does during a turn. The first update of an item begins the item. */
+/** An update of a turn. The first update of an item begins the item. */
 export type AgentUpdate =
   | {
       type: 'message' | 'reasoning';
@@ -29,8 +29,8 @@ export type AgentUpdate =
   | { type: 'commands'; commands: readonly AgentCommand[] }
   | {
       type: 'notice';
-      /** What it is about, in snake_case. */ code: string;
-      /** What it says, for people. */ message: string;
+      /** In snake_case. */ code: string;
+      /** For people. */ message: string;
     };
 
 /** The fields of a tool call that have changed. */
@@ -66,7 +66,7 @@ export interface TurnOutcome {
 export interface ReportedLimit {
   /** When it resets, in Unix ms; null: the agent does not say. */
   resetsAt: number | null;
-  /** False: it is of one model, so that other sessions of the account may go on. */
+  /** False: the limit is of one model, so that other sessions of the account may continue. */
   isOfAccount: boolean;
 }
 
@@ -119,11 +119,14 @@ export interface AgentRequest {
   title: string;
   /** The agent's own request, word for word. */
   request: unknown;
-  /** All that the request would do, for people. Nothing is cut: the desk replaces what is too large to be stored. */
+  /**
+   * All effects of the request, for people. Nothing is cut: the approval broker replaces details that are too large to
+   * be stored.
+   */
   details: readonly ApprovalDetail[];
-  /** What an acceptance may be good for; absent: once. */
+  /** Possible scopes of an acceptance (default: once). */
   scopes?: readonly ApprovalScope[];
-  /** What an acceptance for the session allows, for people; absent where `session` is not offered. */
+  /** Description of an acceptance for the session, for people; absent if `session` is not offered. */
   sessionAllows?: string;
   /**
    * Whether cadre remembers an acceptance for the session and allows each later request with an equal subject once.
@@ -146,8 +149,8 @@ export interface AgentRequest {
 const MAX_FIELDS = 1000;
 
 /**
- * The fields of a request as details, without those that are null or that other details show. A value that is no record
- * gets the name `input`.
+ * Returns the fields of a request as details, without fields that are null or that other details show. A value that is
+ * not a record gets the name `input`.
  */
 export function inputDetails(input: unknown, shown: readonly string[] = []): ApprovalDetail[] {
   if (input === undefined || input === null) return [];
@@ -199,7 +202,7 @@ export interface TurnSettings {
   thinkingEffort: string | null;
 }
 
-/** Settings that wish for nothing. */
+/** Returns settings that name no value. */
 export function defaultSettings(): TurnSettings {
   return { permissionMode: null, agentMode: null, model: null, thinkingEffort: null };
 }
@@ -255,7 +258,7 @@ export interface Agent {
   end(graceMs: number): Promise<void>;
 }
 
-/** The tools that the agent of a session is given: an MCP server named `cadre`, and those of the client. */
+/** The tools of a session's agent: an MCP server named `cadre`, and the servers of the client. */
 export interface AgentTools {
   /** The servers of the client that opened the session, by names of their own. They hold secrets, as `sidecar` does. */
   readonly others: readonly McpServer[];
@@ -283,7 +286,7 @@ export interface Login {
   end(): Promise<AuthStatus>;
 }
 
-/** What every provider is given. */
+/** The dependencies of a provider. */
 export interface ProviderContext {
   supervisor: Supervisor;
   clock: Clock;
@@ -293,7 +296,7 @@ export interface ProviderContext {
   asksLogins?: boolean;
 }
 
-/** What one kind of agent can do. A provider has one kind, or several, each with a name. */
+/** One kind of agent. A provider has one kind, or several named kinds. */
 export interface AgentKind {
   readonly capabilities: Capabilities;
   /** Whether only a live agent knows if it takes images: then messages to its session have none. */
@@ -304,7 +307,7 @@ export interface AgentKind {
   problem(): string | null;
   /** Why the last start of an agent failed, or null. The next turn tries again all the same. */
   startFailure?(): string | null;
-  /** What to do where nobody is logged in to the agent, as far as its processes have shown; else null. It is cheap. */
+  /** Advice if nobody is logged in to the agent, as far as its processes have shown; else null. It is cheap. */
   loggedOut?(): string | null;
   /** The login state that was seen last. It returns at once, and may ask for the next state in the background. */
   lastAuth?(): AuthStatus;

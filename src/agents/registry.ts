@@ -179,7 +179,7 @@ function kindsOf(provider: Provider): readonly NamedAgentKind[] {
   return provider.kinds?.list() ?? [];
 }
 
-/** What diagnostics tell of a named agent: it has a process a session, so there is no one pid. */
+/** Returns the diagnostics of a named agent without a pid, because it has one process for each session. */
 function countsOf(kind: NamedAgentKind) {
   const { pid: _pid, ...counts } = kind.stats();
   return counts;
@@ -233,7 +233,7 @@ function wrongWith(kind: AgentKind): string | null {
   );
 }
 
-/** Turns a ProviderError into an AppError: a provider that cannot answer is no bug of the server. */
+/** Turns a ProviderError into an AppError: a provider that cannot answer is not a bug of the server. */
 async function refusing<T>(id: ProviderId, answer: Promise<T>): Promise<T> {
   try {
     return await answer;

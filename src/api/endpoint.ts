@@ -61,7 +61,7 @@ export function endpoint<
   route: `${Endpoint['method']} /${string}`,
   description: EndpointDescription<P, Q, B, R>,
 ): Endpoint<P, Q, B, R> {
-  const [method, path = ''] = route.split(' ') as [Endpoint['method'], string];
+  const [method, path] = route.split(' ') as [Endpoint['method'], string];
   return {
     method,
     path,

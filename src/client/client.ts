@@ -3,7 +3,6 @@ import type { BodyInputOf, Endpoint, ParamsOf, QueryInputOf, ResponseOf } from '
 import type { RuntimeEventRecord } from '../api/events.ts';
 import { AppError } from '../api/errors.ts';
 import type { EventScope } from './event-scope.ts';
-import type { Servers } from './servers.ts';
 import { CUT_OFF, refusal, type RequestInput, requestOf, silenceAt } from './wire.ts';
 
 /** The address of a server and the token for it. */
@@ -44,8 +43,6 @@ export interface Answer<T> {
 export abstract class Client {
   /** The address, as messages name it. */
   abstract readonly url: string;
-  /** The servers that share this client. Null if there is only one. */
-  readonly servers: Servers | null = null;
   /** The last JSON response of each endpoint. */
   readonly #answers = new Map<Endpoint, unknown>();
 
@@ -109,13 +106,13 @@ export abstract class Client {
   protected foreign(why: string, cause?: unknown): AppError {
     return new AppError(
       'unreachable',
-      `unexpected response from ${this.place} (${why}): ${this.advice}`,
+      `unexpected response from ${this.messageName} (${why}): ${this.advice}`,
       { cause },
     );
   }
 
   /** The server, as messages about its responses name it. */
-  protected get place(): string {
+  protected get messageName(): string {
     return this.url;
   }
 
@@ -155,7 +152,7 @@ export class HttpClient extends Client {
     return this.#options.url;
   }
 
-  protected override get place(): string {
+  protected override get messageName(): string {
     const { url, name } = this.#options;
     return name === undefined ? url : `${url} (${name})`;
   }

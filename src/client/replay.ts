@@ -11,7 +11,7 @@ export function replay(
 ): Promise<Answer<RuntimeEventRecord[]>> {
   const { name, params, query } = scopeInput(scope);
   const input = { params, query: { ...page, ...query } } as CallInput<ReplayEndpoint>;
-  return client.ask(eventRoutes[name].replay as ReplayEndpoint, input);
+  return client.ask(eventRoutes[name].replay, input);
 }
 
 type ReplayEndpoint = typeof eventRoutes.runtime.replay;

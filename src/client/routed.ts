@@ -15,7 +15,7 @@ import type { RequestInput } from './wire.ts';
  * first server.
  */
 export class RoutedClient extends Client {
-  override readonly servers: Servers;
+  readonly servers: Servers;
   /** The address of the first server. */
   readonly url: string;
   /** The servers of the ids that were found so far. */
@@ -58,7 +58,7 @@ export class RoutedClient extends Client {
       return { value: joined.records, headers: joined.headers };
     }
     if (endpoint === endpoints.getUsage) {
-      const { report, away } = await joinUsage(this.servers, input as UsageInput, signal);
+      const { report, away } = await joinUsage(this.servers, input, signal);
       this.#note(away);
       return { value: report, headers: {} };
     }
@@ -122,7 +122,10 @@ export class RoutedClient extends Client {
   }
 }
 
-type UsageInput = CallInput<typeof endpoints.getUsage>;
+/** The servers behind a client. Null if it calls one server. */
+export function serversOf(client: Client): Servers | null {
+  return client instanceof RoutedClient ? client.servers : null;
+}
 
 const RECORD = /^(sess|proc|team|wt|que|bud)_[0-9a-f]{32}$/;
 

@@ -20,7 +20,7 @@ export function addDelta(
 }
 
 /** Returns the rest of the text of a closed item: the reader may have started late, or deltas may be missing. */
-export function restOf(known: KnownBytes, { item_id, text = '' }: TextPiece): string {
+export function remainderOf(known: KnownBytes, { item_id, text = '' }: TextPiece): string {
   const rest = Buffer.from(text).subarray(known.get(item_id) ?? 0);
   known.delete(item_id);
   return rest.toString('utf8');

@@ -38,10 +38,7 @@ export interface Link {
 export type MemberTask = (
   link: Link,
   signal: AbortSignal,
-  /**
-   * Takes the trouble that keeps the task from its work just now, and a notice to look at although it works; both say what
-   * to do. Null: there is none.
-   */
+  /** Reports the problem that stops the task, and a notice about a task that works; both name the next step, or are null. */
   report: (trouble: string | null, notice: string | null) => void,
 ) => Promise<void>;
 

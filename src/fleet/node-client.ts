@@ -41,7 +41,7 @@ export class NodeClient extends Client {
     return `fleet ${this.#visit.names.fleet}, node ${this.node}`;
   }
 
-  protected override get place(): string {
+  protected override get messageName(): string {
     return `node "${this.node}"`;
   }
 

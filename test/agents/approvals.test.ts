@@ -11,14 +11,17 @@ import { Reader } from '../../src/agents/codex/items.ts';
 import { readRequest } from '../../src/agents/codex/requests.ts';
 import type { AgentRequest } from '../../src/agents/provider.ts';
 import { textContent } from '../support/providers/rows.ts';
-import { type WishRow, wishRows } from '../support/providers/wishes.ts';
+import { type RequestRow, requestRows } from './requested-actions.ts';
 
 const options = [
   { optionId: 'a1', kind: 'allow_once', name: 'Allow once' },
   { optionId: 'r1', kind: 'reject_once', name: 'Reject' },
 ];
 
-const read: Record<WishRow['provider'], (shown: object) => AgentRequest | Promise<AgentRequest>> = {
+const read: Record<
+  RequestRow['provider'],
+  (shown: object) => AgentRequest | Promise<AgentRequest>
+> = {
   acp: (toolCall) =>
     acpRequest(readPermission({ sessionId: 's', toolCall, options }), undefined, '/w'),
   claude(shown) {
@@ -36,7 +39,7 @@ const read: Record<WishRow['provider'], (shown: object) => AgentRequest | Promis
 };
 
 describe('what an agent asks for', () => {
-  test.for(wishRows)('is told apart from something else ($provider: $name)', async (row) => {
+  test.for(requestRows)('is told apart from something else ($provider: $name)', async (row) => {
     const [good, evil] = await Promise.all(
       [row.good, row.evil].map(async (shown) => read[row.provider](shown)),
     );
@@ -44,13 +47,16 @@ describe('what an agent asks for', () => {
     else expect(evil?.subject).toBeNull();
   });
 
-  test.for(wishRows)('is the same when it is asked for again ($provider: $name)', async (row) => {
-    const [first, again] = await Promise.all(
-      [row.good, row.good].map(async (shown) => read[row.provider](shown)),
-    );
-    if (row.isWhole) expect(first?.subject).not.toBeNull();
-    expect(first?.subject).toEqual(again?.subject);
-  });
+  test.for(requestRows)(
+    'is the same when it is asked for again ($provider: $name)',
+    async (row) => {
+      const [first, again] = await Promise.all(
+        [row.good, row.good].map(async (shown) => read[row.provider](shown)),
+      );
+      if (row.isWhole) expect(first?.subject).not.toBeNull();
+      expect(first?.subject).toEqual(again?.subject);
+    },
+  );
 
   test('is the same whatever names it, how far it is, and however claude words it', async () => {
     const call = { title: 'Shell', kind: 'execute', rawInput: { command: 'touch it' } };

@@ -15,20 +15,20 @@ import { asked, decide, send, turnOf } from '../support/providers/calls.ts';
 import { never, RawAgent } from '../support/providers/raw-agent.ts';
 import { RawClaude } from '../support/providers/raw-claude.ts';
 import { RawCodex, type RawTurn } from '../support/providers/raw-codex.ts';
-import { type Actor, type Hello, openTheatre } from '../support/providers/theatre.ts';
+import { type Actor, type Hello, openTheatre } from '../support/providers/scripted-agent.ts';
 import { Watch } from '../support/providers/watch.ts';
-import { type WishRow, wishRows } from '../support/providers/wishes.ts';
+import { type RequestRow, requestRows } from './requested-actions.ts';
 
 const PATIENCE_MS = 60_000;
 
 /** A session whose agent wishes two things: the first until the server has died, the second when it is taken up again. */
 class Scene {
-  readonly row: WishRow;
+  readonly row: RequestRow;
   readonly #wishes: readonly object[];
   #at = 0;
   #place = '';
 
-  constructor(row: WishRow, wishes: readonly [object, object]) {
+  constructor(row: RequestRow, wishes: readonly [object, object]) {
     this.row = row;
     this.#wishes = wishes;
   }
@@ -114,7 +114,7 @@ const names = new Set([
   'the content of a file, which its item holds',
   'a change of files of which nothing is told',
 ]);
-const rows = wishRows.filter(({ name }) => names.has(name));
+const rows = requestRows.filter(({ name }) => names.has(name));
 const titled = (scene: Scene) => ({ ...scene.row, scene });
 const changed = rows.map((row) => titled(new Scene(row, [row.good, row.evil])));
 const repeated = rows.map((row) => titled(new Scene(row, [row.good, row.good])));

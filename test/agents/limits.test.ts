@@ -1,9 +1,9 @@
 import { RequestError } from '@agentclientprotocol/sdk/unstable';
 import { describe, expect, it } from 'vitest';
-import { limitIn, limitAfterUpdate } from '../../src/agents/acp/limits.ts';
+import { limitIn, limitAfterUpdate } from '../../src/agents/acp/outcome.ts';
 import { limitAfter, refusedBy } from '../../src/agents/claude-limits.ts';
 import { outcomeOf as claudeOutcome } from '../../src/agents/claude/outcome.ts';
-import { limitsAfter, reachedLimit } from '../../src/agents/codex/limits.ts';
+import { limitsAfter, reachedLimit } from '../../src/agents/codex/usage.ts';
 import { outcomeOf as codexOutcome } from '../../src/agents/codex/outcome.ts';
 
 const AT = 1_795_380_326;

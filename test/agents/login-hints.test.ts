@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { outcomeOf as claudeOutcome } from '../../src/agents/claude/outcome.ts';
 import { readAccount } from '../../src/agents/codex/login.ts';
 import { outcomeOf as codexOutcome } from '../../src/agents/codex/outcome.ts';
-import type { LoginSituation } from '../../src/agents/own-home.ts';
+import type { LoginSituation } from '../../src/agents/login-watch.ts';
 
 const saidBy = {
   'claude, when a turn fails': (at: LoginSituation) =>

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ModelCache } from '../../src/agents/model-cache.ts';
+import { ModelCache } from '../../src/agents/installed.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 const model = (id: string) => ({ id, display_name: id, reasoning_levels: [] });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { OpenRequests } from '../../src/agents/open-requests.ts';
+import { OpenRequests } from '../../src/agents/json-connection.ts';
 
 test('an answer is sent unless its request was withdrawn before', async () => {
   const requests = new OpenRequests<number>();

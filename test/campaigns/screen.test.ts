@@ -1,9 +1,13 @@
+import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
+import { numbered } from '../support/diffs.ts';
 import { withServer } from '../support/server.ts';
+import type { Glass } from '../support/tui/glass.ts';
 import { openSession, runTurn } from '../support/turns.ts';
 import { hasPty, inTerminal } from '../support/tui/pty.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
+import { makeRepository, write } from '../support/worktrees/work.ts';
 
 const deltas = Number(process.env.SCREEN_DELTAS ?? 3000);
 const idleSeconds = Number(process.env.SCREEN_IDLE_SECONDS ?? 2);
@@ -33,15 +37,44 @@ describe.skipIf(!hasPty)('the screen', () => {
         // A larger screen takes more, and no more than in proportion.
         const share = Math.max(1, (size.rows * size.columns) / (24 * 80));
         expect(written).toBeLessThanOrEqual(20_000 * share);
-        await untilStill(() => glass.written.length);
-        const still = glass.written.length;
-        await pause(idleSeconds * 1000);
-        expect(glass.written.length).toBe(still);
+        await expectIdle(glass);
         type('\u0003');
         expect((await ended).code).toBe(130);
       }),
   );
+
+  test('The screen writes nothing while marks or a dialog are shown and nothing changes.', () =>
+    withServer(async ({ client, directory }) => {
+      const repo = makeRepository(path.join(directory, 'repo'));
+      const { cwd } = await openSession(client, repo, { title: 'the job', worktree: true });
+      write(cwd, { 'new.txt': numbered(1, 40) });
+      const size = { rows: 60, columns: 200 };
+      await using terminal = inTerminal(directory, ['top'], {}, size);
+      const { glass, expectShows, type, until } = terminal;
+      await expectShows('the job');
+      for (const [keys, shown] of [
+        [':', 'tab complete'],
+        [' ', '1 marked'],
+        ['?G', 'Enter; Ctrl and S'],
+        ['M', 's squash'],
+        ['D', 't unified'],
+      ] as const) {
+        for (const key of keys) type(key);
+        await expectShows(shown);
+        await expectIdle(glass);
+        type('\u001B');
+        await until(() => !glass.text().includes(shown));
+      }
+    }));
 });
+
+/** Waits until the screen is still, and expects that it writes nothing from then on. */
+async function expectIdle(glass: Glass): Promise<void> {
+  await untilStill(() => glass.written.length);
+  const still = glass.written.length;
+  await pause(idleSeconds * 1000);
+  expect(glass.written.length).toBe(still);
+}
 
 /** Waits until a number has not changed for a second and a half: what was shown counts as seen by then. */
 async function untilStill(look: () => number): Promise<void> {

@@ -16,7 +16,6 @@ const tables = [
   'test/server/http/endpoints.test.ts',
   'test/server/http/sessions.test.ts',
   'test/server/work/processes/log-file.test.ts',
-  'test/server/work/processes/logs.test.ts',
   'test/server/work/processes/notice.test.ts',
   'test/server/work/processes/queue.test.ts',
   'test/server/work/processes/reading.test.ts',

@@ -3,6 +3,7 @@ import { endpoints } from '../../src/api/index.ts';
 import type { Client } from '../../src/client/client.ts';
 import { pagesOf } from '../../src/client/pages.ts';
 import type { FollowAll, FromServer, Servers } from '../../src/client/servers.ts';
+import { serversOf } from '../../src/client/routed.ts';
 import { AppError } from '../../src/api/errors.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import {
@@ -19,7 +20,7 @@ async function withAll<T>(
 ): Promise<T> {
   const client = await given.all();
   try {
-    const servers = client.servers;
+    const servers = serversOf(client);
     if (!servers) throw new Error('one server');
     return await test(client, servers);
   } finally {

@@ -38,7 +38,7 @@ const SLOWEST = [
   'campaigns/fanout',
   'frontends/terminal/completion',
   'agents/acp/starting',
-  'frontends/tui/tail',
+  'frontends/tui/event-page',
   'server/conversations/reviews/reviews',
   'frontends/cli/talk',
   'agents/acp/settings',

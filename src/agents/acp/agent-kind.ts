@@ -1,22 +1,27 @@
+import path from 'node:path';
 import { DEFAULT_AGENT, providerKinds } from '../../api/provider-kinds.ts';
 import type { AuthStatus, Model } from '../../api/providers.ts';
 import type { Session } from '../../api/sessions.ts';
 import { findProgram } from '../../core/lib/find-program.ts';
 import { HealthRecord } from '../health-record.ts';
-import type {
-  Agent,
-  AgentSink,
-  AgentTools,
-  KnownSession,
-  NamedAgentKind,
-  ProviderContext,
+import {
+  type Agent,
+  type AgentSink,
+  type AgentTools,
+  type KnownSession,
+  type NamedAgentKind,
+  type ProviderContext,
+  ProviderError,
 } from '../provider.ts';
 import { agentLogin } from './agent-login.ts';
-import { environmentOf, makeHome } from './agent-environment.ts';
 import { type LastSeen, nothingSeen } from './last-seen.ts';
 import { hasSession, listSessions, openAcpAgent, tryAgent } from './open.ts';
 import type { StartOptions } from './process.ts';
 import type { ResolvedAgent } from './resolve.ts';
+import { agentEnvironment, pickVariables } from '../../core/children/environment.ts';
+import { newSecret } from '../../core/lib/ids.ts';
+import { makeDirectory } from '../../core/lib/make-directory.ts';
+import { catalogue } from './catalogue.ts';
 
 /** One agent by its name: with an environment, a home and a record of its own, it starts one process a session. */
 export class AcpAgentKind implements NamedAgentKind {
@@ -102,7 +107,7 @@ export class AcpAgentKind implements NamedAgentKind {
 
   missingModes(): readonly (readonly [mode: string, name: string])[] {
     const offered = this.lastModes();
-    // Of an agent that offers its modes only after a first prompt, nothing is known here.
+    // Nothing is known here about an agent that offers its modes only after a first prompt.
     if (offered.length === 0) return [];
     return Object.entries(this.agent.modes).flatMap(([mode, name]) =>
       name === undefined || offered.some(({ id }) => id === name) ? [] : [[mode, name] as const],
@@ -186,4 +191,45 @@ export class AcpAgentKind implements NamedAgentKind {
       starting: (start) => this.#health.started(start, signal),
     };
   }
+}
+
+/**
+ * Returns the environment of an agent: the usual variables of `from`, its secrets and passed variables, its home, and
+ * the configured variables. No other agent gets any of the last three.
+ */
+export function environmentOf(
+  { passEnv, home, homeVariables, env }: ResolvedAgent,
+  from: NodeJS.ProcessEnv,
+): Record<string, string> {
+  const homes = Object.entries(homeVariables).map(
+    ([name, below]) => [name, path.join(home ?? '', below)] as const,
+  );
+  return agentEnvironment(from, {
+    ...lockedDoors(),
+    ...pickVariables(passEnv, from),
+    ...(home === null ? {} : Object.fromEntries(homes)),
+    ...env,
+  });
+}
+
+/** Makes the home of an agent, which only its owner can enter. Throws {@link ProviderError}. */
+function makeHome({ name, home }: ResolvedAgent): void {
+  if (home === null) return;
+  try {
+    makeDirectory(home);
+  } catch (error) {
+    throw new ProviderError(
+      'provider_unavailable',
+      `acp: cannot create the home directory "${home}" of agent ${name} (${(error as Error).message}): set providers.acp.agents.${name}.home to a directory that is writable for the user who runs cadre`,
+      { cause: error },
+    );
+  }
+}
+
+/**
+ * The secrets that close the doors of agents. Every agent gets them, because it may be a known one under another name.
+ */
+function lockedDoors(): Record<string, string> {
+  const names = catalogue.flatMap(({ secrets }) => secrets);
+  return Object.fromEntries(names.map((name) => [name, newSecret()]));
 }

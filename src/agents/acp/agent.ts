@@ -12,26 +12,21 @@ import {
   type TurnOutcome,
   type TurnSettings,
 } from '../provider.ts';
-import { applySettings } from './apply.ts';
-import { Choices } from './choices.ts';
+import { applySettings, Choices } from './choices.ts';
 import { agentError } from './connection.ts';
-import { contentOf } from './prompt-content.ts';
-import { Elicitations } from './elicitations.ts';
+import { contentOf } from './blocks.ts';
+import { Elicitations } from './elicitation.ts';
 import { PermissionPromptMonitor, type Notice } from './permission-prompt-monitor.ts';
 import { noteChoices } from './last-seen.ts';
 import { DeferredOptions } from './deferred-options.ts';
-import { limitIn } from './limits.ts';
+import { limitIn, outcomeOf } from './outcome.ts';
 import { type ChoiceName, nothingOffered, type Offer, readChoiceUpdate } from './options.ts';
-import { outcomeOf } from './outcome.ts';
-import { mcpServersOf } from './mcp-servers.ts';
-import { isCadreTool } from './cadre-tools.ts';
-import { describedRequest } from './late-report.ts';
+import { mcpServersOf, isCadreTool } from './cadre-tools.ts';
+import { declineTooLarge, describedRequest } from './permission-requests.ts';
 import { allowOnce, outcomeFor, readPermission } from './permission.ts';
 import { AcpProcess, type StartOptions } from './process.ts';
 import { openedIn, reopen } from './reopen.ts';
-import { UpdateForwarder } from './update-forwarder.ts';
-import { otherSession, refIn } from './subagents.ts';
-import { declineTooLarge } from './too-large.ts';
+import { UpdateForwarder, otherSession, refIn } from './update-forwarder.ts';
 import { UsageMeter } from './usage.ts';
 import type { StoredInputItem } from '../../api/input.ts';
 
@@ -45,7 +40,7 @@ export interface AgentOptions extends StartOptions {
   sink: AgentSink;
   /** The tools that it is given with its session; null: none. */
   tools: AgentTools | null;
-  /** What the earlier turns of the session have used; null where there were none. */
+  /** Usage of the earlier turns of the session. Null if there were none. */
   usedBefore: Usage | null;
   /** Takes a page that a person is to open, outside of any turn: a login shows it. */
   onPage?: (page: LoginPage) => void;
@@ -56,13 +51,13 @@ interface Running {
   isCancelled: boolean;
   /** Why the turn has to fail, whatever the agent says of it. */
   refused: TurnOutcome | null;
-  /** Ends an agent that goes on after that. */
+  /** Ends an agent that continues after that. */
   limit: Disposable | null;
 }
 
 /**
- * What the agent is at. `opening`: it may replay the history of a session. `preparing`: a turn's settings are applied
- * before its prompt is sent. `isDeaf`: the agent confirms a setting, so what it says is of no turn.
+ * `opening`: the agent may replay the history of a session. `preparing`: the settings of a turn are applied before its
+ * prompt is sent. `isDeaf`: the agent confirms a setting, so its messages belong to no turn.
  */
 type State = { is: 'idle' } | { is: 'opening'; lastHeardAt: number } | Preparing | Running;
 
@@ -85,7 +80,7 @@ export class AcpAgent implements Agent {
   readonly #reports: UpdateForwarder;
   readonly #deferred: DeferredOptions;
   readonly #meter: UsageMeter;
-  /** What the newest turn was prompted with. */
+  /** Settings of the newest prompt. */
   #settings: TurnSettings = defaultSettings();
 
   constructor(child: Child, options: AgentOptions) {
@@ -183,7 +178,7 @@ export class AcpAgent implements Agent {
     this.#deferred.expectOptions();
   }
 
-  /** What the agent has said of its choices before its answer holds where the answer leaves it out. */
+  /** Earlier updates of the agent fill the fields that its answer leaves out. */
   #choicesOf(opened: Offer, earlier: TurnSettings | null): Choices {
     const named = Object.entries(opened).filter(([, one]) => one !== undefined && one !== null);
     const offer = { ...this.#choices.offer, ...Object.fromEntries(named) };
@@ -324,7 +319,7 @@ export class AcpAgent implements Agent {
     }
   }
 
-  /** What the agent is given with a session: its directory and the tools of cadre. */
+  /** Returns the directory and the MCP servers of the session. */
   #sessionParams(): { cwd: string; mcpServers: object[] } {
     const { cwd, tools } = this.#options;
     return { cwd, mcpServers: tools ? mcpServersOf(tools, this.process.can.mcp) : [] };

@@ -20,7 +20,7 @@ export interface AuthMethod {
   link: string | null;
 }
 
-/** The methods in an agent's answer to `initialize`. What cannot be read as a method is left out. */
+/** Returns the methods in an agent's answer to `initialize`. Unreadable methods are left out. */
 export function readAuthMethods(answer: unknown): AuthMethod[] {
   const { authMethods } = answerShape.parse(answer);
   return authMethods.flatMap((one) => {

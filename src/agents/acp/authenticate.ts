@@ -1,19 +1,18 @@
 import { ProviderError } from '../provider.ts';
 import { type AuthMethod, methodInWords, needsPerson, readAuthMethods } from './auth-methods.ts';
-import type { AuthStage } from './auth-record.ts';
+import type { AuthStage, LastSeen } from './last-seen.ts';
 import { agentError } from './connection.ts';
-import type { LastSeen } from './last-seen.ts';
 import type { ResolvedAgent } from './resolve.ts';
 
 /** The protocol's error of an agent that nobody is logged in to. */
 const AUTH_REQUIRED = -32_000;
-/** What agents say that refuse with another code, or that offer no method and use this code for any error. */
+/** Words of agents that refuse with another code. Agents without a method use this code for any error. */
 const AUTH_WORDS =
   /\bauthenticat|\bunauthori[sz]ed|\bunauthenticated|not (?:logged|signed) in|(?:log|sign)[ -]?in\b|\bcredentials?\b|\bapi[ _-]?key/i;
 const LOGGED_OUT_WORDS =
   /authentication (?:is )?required|\bunauthenticated|not (?:logged|signed) in|please (?:log|sign) in/i;
 
-/** What cadre knows of an agent's login before any of its processes runs. */
+/** The known facts about an agent's login before any of its processes runs. */
 export interface LoginSettings {
   agent: Pick<ResolvedAgent, 'name' | 'authMethod'>;
   /** The agent's environment. */
@@ -109,7 +108,7 @@ export class Login {
     }
   }
 
-  /** What the agent said, where it refused because nobody is logged in; null for any other failure. */
+  /** Returns the agent's words if it refused because nobody is logged in. Null for any other failure. */
   refusalIn(error: unknown): string | null {
     const said = agentError(error) ?? agentError((error as Error | null)?.cause);
     if (!said) return null;

@@ -1,4 +1,7 @@
 import { z } from 'zod';
+import { imageData } from '../image-data.ts';
+import { ProviderError } from '../provider.ts';
+import type { StoredInputItem } from '../../api/input.ts';
 
 /** Where the data of a block was kept, which is then no longer in the block. */
 export const keptAt = z.looseObject({ path: z.string(), bytes: z.int() });
@@ -49,7 +52,7 @@ export function blockText(block: unknown): string | null {
   return embedded ? resourceText(embedded) : null;
 }
 
-/** Whether a block is a text, which goes on where the text before it ended. */
+/** Reports whether a block is a text, which continues the text before it. */
 export function isTextBlock(block: unknown): boolean {
   return textBlock.safeParse(block).success;
 }
@@ -58,7 +61,7 @@ type Media = Pick<z.output<typeof media>, 'uri' | 'data' | 'kept'>;
 
 function mediaLink(what: string, { uri, data, kept }: Media): string {
   if (kept) return markdownLink(`${what}, ${kept.bytes} bytes`, kept.path);
-  // Of data that is cut the size is not known.
+  // The size of cut data is unknown.
   const size = data?.endsWith(']') ? '' : `, ${Buffer.byteLength(data ?? '', 'base64')} bytes`;
   const bytes = data ? `${size}, not kept` : '';
   return uri ? markdownLink(what + bytes, uri) : `[${what}${bytes}]`;
@@ -79,4 +82,13 @@ function markdownLink(words: string, uri: string): string {
     ? `<${uri.replaceAll(/[<>\r\n]/g, encodeURIComponent)}>`
     : uri;
   return `[${words.replaceAll(/[[\]\\]/g, String.raw`\$&`)}](${address})`;
+}
+
+/** A piece of a prompt, as the protocol has it. Throws ProviderError `unsupported_images` for an agent that takes none. */
+export async function contentOf(item: StoredInputItem, takesImages: boolean): Promise<object> {
+  if (item.type === 'text') return { type: 'text', text: item.text };
+  if (!takesImages)
+    throw new ProviderError('unsupported_images', 'acp: this agent does not support images');
+  const data = await imageData('acp', item);
+  return { type: 'image', data, mimeType: item.media_type };
 }

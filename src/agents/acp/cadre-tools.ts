@@ -1,13 +1,15 @@
 import { z } from 'zod';
 import type { ToolName } from '../../api/tool-names.ts';
 import { type ToolDescription, toolNamespaces } from '../../api/tools.ts';
-import { INPUT_FIELD, MAX_META_DEPTH } from './call-meta.ts';
+import { INPUT_FIELD, MAX_META_DEPTH, mergeCalls, type ReportedCall } from './reported-call.ts';
 import type { Quirk } from './catalogue-entry.ts';
 import type { PermissionRequest } from './permission.ts';
-import { mergeCalls, type ReportedCall } from './reported-call.ts';
+import type { McpServer } from '../../api/mcp-servers.ts';
+import { type AgentTools, ProviderError } from '../provider.ts';
+import type { AgentAbilities } from './process.ts';
 
 /** The name that agents are given for the MCP server with cadre's tools. */
-export const TOOL_SERVER = 'cadre';
+const TOOL_SERVER = 'cadre';
 
 /** The tools that every session is offered. */
 const offered = new Map<string, ToolDescription>(
@@ -131,7 +133,7 @@ const ownCall = z.union([
     server: z.literal(TOOL_SERVER),
     tool: z.string().refine((name) => offered.has(name)),
   }),
-  // Of several calls at once it says only of which server they are.
+  // A request about several calls at once names only their server.
   z.looseObject({ serverName: z.literal(TOOL_SERVER) }),
 ]);
 
@@ -155,4 +157,36 @@ function hasOwnTitle(
   if (!isBlank(call.rawInput) || !isFor(ownTool(title), call, known)) return false;
   const inputs = [known, asked].flatMap((one) => inputsOf(one));
   return !JSON.stringify(inputs).includes(title);
+}
+
+/**
+ * Returns the MCP servers of a session: the server of cadre, and the servers of the client. Throws {@link
+ * ProviderError} for a server that the agent does not support.
+ */
+export function mcpServersOf(tools: AgentTools, takes: AgentAbilities['mcp']): object[] {
+  const { sidecar, others } = tools;
+  if (takes.tools) tools.renew();
+  else tools.decline();
+  const { env, ...start } = sidecar;
+  const own = { name: TOOL_SERVER, ...start, env: pairsOf(env) };
+  return [...(takes.tools ? [own] : []), ...others.map((server) => entryOf(server, takes))];
+}
+
+function entryOf(server: McpServer, takes: AgentAbilities['mcp']): object {
+  const { type, name } = server;
+  if (type === 'stdio') {
+    const { command, args = [], env = {} } = server;
+    return { name, command, args, env: pairsOf(env) };
+  }
+  if (!takes[type])
+    throw new ProviderError(
+      'provider_unavailable',
+      `acp: this agent does not support MCP servers over ${type}: open the session without MCP server "${name}"`,
+    );
+  const { url, headers = {} } = server;
+  return { type, name, url, headers: pairsOf(headers) };
+}
+
+function pairsOf(values: Readonly<Record<string, string>>): { name: string; value: string }[] {
+  return Object.entries(values).map(([name, value]) => ({ name, value }));
 }

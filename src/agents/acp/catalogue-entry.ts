@@ -1,13 +1,13 @@
-/** What is known of an agent that speaks ACP. */
+/** The known facts about an agent that speaks ACP. */
 export interface CatalogueEntry {
-  /** What it is called in requests, commands and the configuration. */
+  /** Name in requests, commands and the configuration. */
   readonly name: string;
   readonly display_name: string;
   /** Found on PATH, it says that the agent is installed. */
   readonly command: string;
-  /** What it calls itself over the protocol, by which it is recognised where it is started by another command. */
+  /** Names that the agent reports over the protocol. They identify an agent that another command starts. */
   readonly reports: readonly string[];
-  /** Those that make it speak ACP on stdin and stdout. */
+  /** Arguments for ACP on stdin and stdout. */
   readonly args: readonly string[];
   /** Variables that it needs. */
   readonly env: Readonly<Record<string, string>>;
@@ -43,7 +43,7 @@ const mappedModes = [
   'full_access',
 ] as const;
 
-/** What an agent does differently from others. */
+/** A difference of one agent from the others. */
 export interface Quirk {
   /** By which code asks for it. */
   readonly id: string;
@@ -61,7 +61,7 @@ export const userHome = {
   XDG_CACHE_HOME: '.cache',
 };
 
-/** What holds of an agent where nothing else is known. */
+/** The defaults for an unknown agent. */
 export const unknownAgent = {
   reports: [],
   args: [],

@@ -1,8 +1,7 @@
 import { labelledId } from '../../core/lib/labelled-id.ts';
 import { defaultSettings, ProviderError, type TurnSettings } from '../provider.ts';
 import type { AgentModes } from './catalogue-entry.ts';
-import { modeFor } from './modes.ts';
-import { isPermissive } from './permissive-words.ts';
+import { modeFor, isPermissive } from './modes.ts';
 import {
   type Choice,
   choiceIn,
@@ -14,34 +13,35 @@ import {
   readOptions,
   withCurrent,
 } from './options.ts';
+import { agentError } from './connection.ts';
 
 /** A request that a turn needs before its prompt. */
-export interface Step {
+interface Step {
   name: ChoiceName;
   value: string;
   method: string;
   params: object;
   /** Whether the turn wants it; else it is what the session began with. */
   isWish: boolean;
-  /** Whether the turn fails if the agent refuses it; else it goes on with what the agent has now. */
+  /** Whether the turn fails if the agent refuses the choice. Otherwise the turn continues with the current value. */
   isNeeded: boolean;
 }
 
-/** What can be chosen in a session, by the newest word of its agent, and what it began with. */
+/** The choices of a session, by the newest report of its agent, and the values that the session began with. */
 export class Choices {
   #offer: Offer;
   readonly #modes: AgentModes;
   readonly #onChange: (choices: Choices) => void;
-  /** What the session began with: it holds where a turn wishes for nothing. */
+  /** Values that the session began with. They apply if a turn names none. */
   readonly #began: Record<ChoiceName, string | null>;
   /** The mode that a turn wanted last: another turn may not have wanted it. */
   #wantedMode: string | null = null;
-  /** What this agent has named at any time: it may know a model, or its first mode, although it lists it no more. */
+  /** All values that this agent has named. It may support a model, or its first mode, after it stops listing it. */
   readonly #seen = new Set<string>();
 
   /**
-   * `earlier`: what the session began with. Its last agent may have left it with the wish of a single turn. `modes`: the
-   * agent's names for modes of cadre. `onChange` is called with each new offer, the first one too.
+   * `earlier`: the values that the session began with, because its last agent may have kept a value of a single turn.
+   * `modes`: the agent's names for modes of cadre. `onChange` is called with each new offer, including the first.
    */
   constructor(
     offer: Offer,
@@ -101,8 +101,8 @@ export class Choices {
   }
 
   /**
-   * Why the settings cannot be had, or null. A choice that is set after another one has to be is not judged yet, because
-   * what it offers may change until then.
+   * Returns why the agent cannot have the settings, or null. A choice after another pending choice is not checked yet,
+   * because its values may change until then.
    */
   objection(settings: TurnSettings): ProviderError | null {
     for (const which of choiceNames) {
@@ -114,7 +114,7 @@ export class Choices {
     return null;
   }
 
-  /** Whether the settings wish for another value than the one that the agent has now. */
+  /** Reports whether the settings name another value than the current one. */
   hasToBeSet(which: ChoiceName, settings: TurnSettings): boolean {
     const wish = this.#wish(which, settings);
     return wish !== null && wish !== this.choice(which).current;
@@ -165,7 +165,7 @@ export class Choices {
     const choice = this.choice(which);
     const value = wish ?? this.#began[which];
     if (value === null || value === choice.current || !choice.canBeSet) return null;
-    // What the session began with may be gone: an effort, for example, that another model does not have.
+    // The value that the session began with may be gone. An example is an effort that another model does not have.
     if (wish === null && !this.#mayReturn(which, value)) return null;
     const isWish = wish !== null;
     // In the mode of another turn an agent might do what this turn did not allow.
@@ -187,15 +187,15 @@ export class Choices {
     this.#began[which] = this.choice(which).current;
   }
 
-  /** Why a choice that the agent refused cannot be had. */
+  /** Returns the error for a choice that the agent refused. */
   refusal(which: ChoiceName, settings: TurnSettings, message: string): ProviderError {
     const { code } = asked(which, settings);
     return new ProviderError(code, `${message}: ${this.#offered(which)}`);
   }
 
   /**
-   * Takes an update outside of {@link took}. What the agent changes in model and effort by itself, for example by a
-   * command in a prompt, holds from now on. A mode does not: the next turn sets it back.
+   * Applies an update outside of {@link took}. A model or effort that the agent changes itself, for example by a
+   * command in a prompt, stays. A mode does not: the next turn sets it back.
    */
   applyUpdate({ mode, options }: ChoiceUpdate, isOwnChange: boolean): void {
     const before = { model: this.choice('model').current, effort: this.#effort };
@@ -212,7 +212,7 @@ export class Choices {
 
   #set(offer: Offer): void {
     this.#offer = offer;
-    // What an agent names first, after it has opened the session, is what the session began with.
+    // The first values that an agent names after it has opened the session are the values that the session began with.
     for (const which of choiceNames) this.#began[which] ??= this.choice(which).current;
     this.#note();
   }
@@ -226,7 +226,7 @@ export class Choices {
     this.#onChange(this);
   }
 
-  /** The value that settings wish for; null where they wish for what the session began with. */
+  /** Returns the value that the settings name. Null if the value that the session began with applies. */
   #wish(which: ChoiceName, settings: TurnSettings): string | null {
     if (which !== 'agentMode') return settings[which];
     return this.#modeNamed(modeFor(settings, this.#modes, this.#ids(which)));
@@ -292,4 +292,61 @@ function asked(
   return agentMode === null
     ? { field: 'permission_mode', code: 'invalid_permission_mode' }
     : { field: 'agent_mode', code: 'invalid_agent_mode' };
+}
+
+type Ask = (method: string, params: object) => Promise<unknown>;
+
+/**
+ * Gives an agent what a turn wants, and what the session began with where the turn wants nothing. Each choice is judged by
+ * what the agent offers after the one before. `ask` sends a request; `isReady` resolves with whether a choice is to be set
+ * now. Returns what the agent did not go back to, in words for people. Throws ProviderError for what the turn wants and
+ * cannot have: the next turn may want something else.
+ */
+export async function applySettings(
+  choices: Choices,
+  settings: TurnSettings,
+  ask: Ask,
+  isReady: (which: ChoiceName) => Promise<boolean>,
+): Promise<string[]> {
+  const left: string[] = [];
+  for (const which of choiceNames) {
+    if (!(await isReady(which))) continue;
+    await setChoice(choices, which, settings, ask, (step, message) => {
+      left.push(wordsFor(step, choices, message));
+      choices.gaveUp(which);
+    });
+  }
+  return left;
+}
+
+/**
+ * Gives an agent one choice of a turn; resolves with its value, or with null where there was nothing to set. `onLeft` is
+ * called where the agent refuses to go back to what the session began with. Throws ProviderError as `applySettings`.
+ */
+export async function setChoice(
+  choices: Choices,
+  which: ChoiceName,
+  settings: TurnSettings,
+  ask: Ask,
+  onLeft: (step: Step, message: string) => void = () => undefined,
+): Promise<string | null> {
+  const step = choices.step(which, settings);
+  if (!step) return null;
+  try {
+    choices.took(step, await ask(step.method, step.params));
+    return step.value;
+  } catch (error) {
+    // An agent that is gone, or does not answer, has refused nothing.
+    if (!agentError((error as Error).cause)) throw error;
+    const { message } = error as Error;
+    if (step.isNeeded) throw choices.refusal(which, settings, message);
+    onLeft(step, message);
+    return null;
+  }
+}
+
+function wordsFor({ name, value }: Step, choices: Choices, message: string): string {
+  const what = { model: 'model', thinkingEffort: 'thinking_effort', agentMode: 'mode' }[name];
+  const now = choices.choice(name).current ?? 'default';
+  return `the agent did not return to ${what} "${value}" and continues with "${now}": ${message}`;
 }

@@ -1,7 +1,6 @@
 import type { Clock } from '../../core/lib/clock.ts';
 import { ProviderError, type TurnSettings } from '../provider.ts';
-import { setChoice } from './apply.ts';
-import type { Choices } from './choices.ts';
+import { setChoice, type Choices } from './choices.ts';
 import type { Notice } from './permission-prompt-monitor.ts';
 import type { LastSeen } from './last-seen.ts';
 import { type ChoiceName, choiceNames } from './options.ts';
@@ -17,7 +16,7 @@ interface Dependencies {
   gone: () => Promise<unknown>;
 }
 
-/** What a turn that has begun does about a choice that is offered late. */
+/** The handling of a choice that is offered while a turn runs. */
 interface Deferral {
   settings: TurnSettings;
   /** The choices that are set once they are offered. */

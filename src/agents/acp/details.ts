@@ -32,7 +32,7 @@ export function detailsOf(
   { cwd, budget }: { cwd: string; budget: MessageBudget },
 ): ApprovalDetail[] {
   const all = list.parse(content);
-  // Of too many parts none is looked at: they are shown as they came.
+  // If there are too many parts, all of them are shown as they came.
   const isMuch = all.length > DERIVED_LIMITS.entries;
   const parts = isMuch ? [] : all;
   const diffs = parts.flatMap((part) => diff.safeParse(part).data ?? []);
@@ -82,7 +82,7 @@ function changeOf(change: Diff, among: number, budget: MessageBudget): ApprovalD
     : { type: 'diff', path, diff };
 }
 
-/** A part of the content that is no diff, and no text that the input has, too. */
+/** Returns a part of the content that is not a diff and not a text of the input. */
 function contentOf(part: unknown, said: ReadonlySet<unknown>): ApprovalDetail[] {
   if (diff.safeParse(part).success) return [];
   const value = text.safeParse(part).data?.content.text ?? part;
@@ -98,7 +98,7 @@ function isRecord(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
 }
 
-/** The places that a call names, without those of the paths that are shown; null where there are none. */
+/** Returns the locations of a call without the paths that are shown. Null if there are none. */
 function places(locations: unknown, shown: ReadonlySet<string> = new Set()): unknown {
   const found = list
     .parse(locations)

@@ -1,9 +1,80 @@
 import { z } from 'zod';
 import type { Question } from '../../api/approvals.ts';
 import { cutTitle } from '../../core/lib/cut-title.ts';
-import { type AgentAnswer, type AgentRequest, inputDetails } from '../provider.ts';
+import { type AgentAnswer, type AgentRequest, inputDetails, type AgentSink } from '../provider.ts';
 import { arrayOf } from '../lenient.ts';
 import type { ReportedCall } from './reported-call.ts';
+import type { LoginPage } from '../../api/agent-logins.ts';
+import { excessOf } from '../json-connection.ts';
+import { tooLargeRequest } from '../budget.ts';
+
+interface Dependencies {
+  sink: AgentSink;
+  /** Whether a turn runs whose requests go to people. */
+  isAsking: () => boolean;
+  /** Returns the known fields of a tool call of the turn. */
+  callOf: (ref: string) => ReportedCall | undefined;
+  /** Shows a page outside a turn, such as the page of a login. */
+  onPage: ((page: LoginPage) => void) | undefined;
+}
+
+/** Puts the questions of an agent to people. */
+export class Elicitations {
+  readonly #deps: Dependencies;
+  /** The pages that somebody is to open, by the agent's ids; aborting one withdraws the question. */
+  readonly #pages = new Map<string, AbortController>();
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps;
+  }
+
+  /** Asks and answers in the protocol's words. Outside a turn, and where nobody is asked, the question is declined. */
+  async ask(params: unknown, withdrawn: AbortSignal): Promise<object> {
+    const asked = readElicitation(params);
+    if (!asked) return { action: 'decline' };
+    const { onPage } = this.#deps;
+    if (onPage && isPage(asked)) {
+      onPage({ message: asked.message, url: asked.url });
+      return { action: 'accept' };
+    }
+    const excess = excessOf(params);
+    if (excess) {
+      await this.#deps.sink.update({ type: 'notice', ...tooLargeRequest(excess) });
+      return { action: 'decline' };
+    }
+    if (!this.#deps.isAsking()) return this.#decline(asked);
+    const pageId = pageIdOf(asked);
+    const done = new AbortController();
+    if (pageId !== null) this.#pages.set(pageId, done);
+    try {
+      const call = asked.toolCallId ? this.#deps.callOf(asked.toolCallId) : undefined;
+      const request = elicitationRequest(asked, params, call);
+      const signal = AbortSignal.any([withdrawn, done.signal]);
+      const answer = await this.#deps.sink.ask(request, signal);
+      return done.signal.aborted ? { action: 'accept' } : elicitationAnswer(asked, answer);
+    } finally {
+      if (pageId !== null) this.#pages.delete(pageId);
+    }
+  }
+
+  /** Takes the news that what a page was opened for is done: then nobody has to answer any more. */
+  done(params: unknown): void {
+    const { elicitationId: id } = completed.safeParse(params).data ?? {};
+    if (id !== undefined) this.#pages.get(id)?.abort();
+  }
+
+  async #decline({ message }: Elicitation): Promise<object> {
+    await this.#deps.sink.update({ type: 'declined_unasked' });
+    await this.#deps.sink.update({
+      type: 'notice',
+      code: 'question_declined',
+      message: `cadre declined a question of the agent (${message}): to answer questions of the agent, send the turn with permission_mode "require_approval"`,
+    });
+    return { action: 'decline' };
+  }
+}
+
+const completed = z.looseObject({ elicitationId: z.string() });
 
 const text = z.string().nullish().catch(null);
 const limit = z.number().nullish().catch(null);
@@ -54,7 +125,7 @@ const page = z.looseObject({
 });
 
 /** A question of an agent: a form with fields, or a page that a person is to open. */
-export type Elicitation = z.output<typeof form> | z.output<typeof page>;
+type Elicitation = z.output<typeof form> | z.output<typeof page>;
 
 /** Reads an `elicitation/create`; null for a mode that cadre does not know. */
 export function readElicitation(params: unknown): Elicitation | null {
@@ -62,7 +133,7 @@ export function readElicitation(params: unknown): Elicitation | null {
 }
 
 /** The id of a page that is to be opened; null for a form. */
-export function pageIdOf(asked: Elicitation): string | null {
+function pageIdOf(asked: Elicitation): string | null {
   return isPage(asked) ? asked.elicitationId : null;
 }
 
@@ -90,7 +161,7 @@ export function elicitationRequest(
 }
 
 /** The answer to an elicitation, in the protocol's words. */
-export function elicitationAnswer(asked: Elicitation, answer: AgentAnswer): object {
+function elicitationAnswer(asked: Elicitation, answer: AgentAnswer): object {
   if (answer.decision === 'cancelled') return { action: 'cancel' };
   if (answer.decision === 'decline') return { action: 'decline' };
   return isPage(asked)
@@ -99,7 +170,7 @@ export function elicitationAnswer(asked: Elicitation, answer: AgentAnswer): obje
 }
 
 /** Whether it is a page that a person is to open. */
-export function isPage(asked: Elicitation): asked is z.output<typeof page> {
+function isPage(asked: Elicitation): asked is z.output<typeof page> {
   return asked.mode === 'url';
 }
 
@@ -155,7 +226,7 @@ interface Choice {
   value: string | boolean;
 }
 
-/** What may be chosen for a field, each by a label of its own. */
+/** Returns the choices of a field, each with its own label. */
 function choicesOf({ type, enum: plain, oneOf, anyOf, items }: Field): Choice[] {
   if (type === 'boolean')
     return [
@@ -182,7 +253,7 @@ function titleOf({ title, const: value }: z.output<typeof option>): string {
   return title || value;
 }
 
-/** What a field accepts, and what it is where it is not answered. */
+/** Returns the limits of a field and its default. */
 function limitsOf(one: Field): string {
   const between = (least: unknown, most: unknown, what: string) => [
     ...(typeof least === 'number' ? [`at least ${least}${what}`] : []),

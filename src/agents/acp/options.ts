@@ -22,7 +22,7 @@ type Option = z.output<typeof option>;
 
 const configOptions = arrayOf(option).nullish().catch(null);
 
-/** What an agent says of the choices in a session, as far as it is used. */
+/** The choices in a session, as an agent reports them. */
 const offer = z.looseObject({
   configOptions,
   modes: z
@@ -76,7 +76,7 @@ export function readChoiceUpdate(raw: unknown): ChoiceUpdate | null {
     : { mode: null, options: readOptions(update) };
 }
 
-/** What can be chosen in a session. They are set in this order: a choice may change what the later ones offer. */
+/** The choices in a session, in the order in which they are set: a choice may change the values of the later ones. */
 export const choiceNames = ['model', 'thinkingEffort', 'agentMode'] as const;
 export type ChoiceName = (typeof choiceNames)[number];
 
@@ -98,7 +98,7 @@ export interface Choice {
   request(value: string): { method: string; params: object };
 }
 
-/** What can be chosen, by the newest word of the agent. Options win over the older forms of the same choice. */
+/** Returns a choice from the newest report of the agent. Options override the older forms of the same choice. */
 export function choiceIn({ configOptions, modes, models }: Offer, which: ChoiceName): Choice {
   const found = optionFor(which, configOptions ?? []);
   if (found) return byOption(found);

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { failed, type TurnOutcome } from '../provider.ts';
+import { failed, type TurnOutcome, type ReportedLimit, unknownLimit } from '../provider.ts';
+import { limitAfter, type RateLimit, refusedBy } from '../claude-limits.ts';
 
 const promptAnswer = z.looseObject({ stopReason: z.string() });
 
@@ -19,4 +20,35 @@ export function outcomeOf(answer: unknown): TurnOutcome {
     default:
       return { status: 'completed', error: null };
   }
+}
+
+const METER = '_claude/rateLimit';
+const meter = z.looseObject({ _meta: z.looseObject({ [METER]: z.unknown() }) });
+const refusal = z.looseObject({
+  message: z.string().catch(''),
+  data: z.looseObject({
+    /** Field of claude-agent-acp. */
+    errorKind: z.string().nullish().catch(null),
+    /** Field of codex-acp. */
+    codexErrorInfo: z.unknown().optional(),
+  }),
+});
+/** How claude begins what it says of a usage limit; of a busy server it says something else. */
+const CLAUDE_WORDS = /you['\u2019]ve (?:hit|reached) your/i;
+
+/**
+ * Returns the limits after an update of a session. ACP has no limits, but the agent for claude adds its limits to the
+ * usage.
+ */
+export function limitAfterUpdate(before: RateLimit | null, raw: unknown): RateLimit | null {
+  const metered = meter.safeParse(raw).data?._meta[METER];
+  return metered === undefined ? before : limitAfter(before, { rate_limit_info: metered });
+}
+
+/** The usage limit that a refused prompt has reached; null where it was refused for another reason. */
+export function limitIn(error: unknown, limit: RateLimit | null): ReportedLimit | null {
+  const { message = '', data } = refusal.safeParse(error).data ?? {};
+  if (data?.codexErrorInfo === 'usageLimitExceeded') return unknownLimit;
+  if (data?.errorKind !== 'rate_limit') return null;
+  return refusedBy(limit) ?? (CLAUDE_WORDS.test(message) ? unknownLimit : null);
 }

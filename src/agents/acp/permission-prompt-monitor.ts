@@ -5,7 +5,7 @@ import type { Choices } from './choices.ts';
 import type { Offered } from './options.ts';
 import type { ReportedCall } from './reported-call.ts';
 
-/** What a person should know of a session: a code in snake_case, and words. */
+/** A notice about a session for people: a code in snake_case, and a text. */
 export interface Notice {
   code: string;
   message: string;

@@ -1,12 +1,18 @@
 import { z } from 'zod';
 import type { ApprovalDetail } from '../../api/approvals.ts';
-import { approvalTitle } from '../approval-title.ts';
+import { approvalTitle } from '../details.ts';
 import { MessageBudget } from '../budget.ts';
 import { type AgentAnswer, type AgentRequest, inputDetails, type ToolChange } from '../provider.ts';
-import { argumentsInMeta, metaDetails } from './call-meta.ts';
+import {
+  argumentsInMeta,
+  metaDetails,
+  isContinued,
+  mergeCalls,
+  NOT_KEPT,
+  type ReportedCall,
+} from './reported-call.ts';
 import { argumentsIn, detailsOf } from './details.ts';
 import { arrayOf } from '../lenient.ts';
-import { isContinued, mergeCalls, NOT_KEPT, type ReportedCall } from './reported-call.ts';
 import { readToolCall } from './tool-call.ts';
 
 /** So many options of a request are read. */
@@ -60,7 +66,7 @@ export function approvalRequest(
 ): AgentRequest {
   const budget = new MessageBudget();
   const call = withoutTerminals(mergeCalls(known ?? {}, asked));
-  // What is made in one line of the call, and what is compared, is made of as much of it as is shown.
+  // The one-line summary and the comparisons use only the shown part of the call.
   const shownCall = budget.bounded(call) as ReportedCall;
   const { kind, name } = namesOf(call, raw);
   const { sessionUpdate: _update, ...shown } = call;
@@ -103,7 +109,7 @@ export function approvalRequest(
   };
 }
 
-/** What an earlier message about a call says of what it would do. */
+/** Returns the fields of an earlier message that describe the effect of a call. */
 function saidBefore(
   call: ReportedCall,
   context: { cwd: string; budget: MessageBudget; isSaid: (title: string) => boolean },
@@ -122,7 +128,7 @@ const TOOL_NAME = /^\w+([-_.:]{1,2}\w+)*$/;
 /** The most work to find what details repeat: code units that are compared, and that are written in one line. */
 const MAX_COMPARED = 64 * 1024 * 1024;
 const MAX_IN_ONE_LINE = 2 * 1024 * 1024;
-/** What each comparison counts beside what it reads. */
+/** The fixed cost of each comparison, in addition to the compared text. */
 const COMPARISON = 128;
 
 /** A detail with its text in one line, and how many code units of it a comparison reads at most. */
@@ -213,7 +219,10 @@ const callFields = new Set([
 ]);
 const requestFields = new Set(['sessionId', 'toolCall', 'options', '_meta']);
 
-/** What an agent says in fields that the protocol does not have: it may be what would be done. `name` is shown anyway. */
+/**
+ * Returns the fields that the protocol does not have, because they may describe the effect of the call. `name` is
+ * always shown.
+ */
 function othersIn(
   said: object,
   known: ReadonlySet<string>,
@@ -248,7 +257,7 @@ const text = z.looseObject({ content: z.looseObject({ text: z.string() }) });
 const list = z.array(z.unknown()).catch([]);
 
 /**
- * Whether a call tells exactly what it would do: by its input, or by its diffs where it changes files. A title and a
+ * Reports whether a call describes its effect exactly: by its input, or by its diffs if it changes files. A title and a
  * text do not: agents shorten them, put the model's own words there, or name a file without its new content.
  */
 function isWhole(kind: string, { rawInput: input, content }: ReportedCall): boolean {
@@ -286,7 +295,7 @@ const input = z.looseObject({
   command: z.union([z.string(), z.array(z.string()).transform((words) => words.join(' '))]),
 });
 
-/** What a call would do, in one text: its command, else the files that it changes, its texts, its input or its places. */
+/** Returns the effect of a call as one text: its command, else its files, its texts, its input or its locations. */
 function detailOf({ rawInput, content, locations }: ReportedCall): string | null {
   const { command } = input.safeParse(rawInput).data ?? {};
   if (command !== undefined) return command;
@@ -313,9 +322,9 @@ function wordsOf(rawInput: unknown): string {
 const SAME_REQUEST = 'this exact request';
 
 /**
- * What an acceptance may be good for. An agent may keep its own `allow_always` for ever, or take it for more than was
+ * Returns the scopes of an acceptance. An agent may keep its own `allow_always` for ever, or apply it to more than was
  * shown, so that option is never chosen: cadre remembers an acceptance for the session, and allows each equal request
- * once. It needs a request that says exactly what it would do.
+ * once. This needs a request that describes its effect exactly.
  */
 function offersOf(
   options: PermissionRequest['options'],

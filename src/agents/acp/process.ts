@@ -10,7 +10,7 @@ import type { LastSeen } from './last-seen.ts';
 import { recognise, type ResolvedAgent } from './resolve.ts';
 
 const PROTOCOL_VERSION = 1;
-/** What cadre can do for an agent. Files and commands are the agent's own. */
+/** Capabilities of cadre as an ACP client. Agents access files and run commands themselves. */
 const clientCapabilities = {
   fs: { readTextFile: false, writeTextFile: false },
   terminal: false,
@@ -26,7 +26,7 @@ const LOST_GRACE_MS = 1000;
 /** How an agent is started. */
 export interface StartOptions {
   agent: ResolvedAgent;
-  /** What is kept of the agent beyond this process. */
+  /** Facts about the agent that outlive this process. */
   lastSeen: LastSeen;
   command: string;
   args: readonly string[];
@@ -46,7 +46,7 @@ export interface StartOptions {
   starting: <T>(start: () => Promise<T>) => Promise<T>;
 }
 
-/** What an agent says that it can do. */
+/** The abilities that an agent reports. */
 export interface AgentAbilities {
   load: boolean;
   resume: boolean;
@@ -203,7 +203,9 @@ export class AcpProcess {
     return this.#connection.request(method, params);
   }
 
-  /** What went wrong, with what the agent has written since that is no message: some complain there alone. */
+  /**
+   * Returns the failure with the agent's recent non-protocol output, because some agents explain failures only there.
+   */
   withNonProtocolOutput(what: string): string {
     const { text } = this.#connection.nonProtocol;
     return text === '' || what.includes(text) ? what : `${what}; output of the agent: ${text}`;

@@ -10,8 +10,7 @@ import type {
   ProviderContext,
 } from '../provider.ts';
 import { AcpAgentKind } from './agent-kind.ts';
-import { resolveAgents } from './resolve.ts';
-import type { AcpSettings } from './settings.ts';
+import { resolveAgents, type AcpSettings } from './resolve.ts';
 
 /** The agents that speak the Agent Client Protocol, each by its name. */
 export class AcpProvider implements Provider {

@@ -80,7 +80,10 @@ async function isGone(
   }
 }
 
-/** The sessions that an agent lists: all, and those of a directory, because some agents list only one of both. */
+/**
+ * Returns the sessions that an agent lists, for all directories and for one directory, because some agents list only
+ * one of both.
+ */
 async function listedAnywhere(
   process: AcpProcess,
   cwd: string,
@@ -90,7 +93,7 @@ async function listedAnywhere(
   return all || here ? new Set([...(all ?? []), ...(here ?? [])]) : null;
 }
 
-/** What an agent says of a session that it opened; null where it says nothing that can be read. */
+/** Reads the answer of an agent that opened a session. Null if the answer cannot be read. */
 export function openedIn(answer: unknown): OpenedSession | null {
   return openedSession.safeParse(answer).data ?? null;
 }

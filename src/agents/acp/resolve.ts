@@ -8,7 +8,37 @@ import {
   type Quirk,
   unknownAgent,
 } from './catalogue-entry.ts';
-import type { AcpSettings } from './settings.ts';
+
+/** How the provider is configured: the section `[providers.acp]`, whose command is the agent named `default`. */
+export interface AcpSettings {
+  enabled: boolean;
+  command: string | null;
+  args: readonly string[];
+  env: Readonly<Record<string, string>>;
+  transport: string;
+  /** How long an agent may take to answer anything but a prompt; of agents with no such setting of their own too. */
+  request_timeout_ms: number;
+  /** The agent of sessions that name none; null: `default` where it has a command, else the only configured one. */
+  default_agent: string | null;
+  agents: Readonly<Record<string, AgentSettings>>;
+}
+
+/** The section `[providers.acp.agents.NAME]`. The catalogue has the default of a key that is null or absent. */
+interface AgentSettings {
+  enabled: boolean;
+  command: string | null;
+  args: readonly string[] | null;
+  /** Beside the variables of the catalogue. */
+  env: Readonly<Record<string, string>>;
+  home: string | null;
+  request_timeout_ms: number | null;
+  /** Empty: cadre calls no method by itself. */
+  auth_method: string | null;
+  pass_env: readonly string[] | null;
+  /** Beside the modes of the catalogue. */
+  modes: AgentModes;
+  asks: boolean | null;
+}
 
 const REQUEST_TIMEOUT_MS = 120_000;
 
@@ -55,8 +85,9 @@ export function resolveAgents(
 }
 
 /**
- * The section of an agent over its entry of the catalogue, key by key. `from` is the environment of the server. An agent
- * with a name of its own takes the entry of its command: so an agent of the catalogue can be had twice, with two homes.
+ * Returns the section of an agent over its entry of the catalogue, key by key. `from` is the environment of the server.
+ * An agent with its own name uses the entry of its command, so that one agent of the catalogue can be configured twice,
+ * with two homes.
  */
 function resolveAgent(
   name: string,
@@ -95,8 +126,8 @@ function resolveAgent(
 }
 
 /**
- * Completes an agent that is started by a command of one's own with what the catalogue knows of it, by what it calls
- * itself. What the configuration says of it stays.
+ * Adds the facts of the catalogue to an agent with a custom command, by the name that the agent reports. Configured
+ * values stay.
  */
 export function recognise(agent: ResolvedAgent, reported: string): void {
   const entry = catalogue.find(({ reports }) => reports.includes(reported));

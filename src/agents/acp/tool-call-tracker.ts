@@ -1,15 +1,14 @@
 import { z } from 'zod';
 import type { ToolChange } from '../provider.ts';
 import { DERIVED_LIMITS, type MessageBudget } from '../budget.ts';
-import { keptSize } from './kept-size.ts';
 import { mergeCalls, NOT_KEPT, type ReportedCall, withMessage } from './reported-call.ts';
 import { contentText, diffPart, readToolCall } from './tool-call.ts';
 
-/** What was shown as the output of a call. */
+/** The shown output of a call. */
 interface Shown {
   /** The texts of its content. */
   content: string;
-  /** What its terminal has written, where the agent tells that beside the content. */
+  /** Output of its terminal, if the agent reports that in addition to the content. */
   terminal: string;
 }
 
@@ -19,7 +18,7 @@ const list = z.array(z.unknown()).catch([]);
 interface Open {
   /** All that was said of it. */
   call: ReportedCall;
-  /** What was said of it since the last turn began, which may be about another call with the same id. */
+  /** Fields of the call since the last turn began. They may be about another call with the same id. */
   said: ReportedCall;
   /** The messages since then, without those that a later one repeats. */
   messages: readonly ReportedCall[];
@@ -35,10 +34,10 @@ interface Open {
 const MAX_KEPT_UNITS = 32 * 1024 * 1024;
 const MAX_OPEN = 10_000;
 
-/** What is known of a call that was forgotten: nobody can say that its request shows all of it. */
+/** Messages of a forgotten call: its request may not show all of it. */
 const FORGOTTEN: readonly ReportedCall[] = [{ [NOT_KEPT]: 1 }];
 
-/** What an agent has reported of its tool calls. A call may go on after its turn. */
+/** The tool calls that an agent has reported. A call may continue after its turn. */
 export class ToolCallTracker {
   readonly #open = new Map<string, Open>();
   /** The calls that have ended since the last turn began. */
@@ -173,7 +172,7 @@ export class ToolCallTracker {
     const content = contentText(list.parse(news.content), budget);
     const terminal = withTerminal(shown.terminal, news._meta);
     if (content === null && terminal === '') return change;
-    // What the terminal has written is often repeated as the raw output.
+    // The raw output often repeats the output of the terminal.
     if (content === null && terminal === shown.terminal)
       return isWhole ? change : without(change, 'output');
     shown.content = content ?? shown.content;
@@ -182,8 +181,8 @@ export class ToolCallTracker {
   }
 
   /**
-   * Returns what the request for a permission tells of its call. Its texts are what the agent asks, which the approval
-   * shows: they are no output of the call, nor were they when the agent sent them before.
+   * Returns the change of a call that a permission request describes. The approval shows the texts of the request, so
+   * they are not output of the call, even if the agent sent them before.
    */
   asked(ref: string, { call, budget }: { call: ReportedCall; budget: MessageBudget }): ToolChange {
     const parts = list.parse(call.content);
@@ -233,4 +232,36 @@ function withTerminal(before: string, raw: unknown): string {
   const how = exit?.signal ?? (exit?.exit_code ? `exit code ${exit.exit_code}` : null);
   if (how === null) return text;
   return `${text}${text === '' || text.endsWith('\n') ? '' : '\n'}[${how}]\n`;
+}
+
+/** The number of values of one message that are read to measure it. */
+const MAX_VALUES = 2000;
+/** The size of a message with more values. */
+const LARGE_UNITS = 4 * 1024 * 1024;
+
+const sizes = new WeakMap<object, number>();
+
+/**
+ * Returns about how many code units a message about a call takes in memory, without reading all of a large one. A record
+ * or list that was measured is not read again.
+ */
+function keptSize(message: object): number {
+  const room = { values: MAX_VALUES };
+  const size = measured(message, room);
+  return room.values > 0 ? size : Math.max(size, LARGE_UNITS);
+}
+
+function measured(value: unknown, room: { values: number }): number {
+  if (typeof value === 'string') return value.length;
+  if (typeof value !== 'object' || value === null) return 8;
+  const known = sizes.get(value);
+  if (known !== undefined) return known;
+  let size = 16;
+  const fields = value as Readonly<Record<string | number, unknown>>;
+  for (const name of Array.isArray(value) ? value.keys() : Object.keys(value)) {
+    if (room.values-- <= 0) return LARGE_UNITS;
+    size += (typeof name === 'string' ? name.length : 0) + measured(fields[name], room);
+  }
+  if (room.values > 0) sizes.set(value, size);
+  return size;
 }

@@ -1,13 +1,17 @@
+import { z } from 'zod';
 import type { RateLimit } from '../claude-limits.ts';
-import { Omissions } from '../omissions.ts';
-import { type AgentSink, report, type TurnSettings } from '../provider.ts';
-import { MessageBudget } from '../budget.ts';
+import { Omissions, MessageBudget, DERIVED_LIMITS } from '../budget.ts';
+import {
+  type AgentSink,
+  report,
+  type TurnSettings,
+  type KeptFile,
+  type AgentUpdate,
+} from '../provider.ts';
 import { ToolCallTracker } from './tool-call-tracker.ts';
 import type { PermissionPromptMonitor } from './permission-prompt-monitor.ts';
-import { withMediaKept } from './kept-media.ts';
-import { limitAfterUpdate } from './limits.ts';
+import { limitAfterUpdate } from './outcome.ts';
 import type { ReportedCall } from './reported-call.ts';
-import { Subagents } from './subagents.ts';
 import { isOfSession, readUpdate } from './updates.ts';
 import type { UsageMeter } from './usage.ts';
 
@@ -22,7 +26,6 @@ interface Dependencies {
 
 /** Hands on what an agent reports. `other` is the session of a subagent; null: it is of the agent itself. */
 export class UpdateForwarder {
-  /** What the agent has reported of its tool calls. */
   readonly calls = new ToolCallTracker();
   readonly #deps: Dependencies;
   readonly #subagents = new Subagents();
@@ -33,7 +36,7 @@ export class UpdateForwarder {
     this.#deps = deps;
   }
 
-  /** What the agent has told of the limits of its account in this turn; null where it has told nothing. */
+  /** Limits of the account that the agent reported in this turn. Null if it reported none. */
   get rateLimit(): RateLimit | null {
     return this.#rateLimit;
   }
@@ -50,7 +53,7 @@ export class UpdateForwarder {
     this.#subagents.clear();
   }
 
-  /** Takes an update of a turn, of the session, or of what goes on after a turn. */
+  /** Forwards an update of a turn, of the session, or of work after a turn. */
   forward(raw: unknown, other: string | null, settings: TurnSettings): Promise<void> | undefined {
     const { sink } = this.#deps;
     const kept = withMediaKept(raw, (data) => sink.saveFile(data));
@@ -96,3 +99,140 @@ export class UpdateForwarder {
 }
 
 const WORK: ReadonlySet<string> = new Set(['message', 'reasoning', 'tool', 'plan']);
+
+/** Keeps the data of an image, a sound or a file; null where it is too large to be kept. */
+type SaveResponse = (bytes: Buffer) => Promise<KeptFile | null>;
+
+/** If an update has more images and files than this, none is kept. */
+const MAX_KEPT = 32;
+
+const withContent = z.object({ content: z.unknown() });
+
+/**
+ * An update whose blocks hold no data: it is kept elsewhere, and the block says where. The update itself, at once, where
+ * it has no such block.
+ */
+function withMediaKept(update: unknown, keep: SaveResponse): unknown {
+  const { content = null } = withContent.safeParse(update).data ?? {};
+  if (!Array.isArray(content))
+    return dataOf(content) === null ? update : replaced(update as object, content, keep);
+  const isMuch = content.length > DERIVED_LIMITS.entries;
+  const count = isMuch ? 0 : content.filter((part) => dataOf(blockOfPart(part)) !== null).length;
+  return count === 0 || count > MAX_KEPT ? update : replaced(update as object, content, keep);
+}
+
+async function replaced(update: object, content: unknown, keep: SaveResponse): Promise<unknown> {
+  if (!Array.isArray(content)) return { ...update, content: await withoutData(content, keep) };
+  const parts = await Promise.all(
+    content.map(async (part: unknown) => {
+      const block = blockOfPart(part);
+      if (dataOf(block) === null) return part;
+      return { ...(part as object), content: await withoutData(block, keep) };
+    }),
+  );
+  return { ...update, content: parts };
+}
+
+/** The block in a part of the content of a tool call. */
+function blockOfPart(part: unknown): unknown {
+  return withContent.safeParse(part).data?.content;
+}
+
+const withData = z.looseObject({ type: z.enum(['image', 'audio']), data: z.string() });
+const withBlob = z.looseObject({
+  type: z.literal('resource'),
+  resource: z.looseObject({ blob: z.string() }),
+});
+
+/** The data of a block; null where it has none, and where it is cut. */
+function dataOf(block: unknown): string | null {
+  const data =
+    withData.safeParse(block).data?.data ?? withBlob.safeParse(block).data?.resource.blob ?? null;
+  return data?.endsWith(']') ? null : data;
+}
+
+async function withoutData(block: unknown, keep: SaveResponse): Promise<unknown> {
+  const data = dataOf(block);
+  const kept = data === null ? null : await keep(Buffer.from(data, 'base64'));
+  if (!kept) return block;
+  const media = withData.safeParse(block).data;
+  if (media) return { ...media, data: null, kept };
+  const embedded = withBlob.parse(block);
+  return { ...embedded, resource: { ...embedded.resource, blob: null, kept } };
+}
+
+/** One subagent, as it is shown. */
+interface Shown {
+  text: string;
+  /** The agent's id of the message that it said last. */
+  message: string | undefined;
+}
+
+/**
+ * Messages of the subagents of an agent, which have their own sessions on the same connection. The texts of a subagent
+ * are the output of one tool call, and its calls are shown next to the calls of the agent.
+ */
+class Subagents {
+  readonly #shown = new Map<string, Shown>();
+
+  /** A turn begins or ends: what is said from now on is shown by calls of its own. */
+  clear(): void {
+    this.#shown.clear();
+  }
+
+  /** An update of another session as it is shown; null for what is of that session alone. */
+  read(session: string, update: AgentUpdate): AgentUpdate | null {
+    switch (update.type) {
+      case 'message':
+        return this.#say(session, update.text, update.ref);
+      case 'title':
+        return this.#entitle(session, update.title);
+      case 'tool':
+        return { ...update, ref: refIn(session, update.ref) };
+      case 'notice':
+        return update;
+      default:
+        return null;
+    }
+  }
+
+  #say(session: string, text: string, message: string | undefined): AgentUpdate | null {
+    const shown = this.#shown.get(session);
+    if (text === '' || (shown?.text.length ?? 0) >= DERIVED_LIMITS.text) return null;
+    const before = shown?.message;
+    const isNext = before !== undefined && message !== undefined && before !== message;
+    const whole = `${shown?.text ?? ''}${isNext ? '\n\n' : ''}${text}`;
+    this.#shown.set(session, { text: whole, message });
+    return toolOf(session, {
+      ...(shown ? {} : { title: `subagent ${session}` }),
+      kind: 'think',
+      status: 'running',
+      output: whole,
+    });
+  }
+
+  #entitle(session: string, title: string): AgentUpdate {
+    if (!this.#shown.has(session)) this.#shown.set(session, { text: '', message: undefined });
+    return toolOf(session, { title: `subagent: ${title}`, kind: 'think' });
+  }
+}
+
+const about = z.looseObject({ sessionId: z.string() });
+
+/** Returns the session of a message if it differs from `ref`; `ref` is empty until the agent's session is open. */
+export function otherSession(params: unknown, ref: string): string | null {
+  const { sessionId } = about.safeParse(params).data ?? {};
+  return sessionId === undefined || ref === '' || sessionId === ref ? null : sessionId;
+}
+
+/** Returns a unique id for a tool call of another session, because both sessions may use the same id. */
+export function refIn(session: string | null, ref: string): string {
+  return session === null ? ref : `${session}/${ref}`;
+}
+
+function toolOf(
+  session: string,
+  change: Extract<AgentUpdate, { type: 'tool' }>['change'],
+): AgentUpdate {
+  return { type: 'tool', ref: `subagent/${session}`, change };
+}

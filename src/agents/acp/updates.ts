@@ -3,11 +3,10 @@ import type { AgentUpdate } from '../provider.ts';
 import { MessageBudget } from '../budget.ts';
 import { blockText, isTextBlock } from './blocks.ts';
 import { arrayOf } from '../lenient.ts';
-import { readCompaction, readNotice } from './notices.ts';
 import { readToolCall } from './tool-call.ts';
 import { readUsageUpdate } from './usage.ts';
 
-/** Kinds that say nothing that clients are told. */
+/** Kinds that are not reported to clients. */
 const IGNORED = new Set([
   'compaction_summary_chunk',
   'config_option_update',
@@ -122,3 +121,42 @@ function readCommands(raw: unknown): AgentUpdate | 'unknown' {
     })),
   };
 }
+
+const text = z.string().nullish().catch(null);
+const notice = z.looseObject({ severity: text, title: z.string(), description: text });
+
+/** The severities that have a code of their own. */
+const SEVERITIES = new Set(['warning', 'error']);
+
+/** Reads a notice for the user outside of the conversation. */
+function readNotice(raw: unknown): AgentUpdate | 'unknown' {
+  const { data } = notice.safeParse(raw);
+  if (!data) return 'unknown';
+  const { severity, title, description } = data;
+  const code = SEVERITIES.has(severity ?? '') ? String(severity) : 'notice';
+  return { type: 'notice', code, message: description ? `${title}: ${description}` : title };
+}
+
+const compaction = z.looseObject({
+  compactionId: z.string(),
+  status: z.string(),
+  summary: arrayOf(z.unknown()).nullish().catch(null),
+  error: text,
+});
+
+/** Reads the progress of a compaction of the agent's context. */
+function readCompaction(raw: unknown): AgentUpdate | 'unknown' {
+  const { data } = compaction.safeParse(raw);
+  if (!data) return 'unknown';
+  const summary = (data.summary ?? []).map((block) => blockText(block) ?? '').join('');
+  const more = data.error || summary.trim();
+  const what = states[data.status] ?? `context compaction: ${data.status}`;
+  return { type: 'notice', code: 'compaction', message: more ? `${what}: ${more}` : what };
+}
+
+const states: Readonly<Record<string, string>> = {
+  in_progress: 'compacting the context',
+  completed: 'context compacted',
+  failed: 'context compaction failed',
+  cancelled: 'context compaction cancelled',
+};

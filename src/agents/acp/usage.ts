@@ -29,23 +29,22 @@ type Tokens = Pick<
 
 /** How an agent counts, which is known once it has said who it is. */
 interface CountingRules {
-  /** Whether its tokens are those of the whole session; else those of a turn. */
+  /** Whether its token counts are sums over the session. Otherwise they are counts of a turn. */
   isCumulative: () => boolean;
-  /** Whether its cost is that of its process; else that of the whole session. */
+  /** Whether its cost is the cost of its process. Otherwise it is the cost of the session. */
   isCostOfProcess: () => boolean;
 }
 
-/** What a session has used before. */
+/** Earlier usage of a session. */
 type Earlier = Tokens & { cost_usd?: number | null };
 
 /** Counts what the turns of one session have used, from wherever the agent says it. */
 export class UsageMeter {
   readonly #cost: CostMeter;
-  /** Whether the agent's numbers are those of the whole session. */
   readonly #isCumulative: () => boolean;
-  /** What the agent had counted before this turn; null: nothing is known of it. */
+  /** Counts of the agent before this turn. Null if they are unknown. */
   #before: Tokens | null;
-  /** What the requests of this turn have used, where the agent counts each of them. */
+  /** Usage of the requests of this turn, if the agent counts each request. */
   #requests: Tokens | null = null;
 
   /** `before`: the sum of all earlier turns of the session. */
@@ -69,7 +68,9 @@ export class UsageMeter {
     this.#requests = null;
   }
 
-  /** What a message tells of a request to the model in its `_meta`, added to those before it; null where it tells none. */
+  /**
+   * Returns the usage of a request in the `_meta` of a message, added to the earlier requests. Null if there is none.
+   */
   request(raw: unknown): Partial<Usage> | null {
     const used = tokensIn(metaOf(raw).usage);
     if (!used) return null;
@@ -78,7 +79,7 @@ export class UsageMeter {
     return { ...this.#requests, ...(context === null ? {} : { context_tokens: context }) };
   }
 
-  /** What a turn has used, by the answer to its prompt; undefined where it does not say. */
+  /** Returns the usage of a turn in the answer to its prompt. Undefined if the answer has none. */
   turn(answer: unknown): Partial<Usage> | undefined {
     const used = readPromptUsage(answer);
     if (!used || !this.#isCumulative()) return used;
@@ -93,11 +94,11 @@ export class UsageMeter {
 const SAME_USD = 1e-6;
 
 /**
- * The cost of a session. Agents tell that of the whole session so far; some forget it when they are restarted or begin a
- * conversation anew, and then count from zero.
+ * The cost of a session. Agents report the cost of the whole session so far. Some agents forget the cost after a
+ * restart or in a new conversation, and then count from zero.
  */
 class CostMeter {
-  /** What the agent does not count any more. */
+  /** Cost that the agent no longer counts. */
   #forgotten = 0;
   /** The highest sum that the agent has counted since then. */
   #counted: number;

@@ -3,10 +3,8 @@ import type { Session } from '../../api/sessions.ts';
 import { newUuid } from '../../core/lib/ids.ts';
 import { imageData } from '../image-data.ts';
 import type { Excess } from '../bounded-line.ts';
-import { MessageBudget } from '../budget.ts';
-import { excessOf, Refusal } from '../json-connection.ts';
-import { tooLargeRequest } from '../omissions.ts';
-import { OpenRequests } from '../open-requests.ts';
+import { MessageBudget, tooLargeRequest } from '../budget.ts';
+import { excessOf, Refusal, OpenRequests } from '../json-connection.ts';
 import {
   type Agent,
   type AgentSink,
@@ -18,22 +16,27 @@ import {
   type TurnSettings,
 } from '../provider.ts';
 import type { Connection, Message } from './connection.ts';
-import { acceptsEdits, type Grant } from './grants.ts';
-import { type ClaudeOptions, startInitialized } from './initialized.ts';
-import { outcomeOf, textOf } from './outcome.ts';
 import {
+  acceptsEdits,
+  type Grant,
   approvalRequest,
   type Permission,
   readPermission,
   refusalOf,
   responseTo,
 } from './permission.ts';
-import type { ClaudeProcess } from './process.ts';
+import {
+  type ClaudeOptions,
+  startInitialized,
+  type ClaudeProcess,
+  serversFor,
+  TOOL_SERVER,
+  ToolsChannel,
+} from './process.ts';
+import { outcomeOf, textOf, readResultUsage } from './outcome.ts';
 import { BYPASS, mayBypass, modeOf, objectionTo, readModel, readModes } from './settings.ts';
 import { toolKindOf, toolTitleOf } from './tools.ts';
-import { serversFor, TOOL_SERVER, ToolsChannel } from './tools-channel.ts';
 import { Reader } from './updates.ts';
-import { readResultUsage } from './usage.ts';
 import type { StoredInputItem } from '../../api/input.ts';
 
 /** The mode in which claude edits files in its directory without asking. */
@@ -65,7 +68,7 @@ function isResumeFailed(error: unknown): boolean {
   return error instanceof ProviderError && error.code === 'resume_failed';
 }
 
-/** What the agent is at: `preparing` lasts until a turn's settings are applied and its prompt is sent. */
+/** `preparing` lasts until a turn's settings are applied and its prompt is sent. */
 type State =
   | { is: 'idle' }
   | { is: 'preparing'; restart: Promise<void> | null }
@@ -103,7 +106,7 @@ class ClaudeAgent implements Agent {
   #hasTranscript = false;
   /** The mode in which claude asks people, where one of them has accepted edits for the session. */
   #askingMode: string | null = null;
-  /** What the newest turn was prompted with. */
+  /** Settings of the newest prompt. */
   #settings: TurnSettings = this.defaults;
   /** Aborts when the newest prompt is cancelled. */
   #cancelling = new AbortController();
@@ -148,7 +151,7 @@ class ClaudeAgent implements Agent {
     }
   }
 
-  /** Not while another process takes over: the agent goes on in that one. */
+  /** False while another process takes over, because the agent continues in that process. */
   isLost(): boolean {
     return this.#current?.process.isLost() ?? false;
   }

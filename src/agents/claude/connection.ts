@@ -10,12 +10,12 @@ export interface Handlers {
   onRequest(id: string, request: Record<string, unknown>, connection: Connection): void;
   /** Called when the agent withdraws a request: nobody waits for its answer. */
   onWithdrawn(id: string): void;
-  /** Called for a line that is no message. */
+  /** Called for a line that is not a message. */
   onUnknown(): void;
 }
 
 const message = z.looseObject({ type: z.string() });
-/** A message of the stream. What it says besides its type is read by the code that knows the type. */
+/** A message of the stream. The code that knows the type reads the other fields. */
 export type Message = z.output<typeof message>;
 
 const response = z.looseObject({

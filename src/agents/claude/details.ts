@@ -1,11 +1,12 @@
+import { isUtf8 } from 'node:buffer';
+import fs from 'node:fs/promises';
+import path from 'node:path';
 import { z } from 'zod';
 import type { ApprovalDetail } from '../../api/approvals.ts';
 import { MessageBudget } from '../budget.ts';
 import { commandDetail } from '../details.ts';
 import { inputDetails } from '../provider.ts';
-import { edited, type Edit } from './edited.ts';
-import { cellSource } from './notebook.ts';
-import { type FileContent, readFileContent } from '../known-file.ts';
+import { ForeignFileError, readForeignFile } from '../../core/lib/foreign-file.ts';
 
 type Input = Readonly<Record<string, unknown>>;
 
@@ -21,7 +22,7 @@ export async function detailsOf(
   return (await shownAs[tool]?.(input, cwd)) ?? inputDetails(input);
 }
 
-/** What a tool is shown as instead of its input; null where its input does not have the fields for that. */
+/** Returns the details that are shown instead of the input of a tool. Null if the input lacks their fields. */
 const shownAs: Record<
   string,
   (input: Input, cwd: string) => Promise<ApprovalDetail[] | null> | ApprovalDetail[] | null
@@ -108,4 +109,105 @@ function unread(
   { why, bytes }: Extract<FileContent, { is: 'unread' }>,
 ): ApprovalDetail {
   return { type: 'omitted', name: `current content of ${path}: ${why}`, bytes };
+}
+
+/** The limits of what is worked out, in UTF-16 code units: of a result, and of all that is searched for it. */
+const MAX_CHARACTERS = 4 * 1024 * 1024;
+const MAX_SEARCHED = 64 * 1024 * 1024;
+
+/** One replacement of a text in a file. */
+interface Edit {
+  old_string: string;
+  new_string: string;
+  replace_all?: boolean | null | undefined;
+}
+
+/**
+ * The content of a file after some edits, each made on the result of the one before; `null` stands for no file. Null
+ * where an edit does not fit: its text is not there, or is there several times and is to be replaced once. Null also
+ * where that would be too much work: nothing else runs meanwhile.
+ */
+function edited(before: string | null, edits: readonly Edit[]): string | null {
+  let content = before;
+  let searched = 0;
+  for (const edit of edits) {
+    searched += content?.length ?? 0;
+    if (searched > MAX_SEARCHED) return null;
+    content = afterOne(content ?? '', edit);
+    if (content === null) return null;
+  }
+  return content;
+}
+
+/** An edit of an empty text writes a file that is new or empty. */
+function afterOne(
+  content: string,
+  { old_string: old, new_string: text, replace_all: all }: Edit,
+): string | null {
+  if (old === '') return content === '' ? text : null;
+  const parts = content.split(old);
+  const times = parts.length - 1;
+  if (times === 0 || (times > 1 && !all)) return null;
+  const length = content.length + times * (text.length - old.length);
+  return length > MAX_CHARACTERS ? null : parts.join(text);
+}
+
+const notebook = z.looseObject({
+  cells: z.array(
+    z.looseObject({
+      id: z.string().nullish().catch(null),
+      source: z.union([z.string(), z.array(z.string()).transform((lines) => lines.join(''))]),
+    }),
+  ),
+});
+
+/**
+ * The source of a cell of a notebook, by its id or, where cells have none, by its place as in `cell-3`. Without an id it
+ * is empty. Null where there is no such cell.
+ */
+function cellSource(content: string | null, cellId: string | null | undefined): string | null {
+  if (cellId === null || cellId === undefined) return '';
+  const cells = cellsOf(content);
+  const place = /^cell-(\d+)$/.exec(cellId)?.[1];
+  const cell =
+    cells.find(({ id }) => id === cellId) ??
+    (place === undefined ? undefined : cells[Number(place)]);
+  return cell?.source ?? null;
+}
+
+function cellsOf(content: string | null): z.output<typeof notebook>['cells'] {
+  try {
+    return notebook.parse(JSON.parse(content ?? '')).cells;
+  } catch {
+    return [];
+  }
+}
+
+const MAX_BYTES = 1024 * 1024;
+
+/** The content of a file that an agent names. `text` is null where there is no such file. */
+type FileContent =
+  | { is: 'read'; text: string | null }
+  | { is: 'unread'; why: string; bytes: number };
+
+/** Reads a text file of at most 1 MiB to show what an agent would change in it. Never throws. */
+async function readFileContent(name: string, cwd: string): Promise<FileContent> {
+  try {
+    const real = await fs.realpath(path.resolve(cwd, name));
+    const { size } = await fs.stat(real);
+    if (size > MAX_BYTES) return { is: 'unread', why: 'larger than 1 MiB', bytes: size };
+    const bytes = await readForeignFile('/', path.relative('/', real), { maxBytes: MAX_BYTES });
+    if (bytes === null) return { is: 'read', text: null };
+    if (!isUtf8(bytes)) return { is: 'unread', why: 'not a text file', bytes: bytes.length };
+    return { is: 'read', text: bytes.toString('utf8') };
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return { is: 'read', text: null };
+    const why =
+      error instanceof ForeignFileError ? 'not a regular file' : (codeOf(error) ?? 'unknown');
+    return { is: 'unread', why: `not readable (${why})`, bytes: 0 };
+  }
+}
+
+function codeOf(error: unknown): string | undefined {
+  return (error as NodeJS.ErrnoException).code;
 }

@@ -6,10 +6,9 @@ import { readForeignFile } from '../../core/lib/foreign-file.ts';
 import { makeDirectory } from '../../core/lib/make-directory.ts';
 import { replaceFile } from '../../core/lib/replace-file.ts';
 import { parsed } from '../json-lines.ts';
-import { loggedOut } from '../login-watch.ts';
-import type { LoginSituation } from '../own-home.ts';
+import { loggedOut, type LoginSituation } from '../login-watch.ts';
 import { ProviderError } from '../provider.ts';
-import { type ProgramOptions, runProgram } from '../run-program.ts';
+import { type ProgramOptions, runProgram } from '../agent-process.ts';
 
 /** The file of the API key, beside claude's own files in a home that is cadre's alone. */
 const KEY_FILE = 'cadre-api-key';

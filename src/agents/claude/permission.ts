@@ -1,11 +1,56 @@
 import { z } from 'zod';
 import type { Question } from '../../api/approvals.ts';
-import { approvalTitle } from '../approval-title.ts';
+import { approvalTitle } from '../details.ts';
 import { inWords } from '../budget.ts';
 import { type AgentAnswer, type AgentRequest, inputDetails } from '../provider.ts';
 import { detailsOf } from './details.ts';
-import { type Grant, readGrants, grantsText } from './grants.ts';
 import { approvalKindOf, toolTitleOf } from './tools.ts';
+
+const rule = z.looseObject({ toolName: z.string(), ruleContent: z.string().nullish() });
+const grant = z.discriminatedUnion('type', [
+  z.looseObject({
+    type: z.literal('addRules'),
+    behavior: z.literal('allow'),
+    rules: z.array(rule).min(1),
+  }),
+  z.looseObject({ type: z.literal('addDirectories'), directories: z.array(z.string()).min(1) }),
+  z.looseObject({ type: z.literal('setMode'), mode: z.literal('acceptEdits') }),
+]);
+
+/** Something that claude proposes to allow from now on. Its `destination` is the session, whatever claude proposes. */
+export type Grant = z.output<typeof grant> & { destination: 'session' };
+
+/**
+ * Reads the `permission_suggestions` of a request. Empty unless cadre knows all of them: they belong together, and a
+ * part alone may not be what a person would read.
+ */
+function readGrants(suggestions: unknown): Grant[] {
+  const { data = [] } = z.array(grant).safeParse(suggestions ?? []);
+  return data.map((one) => ({ ...one, destination: 'session' }));
+}
+
+/** Describes the grants for people. */
+function grantsText(grants: readonly Grant[]): string {
+  return grants.map(wordsOfOne).join('; ');
+}
+
+/** Whether claude accepts edits without asking once it has the grants. */
+export function acceptsEdits(grants: readonly Grant[]): boolean {
+  return grants.some(({ type }) => type === 'setMode');
+}
+
+function wordsOfOne(one: Grant): string {
+  switch (one.type) {
+    case 'addRules':
+      return one.rules
+        .map(({ toolName, ruleContent }) => toolName + (ruleContent ? `(${ruleContent})` : ''))
+        .join(', ');
+    case 'addDirectories':
+      return `access to ${one.directories.join(', ')}`;
+    case 'setMode':
+      return 'all file changes in the working directory, including those made by commands such as mv, rm and sed';
+  }
+}
 
 const request = z.looseObject({
   tool_name: z.string(),
@@ -22,7 +67,7 @@ export interface Permission {
   isWhole: boolean;
   /** The id of the tool call that the request is about. */
   ref: string | null;
-  /** What claude proposes to allow for the rest of the session. */
+  /** Grants that claude proposes for the rest of the session. */
   grants: readonly Grant[];
   raw: unknown;
 }

@@ -1,20 +1,28 @@
-import type { Child, Supervisor } from '../../core/children/supervisor.ts';
+import { z } from 'zod';
+import type { Child } from '../../core/children/supervisor.ts';
 import type { Clock } from '../../core/lib/clock.ts';
-import { endAgent, agentEndOf, lossOf, replyTo, startAgent, tailOf } from '../agent-process.ts';
+import {
+  endAgent,
+  agentEndOf,
+  lossOf,
+  type ProgramOptions,
+  replyTo,
+  startAgent,
+  tailOf,
+} from '../agent-process.ts';
 import { Connection, type Handlers } from './connection.ts';
+import type { Model } from '../../api/providers.ts';
+import { type AgentTools, ProviderError, type ToolChannel } from '../provider.ts';
+import { bypassRefused, type Initialized, readInitialized } from './settings.ts';
+import type { InstalledAgentDeps } from '../installed.ts';
 
 /** The time limit of control requests, which claude answers soon, also on a busy machine. */
 const REQUEST_MS = 120_000;
 
-export interface Start {
-  command: string;
-  args: readonly string[];
+interface Start extends ProgramOptions {
   cwd: string;
-  env: Record<string, string>;
   /** For the ledger and the log. */
   what: string;
-  supervisor: Supervisor;
-  clock: Clock;
 }
 
 /** One `claude`, and the connection to it. */
@@ -52,7 +60,10 @@ export class ClaudeProcess {
     return replyTo({ provider: 'claude', method: subtype, answer }, limits);
   }
 
-  /** Ends it and all it started. A turn goes on when the input ends, so a process that is at one is not waited for. */
+  /**
+   * Ends the process and all its children. A turn continues after the end of the input, so the caller does not wait for
+   * a busy process.
+   */
   end(graceMs: number, isBusy: boolean): Promise<void> {
     return endAgent(this.#child, { graceMs, isIdle: !isBusy, clock: this.#clock });
   }
@@ -60,5 +71,157 @@ export class ClaudeProcess {
   /** The last lines of stderr: claude writes the reason of some failures there alone. */
   get stderr(): string {
     return this.#stderr();
+  }
+}
+
+/** How claude says, on stderr alone, that it does not have a session. */
+const GONE_WORDS = /no conversation found/i;
+/** How it says there that it refuses to run without asking. */
+const ROOT_WORDS = /root\/sudo/i;
+
+/** The program, with the arguments before the arguments of the adapter, and the dependencies of an agent. */
+export interface ClaudeOptions extends ProgramOptions, InstalledAgentDeps {
+  /** Starts a process by `start`, and records whether it came up. */
+  starting: <T>(start: () => Promise<T>) => Promise<T>;
+  /** The modes that claude has named; null: it has named none yet. */
+  modes: () => readonly string[] | null;
+  onModes: (modes: readonly string[]) => void;
+  onInitialized: (initialized: Initialized) => void;
+}
+
+const SPEAKING = [
+  '-p',
+  '--input-format=stream-json',
+  '--output-format=stream-json',
+  '--verbose',
+  '--include-partial-messages',
+  '--permission-prompt-tool=stdio',
+];
+
+const silent: Handlers = {
+  onMessage: () => undefined,
+  onRequest: () => undefined,
+  onWithdrawn: () => undefined,
+  onUnknown: () => undefined,
+};
+
+/** The models that claude lists, asked of a process that is started for that alone. */
+export async function askModels(cwd: string, options: ClaudeOptions): Promise<Model[]> {
+  let models: Model[] = [];
+  const onInitialized = (initialized: Initialized) => {
+    models = initialized.models;
+    options.onInitialized(initialized);
+  };
+  const start = { cwd, what: 'claude, started to list its models', args: [], hello: {} };
+  const claude = await startInitialized(start, silent, { ...options, onInitialized });
+  await claude.end(0, false);
+  return models;
+}
+
+/**
+ * Starts a process and initializes it; ends the process where that fails or the signal aborts meanwhile. Throws
+ * {@link ProviderError}: `resume_failed` where claude does not have the session that its arguments name.
+ */
+export async function startInitialized(
+  {
+    hello,
+    servers = null,
+    ...about
+  }: {
+    cwd: string;
+    what: string;
+    args: readonly string[];
+    hello: object;
+    /** The MCP servers that it uses from its first turn on; null: none but its own. */
+    servers?: object | null;
+  },
+  handlers: Handlers,
+  options: ClaudeOptions,
+): Promise<ClaudeProcess> {
+  const { signal, starting } = options;
+  signal.throwIfAborted();
+  const start = { ...options, ...about, args: [...options.args, ...SPEAKING, ...about.args] };
+  const claude = await ClaudeProcess.start(start, handlers);
+  const abort = () => void claude.end(0, true);
+  signal.addEventListener('abort', abort);
+  if (signal.aborted) abort();
+  try {
+    await starting(() => initialize(claude, { hello, servers }, options));
+    return claude;
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}
+
+async function initialize(
+  claude: ClaudeProcess,
+  { hello, servers }: { hello: object; servers: object | null },
+  { signal, onInitialized }: ClaudeOptions,
+): Promise<void> {
+  try {
+    onInitialized(readInitialized(await claude.ask('initialize', hello)));
+    if (servers) await claude.ask('mcp_set_servers', { servers });
+    signal.throwIfAborted();
+  } catch (error) {
+    await claude.end(0, true);
+    signal.throwIfAborted();
+    if (GONE_WORDS.test(claude.stderr)) {
+      throw new ProviderError(
+        'resume_failed',
+        `claude: cannot resume the session: ${claude.stderr}`,
+        { cause: error },
+      );
+    }
+    if (ROOT_WORDS.test(claude.stderr)) throw bypassRefused();
+    throw error;
+  }
+}
+
+/** The name of cadre's MCP server for claude. */
+export const TOOL_SERVER = 'cadre';
+
+/**
+ * Returns the MCP servers of a session. Claude receives them over its input, so that no secret is in a file or
+ * argument. Null if the client gave none. They replace the servers that claude was started with, so they include the
+ * server of cadre.
+ */
+export function serversFor({ others }: AgentTools): Record<string, object> | null {
+  if (others.length === 0) return null;
+  const entries = others.map(({ name, ...server }): [string, object] => [name, server]);
+  return { ...Object.fromEntries(entries), [TOOL_SERVER]: { type: 'sdk', name: TOOL_SERVER } };
+}
+
+const carried = z.looseObject({
+  server_name: z.literal(TOOL_SERVER),
+  message: z.looseObject({ id: z.union([z.string(), z.number()]).optional() }),
+});
+
+/** Carries MCP messages over the control channel: claude wraps each in a control request of its own. */
+export class ToolsChannel {
+  readonly #channel: ToolChannel;
+  readonly #waiting = new Map<unknown, (answer: object) => void>();
+
+  constructor(tools: AgentTools) {
+    this.#channel = tools.connect((message) => {
+      const { id } = message as { id?: unknown };
+      this.#waiting.get(id)?.(message);
+      this.#waiting.delete(id);
+    });
+  }
+
+  /** The answer to a control request; null where the request carries no message for the tools of cadre. */
+  answer(request: unknown): Promise<object> | null {
+    const message = carried.safeParse(request).data?.message;
+    if (!message) return null;
+    const answered = Promise.withResolvers<object>();
+    // A notification has no answer, but the control request that carries it does.
+    if (message.id === undefined) answered.resolve({ jsonrpc: '2.0', result: {} });
+    else this.#waiting.set(message.id, answered.resolve);
+    this.#channel.take(message);
+    return answered.promise.then((mcp_response) => ({ mcp_response }));
+  }
+
+  close(): void {
+    this.#channel.close();
   }
 }

@@ -87,7 +87,7 @@ const initialized = z.looseObject({
   claude_code_version: z.string().optional().catch(undefined),
 });
 
-/** What claude answers to `initialize`, as far as it is used. */
+/** The used fields of claude's answer to `initialize`. */
 export interface Initialized {
   version: string | null;
   models: Model[];

@@ -1,13 +1,12 @@
 import { z } from 'zod';
 import type { Usage } from '../../api/sessions.ts';
 import { limitAfter, type RateLimit } from '../claude-limits.ts';
-import { MessageBudget } from '../budget.ts';
+import { MessageBudget, Omissions } from '../budget.ts';
 import { arrayOf } from '../lenient.ts';
-import { Omissions } from '../omissions.ts';
 import type { AgentUpdate, ToolChange } from '../provider.ts';
 import type { Message } from './connection.ts';
 import { toolKindOf, toolTitleOf } from './tools.ts';
-import { addTokens, noTokens, readTokens, type Tokens, usageOf } from './usage.ts';
+import { addTokens, noTokens, readTokens, type Tokens, usageOf } from './outcome.ts';
 
 /** Messages that say nothing about the course of a turn. */
 const IGNORED = new Set([
@@ -108,7 +107,7 @@ export class Reader {
     this.#rateLimit = null;
   }
 
-  /** What claude has last told of the limits of its account in this turn; null where it has told nothing. */
+  /** Limits of the account that claude reported in this turn. Null if it reported none. */
   get rateLimit(): RateLimit | null {
     return this.#rateLimit;
   }
@@ -124,7 +123,7 @@ export class Reader {
     return { ...(this.#used.size > 0 ? usageOf(sum) : {}), ...this.#context() };
   }
 
-  /** The updates in a message. What is larger than what is shown is cut, and a notice says so. */
+  /** Returns the updates in a message. Text beyond the limits is cut, and a notice reports that. */
   read(whole: Message): AgentUpdate[] | 'unknown' {
     const budget = new MessageBudget();
     const updates = this.#read(budget.bounded(whole) as Message);

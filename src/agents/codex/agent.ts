@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Session } from '../../api/sessions.ts';
-import { OpenRequests } from '../open-requests.ts';
+import { OpenRequests } from '../json-connection.ts';
 import {
   type Agent,
   type AgentAnswer,
@@ -13,15 +13,21 @@ import {
   type TurnOutcome,
   type TurnSettings,
 } from '../provider.ts';
-import { unlessAborted } from '../unless-aborted.ts';
+import { unlessAborted } from '../agent-process.ts';
 import type { Route } from './app-server.ts';
 import type { Params, RequestId } from './connection.ts';
 import { Reader } from './items.ts';
-import { reachedLimit } from './limits.ts';
-import type { CodexOptions } from './options.ts';
+import { reachedLimit, Meter } from './usage.ts';
+import {
+  type CodexOptions,
+  configOf,
+  modeRefusedBy,
+  objectionTo,
+  readThread,
+  turnParams,
+} from './settings.ts';
 import { outcomeOf, readError, readRetry, turnIn } from './outcome.ts';
 import { type CodexRequest, readRequest, refusalOf } from './requests.ts';
-import { configOf, modeRefusedBy, objectionTo, readThread, turnParams } from './settings.ts';
 import type { Lease } from './shared-server.ts';
 import {
   type AgentState,
@@ -29,9 +35,10 @@ import {
   foreignTurn,
   ownTurn,
   type ThreadTurn,
-} from './thread-turn.ts';
-import { isGone, isRefusal, whenFree } from './threads.ts';
-import { Meter } from './usage.ts';
+  isGone,
+  isRefusal,
+  whenFree,
+} from './threads.ts';
 import type { StoredInputItem } from '../../api/input.ts';
 
 /** How codex says that there is nothing to interrupt. */
@@ -74,7 +81,7 @@ class CodexAgent implements Agent, Route {
   readonly #meter = new Meter();
   readonly #requests = new OpenRequests<RequestId>();
   #state: AgentState = { is: 'idle' };
-  /** What the newest turn was prompted with. */
+  /** Settings of the newest prompt. */
   #settings: TurnSettings = this.defaults;
   /** Aborts when the newest prompt is cancelled. */
   #cancelling = new AbortController();
@@ -149,7 +156,7 @@ class CodexAgent implements Agent, Route {
     if (this.#running) this.#interrupt(this.#running);
   }
 
-  /** Leaves the thread; the server goes on for the others. A turn that does not end keeps the thread. */
+  /** Leaves the thread; the server continues for the other sessions. A turn that does not end keeps the thread. */
   end(graceMs: number): Promise<void> {
     return (this.#released ??= this.#release(graceMs));
   }
@@ -160,7 +167,7 @@ class CodexAgent implements Agent, Route {
     else this.lost(RETIRED);
   }
 
-  /** The agent is of no use any more; its session goes on in another agent. */
+  /** Retires the agent. Its session continues in another agent. */
   lost(why: string): void {
     this.#leaveWhenIdle();
     this.#requests.withdrawAll();
@@ -237,7 +244,7 @@ class CodexAgent implements Agent, Route {
     this.#moveTo({ is: 'running', turn });
   }
 
-  /** What codex does not store with a thread: it is sent at each start and each resume. */
+  /** Returns the parameters that codex does not store with a thread: each start and each resume sends them. */
   #threadParams(): object {
     const { id, cwd } = this.#session;
     const { toolsFor, variablesAt } = this.#options;
@@ -333,7 +340,7 @@ class CodexAgent implements Agent, Route {
   async #count(params: Params): Promise<void> {
     const usage = this.#meter.read(params);
     if (usage === 'unknown') return this.#options.onUnknown();
-    // On a resume codex tells the usage of earlier turns once more: it belongs to no turn of this agent.
+    // After a resume codex reports the usage of earlier turns again. It belongs to no turn of this agent.
     const turn = this.#at?.turn;
     if (turn?.own && turn.id !== null && turn.id === params.turnId && !this.#isOver)
       await report(this.#sink, [{ type: 'usage', usage }]);

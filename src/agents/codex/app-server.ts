@@ -1,4 +1,4 @@
-import type { Child, Supervisor } from '../../core/children/supervisor.ts';
+import type { Child } from '../../core/children/supervisor.ts';
 import type { Clock } from '../../core/lib/clock.ts';
 import { version } from '../../core/lib/self.ts';
 import {
@@ -6,14 +6,22 @@ import {
   endAgent,
   agentEndOf,
   lossOf,
+  type ProgramOptions,
   replyTo,
   startAgent,
   tailOf,
 } from '../agent-process.ts';
 import { ProviderError } from '../provider.ts';
-import { Connection, type Params, type RequestId } from './connection.ts';
-import { limitsAfter, type RateLimits } from './limits.ts';
-import { isKnown, parentOf, threadOf, versionIn } from './messages.ts';
+import {
+  Connection,
+  type Params,
+  type RequestId,
+  isKnown,
+  parentOf,
+  threadOf,
+  versionIn,
+} from './connection.ts';
+import { limitsAfter, type RateLimits } from './usage.ts';
 
 /** The time limit of all requests. Codex answers each soon, also `turn/start`, which it answers before the turn ends. */
 const REQUEST_MS = 120_000;
@@ -32,12 +40,7 @@ export interface Route {
   retire(): void;
 }
 
-export interface Start {
-  command: string;
-  args: readonly string[];
-  env: Record<string, string>;
-  supervisor: Supervisor;
-  clock: Clock;
+interface Start extends ProgramOptions {
   onUnknown: () => void;
   /** Called with the version that the server names; null where it names none. */
   onVersion: (version: string | null) => void;
@@ -137,7 +140,7 @@ export class AppServer {
     if (this.#routes.get(threadId) === route) this.#routes.delete(threadId);
   }
 
-  /** What codex last told of the limits of its account: it tells so just before the turn fails that has reached one. */
+  /** The newest limits of the account. Codex reports them just before a turn fails at a limit. */
   get rateLimits(): RateLimits | null {
     return this.#rateLimits;
   }
@@ -153,7 +156,7 @@ export class AppServer {
 
   /** Ends it and all it started. It goes by itself when its input ends, also in the middle of a turn. */
   end(graceMs: number): Promise<void> {
-    // One that was lost before has ended unasked, and `onLost` is to be told so.
+    // A server that was lost before has ended by itself, and `onLost` has to be called.
     this.#isEnding ||= !this.isLost();
     return endAgent(this.#child, { graceMs, isIdle: true, clock: this.#clock });
   }

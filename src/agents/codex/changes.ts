@@ -23,8 +23,8 @@ const legacyChanges = z.union([
 ]);
 
 /**
- * A file with what codex would do to it: a new or removed file comes with its content, another one with its hunks. What
- * else codex says of the change is a detail of its own.
+ * Returns the details of a file change: the content of a new or removed file, or the hunks of another file. Further
+ * fields of the change are a detail of their own.
  */
 export function changeDetails(
   { path, diff, kind, ...change }: Change,

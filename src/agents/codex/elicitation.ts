@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Question } from '../../api/approvals.ts';
 import { cutTitle } from '../../core/lib/cut-title.ts';
-import { approvalTitle } from '../approval-title.ts';
+import { approvalTitle } from '../details.ts';
 import { inWords } from '../budget.ts';
 import { type AgentAnswer, type AgentRequest, inputDetails } from '../provider.ts';
 import type { Params } from './connection.ts';
@@ -41,7 +41,7 @@ const elicitation = z.looseObject({
     .nullish()
     .catch(null),
 });
-/** What an MCP server asks through codex. */
+/** A request of an MCP server through codex. */
 export type Elicitation = z.output<typeof elicitation>;
 
 export function readElicitation(params: Params): Elicitation {
@@ -49,8 +49,8 @@ export function readElicitation(params: Params): Elicitation {
 }
 
 /**
- * An MCP server uses one request to ask whether a tool may run, and to ask questions of its own. Such a question does
- * not name the call that it is about, so an answer is good for that one question.
+ * An MCP server uses one request to ask whether a tool may run, and to ask its own questions. Such a question does not
+ * name the call that it is about, so an answer applies to that question only.
  */
 export function fieldsRequest(asked: Elicitation): Omit<AgentRequest, 'request'> {
   const { serverName, message, url, _meta: meta } = asked;

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { MessageBudget } from '../budget.ts';
-import { Omissions } from '../omissions.ts';
+import { MessageBudget, Omissions } from '../budget.ts';
 import type { AgentUpdate, ToolChange } from '../provider.ts';
 import { shorten } from '../../core/lib/shorten.ts';
 import type { Params } from './connection.ts';
@@ -83,7 +82,7 @@ export class Reader {
     this.#declined.set(itemId, reason);
   }
 
-  /** The updates in a notification. What is larger than what is shown is cut, and a notice says so. */
+  /** Returns the updates in a notification. Text beyond the limits is cut, and a notice reports that. */
   read(method: string, whole: Params): AgentUpdate[] | 'unknown' {
     const budget = new MessageBudget();
     const params = budget.bounded(whole) as Params;

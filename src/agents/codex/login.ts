@@ -4,10 +4,9 @@ import type { AuthStatus } from '../../api/providers.ts';
 import { AppError } from '../../api/errors.ts';
 import { makeDirectory } from '../../core/lib/make-directory.ts';
 import { replaceFile } from '../../core/lib/replace-file.ts';
-import { loggedOut } from '../login-watch.ts';
-import type { LoginSituation } from '../own-home.ts';
+import { loggedOut, type LoginSituation } from '../login-watch.ts';
 import { ProviderError } from '../provider.ts';
-import { type ProgramOptions, runProgram } from '../run-program.ts';
+import { type ProgramOptions, runProgram } from '../agent-process.ts';
 
 const account = z.looseObject({
   account: z.looseObject({ type: z.string() }).nullish().catch(null),

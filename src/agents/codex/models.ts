@@ -34,7 +34,7 @@ export async function listModels(ask: Ask): Promise<CodexModel[]> {
   });
 }
 
-/** The efforts of a model; those of all models where the model is not in the list. */
+/** Returns the efforts of a model, or the efforts of all models if the model is not in the list. */
 export function levelsOf(id: string | null, models: readonly CodexModel[]): string[] {
   const known = models.filter((one) => one.id === id);
   const levels = (known.length > 0 ? known : models).flatMap((one) => one.reasoning_levels);

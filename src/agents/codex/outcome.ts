@@ -7,7 +7,7 @@ import {
   unknownLimit,
 } from '../provider.ts';
 import { shorten } from '../../core/lib/shorten.ts';
-import { loginHint, type LoginSituation, missingVariable } from '../own-home.ts';
+import { loginHint, type LoginSituation, missingVariable } from '../login-watch.ts';
 
 const turnError = z.looseObject({
   message: z.string(),

@@ -1,14 +1,12 @@
 import { z } from 'zod';
 import type { ApprovalDetail, Question } from '../../api/approvals.ts';
 import type { Excess } from '../bounded-line.ts';
-import { inWords } from '../budget.ts';
+import { inWords, tooLargeRequest } from '../budget.ts';
 import { excessOf } from '../json-connection.ts';
-import { tooLargeRequest } from '../omissions.ts';
 import { type AgentAnswer, type AgentRequest, inputDetails } from '../provider.ts';
 import type { Params } from './connection.ts';
 import { cutTitle } from '../../core/lib/cut-title.ts';
-import { approvalTitle } from '../approval-title.ts';
-import { commandDetail } from '../details.ts';
+import { approvalTitle, commandDetail } from '../details.ts';
 import { contentFor, readElicitation, fieldsRequest } from './elicitation.ts';
 import { allDetails, changeDetails, legacyChangeDetails } from './changes.ts';
 import { type Reader, titleOfChanges } from './items.ts';
@@ -213,12 +211,15 @@ const SAME_COMMAND = 'the same command in the same directory';
 const SAME_FILES = 'every change of the same files';
 const offered = z.array(z.unknown()).nullish().catch(null);
 
-/** What says nothing of a command: that it is one, how codex reads it, and that it runs on this machine. */
+/**
+ * Returns the fields that do not describe the effect of a command: its kind, codex's reading of it, and the local
+ * machine.
+ */
 function usualIn({ environmentId }: Params): string[] {
   return ['kind', 'commandActions', ...(environmentId === 'local' ? ['environmentId'] : [])];
 }
 
-/** What codex offers. Versions that do not list it take an acceptance for the session. */
+/** Returns the scopes that codex offers. Versions without a list support an acceptance for the session. */
 function offersOf(
   { availableDecisions }: Params,
   sessionAllows: string,
@@ -233,7 +234,7 @@ function otherDetails(params: Params, shown: readonly string[] = []): ApprovalDe
   return inputDetails({ ...wholeOf(params), reason }, shown);
 }
 
-/** `decline` lets the turn go on, `cancel` ends the turn. */
+/** `decline` continues the turn, `cancel` ends it. */
 function wordFor(reply: AgentAnswer): string {
   if (isForSession(reply)) return FOR_SESSION;
   return { accept: 'accept', decline: 'decline', cancelled: 'cancel' }[reply.decision];

@@ -11,8 +11,9 @@ import {
 } from '../provider.ts';
 import { type CodexModel, levelsOf } from './models.ts';
 import type { StoredInputItem } from '../../api/input.ts';
+import type { InstalledAgentDeps } from '../installed.ts';
 
-/** What codex may do, in the fields of `turn/start`. */
+/** Permissions of codex, in the fields of `turn/start`. */
 export interface Permissions {
   approvalPolicy?: unknown;
   sandboxPolicy?: unknown;
@@ -97,7 +98,7 @@ export function turnParams(turn: {
   threadId: string;
   input: readonly StoredInputItem[];
   settings: TurnSettings;
-  /** What holds where the settings wish for nothing. */
+  /** Values that apply if the settings name none. */
   defaults: TurnSettings;
   models: readonly CodexModel[];
 }): object {
@@ -182,9 +183,9 @@ function readOwn(kept: string | null): Permissions {
 const TOOL_SECONDS = 7 * 24 * 3600;
 
 /**
- * The configuration of a thread, which codex does not store. The tools of cadre decide themselves what they may do.
- * Codex has one process for all threads, so it is told here which variables the commands of this one get; each is a
- * setting of its own, so those of the user's configuration stay.
+ * Returns the configuration of a thread, which codex does not store. The tools of cadre check their own permissions.
+ * Codex has one process for all threads, so the configuration of each thread names the variables of its commands. Each
+ * variable is a separate setting, so that the variables of the user's configuration stay.
  */
 export function configOf(
   { sidecar, others }: AgentTools,
@@ -205,7 +206,7 @@ export function configOf(
   return { config: { mcp_servers, ...Object.fromEntries(set) } };
 }
 
-/** A server of the client. Of its name codex takes letters, digits, hyphens and underscores. */
+/** Returns the entry of a client's server. Codex accepts only letters, digits, hyphens and underscores in its name. */
 function serverEntry(
   server: McpServer,
   { [MCP_SESSION_VARIABLE]: session = '' }: Readonly<Record<string, string>>,
@@ -217,4 +218,11 @@ function serverEntry(
   }
   const { url, headers = {} } = server;
   return [name, { url, http_headers: headers }];
+}
+
+/** The dependencies of the agent of one session. */
+export interface CodexOptions extends InstalledAgentDeps {
+  models: readonly CodexModel[];
+  /** The variables that commands in a directory get. */
+  variablesAt: (directory: string) => Record<string, string>;
 }

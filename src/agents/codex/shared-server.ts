@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/lib/clock.ts';
-import { unlessAborted } from '../unless-aborted.ts';
+import { unlessAborted } from '../agent-process.ts';
 import type { AppServer } from './app-server.ts';
 
 /** A server that nobody uses lives so much longer, so that the next session need not start one. */
@@ -95,7 +95,7 @@ export class SharedServer {
     const server = await running.server;
     // Another lease may have begun meanwhile.
     if (running.users > 0) return;
-    // A server with routes is not kept: a turn that its agent has left would go on and block its thread.
+    // A server with routes is not kept: a turn that its agent has left would continue and block its thread.
     if (running === this.#running && !server.hasRoutes) {
       running.linger = this.#clock.after(LINGER_MS, () => {
         this.#forget(running);

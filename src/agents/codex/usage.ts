@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Usage } from '../../api/sessions.ts';
 import { reported, tokenCount } from '../../core/lib/reported-numbers.ts';
+import type { ReportedLimit } from '../provider.ts';
 
 const count = reported.tokens.transform((one) => one ?? 0);
 const tokens = z.looseObject({
@@ -59,5 +60,44 @@ function less(a: Tokens, b: Tokens): Tokens {
     inputTokens: Math.max(0, a.inputTokens - b.inputTokens),
     cachedInputTokens: Math.max(0, a.cachedInputTokens - b.cachedInputTokens),
     outputTokens: Math.max(0, a.outputTokens - b.outputTokens),
+  };
+}
+
+/** `resetsAt` in Unix seconds. */
+const window = z
+  .looseObject({ usedPercent: z.number(), resetsAt: z.number().nullish().catch(null) })
+  .nullish()
+  .catch(null);
+const updated = z.looseObject({
+  rateLimits: z.looseObject({
+    limitId: z.string().nullish().catch(null),
+    primary: window,
+    secondary: window,
+  }),
+});
+
+/** One of the limits of the account, as codex reported it last. */
+export type RateLimits = z.output<typeof updated>['rateLimits'];
+
+/** The bucket that all models of codex draw on; another one is of one model. */
+const SHARED = 'codex';
+
+/** The limits after an `account/rateLimits/updated`; as before where it cannot be read. */
+export function limitsAfter(before: RateLimits | null, params: unknown): RateLimits | null {
+  return updated.safeParse(params).data?.rateLimits ?? before;
+}
+
+/**
+ * The usage limit that codex names as the reason of a failure. It resets when the last window does that is used up. The
+ * words of the failure have a time of day without a day, so they are not read.
+ */
+export function reachedLimit(limits: RateLimits | null, now: number): ReportedLimit {
+  const resets = [limits?.primary, limits?.secondary]
+    .filter((one) => one && one.usedPercent >= 100)
+    .map((one) => (one?.resetsAt ?? 0) * 1000)
+    .filter((at) => at > now);
+  return {
+    resetsAt: resets.length === 0 ? null : Math.max(...resets),
+    isOfAccount: (limits?.limitId ?? SHARED) === SHARED,
   };
 }

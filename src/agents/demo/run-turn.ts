@@ -1,9 +1,7 @@
 import type { PromptResponse, StopReason, Usage } from '@agentclientprotocol/sdk/unstable';
-import { greeting } from './greeting.ts';
-import { countWords } from './prompt.ts';
-import { parseScript } from './script.ts';
-import { runStep } from './steps/index.ts';
-import type { Turn } from './turn.ts';
+import { greeting, parseScript } from './script.ts';
+import { countWords, type Turn } from './turn.ts';
+import { runStep } from './steps.ts';
 
 const contextSize = 200_000;
 

@@ -1,8 +1,13 @@
 import { setImmediate as nextLoop } from 'node:timers/promises';
-import { methods, type AgentContext, type SessionUpdate } from '@agentclientprotocol/sdk/unstable';
+import {
+  methods,
+  type AgentContext,
+  type SessionUpdate,
+  type ContentBlock,
+  type ToolCall,
+} from '@agentclientprotocol/sdk/unstable';
 import { addChunk, type Message } from './history.ts';
-import type { Prompt } from './prompt.ts';
-import type { Session, Stoppable } from './session.ts';
+import type { Session, Stoppable } from './sessions.ts';
 import type { World } from './world.ts';
 
 // While the reader keeps up, sending never yields to the event loop, and a cancel would not be read. So a turn yields
@@ -100,4 +105,66 @@ export class Turn implements Stoppable {
 /** Splits a text into words with the blanks around them; joined, they are the text again. */
 export function withBlanks(text: string): string[] {
   return text.match(/\s*\S+\s*/gu) ?? [text];
+}
+
+/** The parts of a prompt that the agent uses. */
+interface Prompt {
+  /** The text blocks, joined by line breaks. */
+  readonly text: string;
+  readonly images: readonly { readonly mimeType: string; readonly bytes: number }[];
+}
+
+/** Extracts text and images from the blocks of a prompt; the agent ignores blocks of other kinds. */
+export function readPrompt(blocks: readonly ContentBlock[]): Prompt {
+  const texts = blocks.flatMap((block) => (block.type === 'text' ? [block.text] : []));
+  const images = blocks.flatMap((block) =>
+    block.type === 'image'
+      ? [{ mimeType: block.mimeType, bytes: Buffer.from(block.data, 'base64').byteLength }]
+      : [],
+  );
+  return { text: texts.join('\n'), images };
+}
+
+/** Counts the words of a text. The agent counts each word of a prompt as one token. */
+export function countWords(text: string): number {
+  return text.split(/\s+/u).filter(Boolean).length;
+}
+
+/** A tool call that was announced to the client. No tool is ever run. */
+export interface AnnouncedToolCall {
+  readonly announced: ToolCall;
+  start(): Promise<void>;
+  complete(output: string): Promise<void>;
+  fail(reason: string): Promise<void>;
+}
+
+/** Announces a pending tool call to the client. The caller then starts it and completes it, or lets it fail. */
+export async function announceToolCall(
+  turn: Turn,
+  title: string,
+  more: Partial<ToolCall> = {},
+): Promise<AnnouncedToolCall> {
+  const toolCallId = turn.newId('tool');
+  const kind = title.startsWith('run:') ? 'execute' : 'other';
+  const usual = { toolCallId, title, kind, status: 'pending', rawInput: { title } } as const;
+  const announced: ToolCall = { ...usual, ...more };
+
+  async function end(status: 'completed' | 'failed', output: string) {
+    await turn.update({
+      sessionUpdate: 'tool_call_update',
+      toolCallId,
+      status,
+      content: [{ type: 'content', content: { type: 'text', text: output } }],
+      rawOutput: { output },
+    });
+  }
+
+  await turn.update({ sessionUpdate: 'tool_call', ...announced });
+  return {
+    announced,
+    start: () =>
+      turn.update({ sessionUpdate: 'tool_call_update', toolCallId, status: 'in_progress' }),
+    complete: (output) => end('completed', output),
+    fail: (reason) => end('failed', reason),
+  };
 }

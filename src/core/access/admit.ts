@@ -49,8 +49,8 @@ export function assertAddressed(
 }
 
 /**
- * The same for the page of a link: it is also opened under the address of links, and its form is sent from the page
- * itself, whose origin is where it was opened. Neither is good for any other route.
+ * The same check for the page of a link. The page is also served under the address of links, and its form is sent from
+ * the page itself. No other route accepts either of the two.
  */
 export function assertLinkAddressed(
   request: EnteringRequest,

@@ -7,13 +7,13 @@ interface Detached {
   file: string;
   args: readonly string[];
   env: NodeJS.ProcessEnv;
-  /** What it prints is appended to this file, which only its user can read. */
+  /** File to which its output is appended. Only its user can read the file. */
   log: string;
 }
 
 /**
- * Starts a program that goes on after this one has ended, without a terminal. It is nobody's child then: it is for the
- * server itself, which ends what it starts. Resolves with its exit code once it has ended, null where a signal ended it.
+ * Starts a program that outlives this one, without a terminal. Nobody ends the program: it is for the server itself.
+ * Resolves with its exit code once it has ended, null if a signal ended it.
  */
 export function startDetached({ file, args, env, log, cwd }: Detached): Promise<number | null> {
   const output = fs.openSync(log, 'a', 0o600);

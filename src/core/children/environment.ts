@@ -43,3 +43,58 @@ export function pickVariables(
   });
   return Object.fromEntries(set);
 }
+
+/** Variables of cadre, and API keys of models, which no command of an agent needs. */
+const REMOVED =
+  /^(CADRE_.*|NODE_.*|npm_.*|OPENAI_.*|CODEX_.*|ANTHROPIC_.*|CLAUDE.*|GEMINI_.*|.*_API_KEY)$/;
+
+/**
+ * Returns the environment of a process, with the ids that tell it who it is. A process without an owner, started over
+ * HTTP by a person or a program, gets the server's environment without keys and cadre's own variables. A process of a
+ * session gets what the session's agent gets, plus the variables that the operator passes on by name, so that an agent
+ * cannot read other variables through a process.
+ */
+export function processEnvironment(
+  from: NodeJS.ProcessEnv,
+  options: {
+    processId: string;
+    sessionId: string | null;
+    /** The names of variables that no process gets. */
+    remove: ReadonlySet<string>;
+    /** Names of variables that processes of sessions get in addition to the variables of agents. */
+    pass: readonly string[];
+  },
+): Record<string, string> {
+  const { sessionId, remove, pass } = options;
+  return {
+    ...(sessionId === null ? cleanEnvironment(from, remove) : ownedEnvironment(from, pass, remove)),
+    CADRE_PROCESS_ID: options.processId,
+    ...(options.sessionId === null ? {} : { CADRE_SESSION_ID: options.sessionId }),
+  };
+}
+
+/**
+ * Returns the environment of a session's process: the variables of agents and the set variables of `pass`, without
+ * `remove`.
+ */
+function ownedEnvironment(
+  from: NodeJS.ProcessEnv,
+  pass: readonly string[],
+  remove: ReadonlySet<string>,
+): Record<string, string> {
+  const named = pass.flatMap((name) => (from[name] === undefined ? [] : [[name, from[name]]]));
+  const all = agentEnvironment(from, Object.fromEntries(named) as Record<string, string>);
+  return Object.fromEntries(Object.entries(all).filter(([name]) => !remove.has(name)));
+}
+
+/** Returns the server's environment without keys, without cadre's own variables, and without `remove`. */
+export function cleanEnvironment(
+  from: NodeJS.ProcessEnv,
+  remove: ReadonlySet<string>,
+): Record<string, string> {
+  const passed = Object.entries(from).filter(
+    (entry): entry is [string, string] =>
+      entry[1] !== undefined && !REMOVED.test(entry[0]) && !remove.has(entry[0]),
+  );
+  return Object.fromEntries(passed);
+}

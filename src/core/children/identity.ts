@@ -42,8 +42,8 @@ export function isAlive({ pid, startedTicks }: Identity): boolean {
 
 /**
  * Kills every process that carries `marker`, and scans again until it finds only processes that were signalled before,
- * because a killed process may take a moment to exit. Where a system hides environments, what descends from members of
- * `groups` counts as well. Resolves with the pids that accepted the signal; those of another user do not.
+ * because a killed process may take a moment to exit. Where a system hides environments, the descendants of members of
+ * `groups` count as well. Resolves with the pids that accepted the signal; processes of another user do not.
  */
 export async function killCarriers(
   marker: string,

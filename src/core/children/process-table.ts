@@ -1,4 +1,4 @@
-/** What the system says of a process. */
+/** The facts of the system about a process. */
 export interface Found {
   pid: number;
   group: number;
@@ -8,7 +8,7 @@ export interface Found {
   isDead: boolean;
 }
 
-/** What is asked of a system about its processes. `procfs` and `ps` answer it; nothing else knows which of them does. */
+/** The questions about processes. `procfs` and `ps` answer them; no other code knows which of them does. */
 export interface ProcessTable {
   /** An id that changes with each boot of the machine. */
   bootId(): string;

@@ -71,7 +71,7 @@ function fieldsOf(process: string): string[] | undefined {
   return stat ? stat.slice(stat.lastIndexOf(')') + 2).split(' ') : undefined;
 }
 
-/** What a file of /proc is read into: such a file has no size, for which `readFileSync` takes 64 KiB each time. */
+/** Buffer for files of /proc. Such a file has no size, so `readFileSync` would allocate 64 KiB each time. */
 const scratch = Buffer.allocUnsafeSlow(4096);
 
 function readProc(path: string): string | undefined {

@@ -5,8 +5,9 @@ import { type Identity, identify } from './identity.ts';
 const SHELL = '/bin/sh';
 
 /**
- * The gate: a child begins as a shell that waits for a line on descriptor 3. If the server dies before the child is on
- * the keeper's list, the shell reads the end of the file and exits. The variable is not the command's: it is unset.
+ * The spawn barrier: a child begins as a shell that waits for a line on descriptor 3. If the server dies before the
+ * child is on the keeper's list, the shell reads the end of the file and exits. The variable is unset, because it does
+ * not belong to the command.
  */
 const WAIT = 'IFS= read -r CADRE_GATE <&3 || exit 125; exec 3<&-; unset CADRE_GATE';
 
@@ -19,7 +20,7 @@ export interface ChildExit {
   signal: NodeJS.Signals | null;
 }
 
-/** What is started behind the gate. */
+/** A command behind the barrier. */
 export interface BarrierCommand {
   command: string;
   args: readonly string[];
@@ -30,14 +31,14 @@ export interface BarrierCommand {
   stdin?: 'pipe' | 'none';
 }
 
-/** A process that leads a group of its own and waits behind the gate. */
+/** A process that leads a group of its own and waits behind the barrier. */
 export interface BarrierProcess {
   readonly process: ChildProcess;
   readonly leader: Identity;
   readonly exit: PromiseWithResolvers<ChildExit>;
 }
 
-/** Starts the shell that waits at the gate. Returns the error if the system starts no process. */
+/** Starts the shell that waits at the barrier. Returns the error if the system starts no process. */
 export function startAtBarrier(command: BarrierCommand): BarrierProcess | Promise<Error> {
   const exit = Promise.withResolvers<ChildExit>();
   exit.promise.catch(() => undefined);
@@ -57,7 +58,7 @@ export function startAtBarrier(command: BarrierCommand): BarrierProcess | Promis
   for (const output of [process.stdout, process.stderr]) output?.on('readable', keepForLater);
   const leader = process.pid === undefined ? undefined : identify(process.pid);
   if (leader) return { process, leader, exit };
-  // One that cannot be told from a later process must not wait at the gate for ever.
+  // A process that cannot be identified must not wait at the barrier for ever.
   if (process.pid !== undefined) process.kill('SIGKILL');
   return exit.promise.then(
     () => new Error('the new process exited before cadre could identify it'),
@@ -81,8 +82,8 @@ export function openBarrier({ process }: BarrierProcess): void {
 function keepForLater(): void {}
 
 /**
- * Returns the words of the shell at the gate. A command of the shell is run by that shell itself, which saves it the
- * start of a second one; any other takes its place.
+ * Returns the words of the shell at the barrier. That shell runs a shell command itself, which saves the start of a
+ * second shell; any other command replaces the shell.
  */
 function wordsOf({ command, args }: BarrierCommand): string[] {
   const [flag, text = ''] = args;

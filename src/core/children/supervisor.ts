@@ -47,7 +47,7 @@ export interface ChildCommand extends BarrierCommand {
   what: string;
 }
 
-/** A child that waits at the gate: it has a pid and is on the keeper's list, but its command does not run. */
+/** A child that waits at the barrier: it has a pid and is on the keeper's list, but its command does not run. */
 export interface Waiting {
   readonly pid: number;
   /** Adds the child to the ledger. */
@@ -120,8 +120,8 @@ export class Supervisor {
   }
 
   /**
-   * Starts a child that waits at the gate, for a caller that stores it together with other rows. Undefined: the system
-   * started no process, and `start` says why.
+   * Starts a child that waits at the barrier, for a caller that stores it together with other rows. Undefined: the
+   * system started no process, and `start` reports the reason.
    */
   wait(command: ChildCommand): Waiting | undefined {
     const started = this.#startAtBarrier(command);

@@ -6,8 +6,8 @@ import { replaceFile } from '../lib/replace-file.ts';
 import { makeDirectory } from '../lib/make-directory.ts';
 
 /**
- * What an agent outside of cadre calls the tools with, in the data directory: its token, which stands in no
- * configuration of the agent. Only the owner may read it.
+ * The token with which an agent outside of cadre calls the tools. It is a file in the data directory, because no
+ * configuration of the agent contains the token. Only the owner may read it.
  */
 export interface CallerFile {
   name: string;
@@ -15,13 +15,13 @@ export interface CallerFile {
   token: string;
   /** The session that it calls as; null: none. */
   session_id: string | null;
-  /** The server's address; null: that of the server that runs on the data directory. */
+  /** The server's address; null: the address of the server that runs on the data directory. */
   url: string | null;
 }
 
 const MAX_BYTES = 64 * 1024;
 
-/** Returns null for a caller that there is not. Throws `invalid` for a file that is none, or that others may read. */
+/** Returns null for an unknown caller. Throws `invalid` for an invalid file, or one that others may read. */
 export function readCaller(directory: string, name: string): CallerFile | null {
   const file = callerPath(directory, name);
   if (!fs.existsSync(file)) return null;

@@ -1,6 +1,6 @@
 import { problemOfAddress } from '../lib/nats-files.ts';
 
-/** What of `[fleet]` depends on each other. */
+/** The keys of `[fleet]` that depend on each other. */
 interface FleetSection {
   url: string | readonly string[] | null;
   name: string | null;
@@ -8,7 +8,7 @@ interface FleetSection {
   person: { name: string | null; credentials: string | null };
 }
 
-/** What contradicts itself in `[fleet]`: the key of each problem, and what is wrong and what to do about it. */
+/** Returns the contradictions in `[fleet]`: the key of each problem, the problem and its solution. */
 export function fleetContradictions(fleet: FleetSection): { path: string[]; message: string }[] {
   const { url, name, credentials, person } = fleet;
   const problems = urlsOf(url ?? []).map((one) => ({

@@ -16,19 +16,19 @@ export interface FleetAccess {
   tls: Config['fleet']['tls'];
 }
 
-/** What a server is as a member of a fleet. */
+/** A server as a member of a fleet. */
 export interface FleetMembership extends FleetAccess {
   labels: string[];
   /** Whether its events are mirrored into the fleet's stream. */
   mirror: boolean;
 }
 
-/** What a person who asks a fleet is. */
+/** A person with access to a fleet. */
 export interface FleetVisit extends FleetAccess {
   scope: 'admin' | 'read';
 }
 
-/** The membership that a server is configured with; null: it is no member of a fleet. */
+/** Returns the configured membership of a server; null if the server is not a member of a fleet. */
 export function membershipOf({ fleet }: Pick<Config, 'fleet'>): FleetMembership | null {
   const { url, name, credentials, tls, labels, mirror } = fleet;
   if (url === null || name === null) return null;
@@ -62,8 +62,8 @@ export function visitOf(
 }
 
 /**
- * What is wrong with the files of a fleet, a sentence each: those of this server as a node, and with `person` those of whoever
- * asks.
+ * Returns the problems of the files of a fleet, a sentence each: the files of this server as a node, and with `both`
+ * also the files of a person.
  */
 export function fleetFileProblems(
   { fleet }: Pick<Config, 'fleet'>,

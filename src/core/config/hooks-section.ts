@@ -12,7 +12,7 @@ export function isLoopbackHost(host: string): boolean {
   return host === 'localhost' || host === '[::1]' || (isIPv4(host) && host.startsWith('127.'));
 }
 
-/** What is wrong with the address of a hook; null: nothing. */
+/** Returns the problem of a hook's address; null if there is none. */
 function objectionTo(text: string): string | null {
   if (!URL.canParse(text)) return 'has to be a URL';
   const { protocol, hostname, username, password, hash } = new URL(text);
@@ -45,7 +45,7 @@ export const linkBase = z.string().superRefine((text, found) => {
 /** One of `[[hooks]]`. */
 export const hookSection = z
   .strictObject({
-    /** What it is called in lists, and under which its place in the log is kept. */
+    /** Name in lists, and key of the hook's position in the log. */
     name: z
       .string()
       .regex(
@@ -56,7 +56,7 @@ export const hookSection = z
         (name) => name !== NOTIFY_HOOK,
         `"${NOTIFY_HOOK}" is reserved for the hook of [approvals]`,
       ),
-    /** false: it is told of nothing, and goes on where it was once it is true again. */
+    /** False: no event is delivered. Once it is true again, delivery continues at the same position. */
     enabled: z.boolean().default(true),
     /** Kinds of events, such as `turn.completed`, all of a group as `approval.*`, or `*`; never texts while they grow. */
     kinds: z

@@ -15,7 +15,7 @@ export interface Key {
 /** Every key of the schema. */
 export const keys: readonly Key[] = [...keysOf(configSchema, [])];
 
-/** The names of the keys in a section; none where `path` is no section. */
+/** Returns the names of the keys in a section; empty if `path` is not a section. */
 export function namesIn(path: readonly string[]): string[] {
   let schema: z.ZodType | undefined = configSchema;
   for (const part of path) schema = schema && (shapeOf(schema)?.[part] ?? sectionOf(schema));
@@ -39,7 +39,7 @@ export function valueAt(tree: unknown, path: readonly PropertyKey[]): unknown {
   return value;
 }
 
-/** Sets the value at a path. Replaces a value on the way that is no table. */
+/** Sets the value at a path. Replaces a value on the way that is not a table. */
 export function put(tree: Tree, path: readonly string[], value: unknown): void {
   const [first = '', ...rest] = path;
   if (rest.length === 0) {

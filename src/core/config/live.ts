@@ -15,6 +15,7 @@ const RELOADED = new Set([
   'screen.colors',
   'screen.keys',
   'screen.mouse',
+  'screen.diff',
   'log.level',
   'defaults.provider',
   'defaults.agent',

@@ -4,9 +4,8 @@ import { agentProvider } from '../../api/provider-kinds.ts';
 import { AppError } from '../../api/errors.ts';
 import { issueInWords } from '../lib/explain.ts';
 import { nearest } from '../lib/nearest.ts';
-import { withAbsoluteFiles } from './files.ts';
 import { emptyTree, keys, namesIn, put } from './keys.ts';
-import { defaultDataDirectory } from './paths.ts';
+import { defaultDataDirectory, configuredFile } from './paths.ts';
 import { type Config, configSchema } from './schema.ts';
 import {
   configFile,
@@ -47,7 +46,7 @@ export function usable({ config, problems }: FoundConfig): Config {
 export function findConfig(flags: ConfigFlags, env: NodeJS.ProcessEnv): FoundConfig {
   const problems: string[] = [];
   const settings: Setting[] = [];
-  // A file that cannot be read is one problem. Those of the environment and the flags are reported beside it.
+  // An unreadable file is one problem. The problems of the environment and the flags are reported with it.
   try {
     settings.push(...fromFile(flags, env));
   } catch (error) {
@@ -94,7 +93,7 @@ function explain(issue: z.core.$ZodIssue, settings: readonly Setting[]): string[
     return place ? ` (${place})` : '';
   };
   if (issue.code !== 'unrecognized_keys') {
-    // Of a name that the user chose, the issue within says what is wrong.
+    // The inner issue explains the problem of a name that the user chose.
     const { message } = (issue.code === 'invalid_key' && issue.issues[0]) || issue;
     return [`${issue.path.join('.')}: ${message}${at(issue.path)}`];
   }
@@ -123,4 +122,22 @@ function suggestion(path: readonly string[]): string {
   const longer = names.find((name) => name.startsWith(`${unknown}_`));
   const meant = beside ?? longer ?? elsewhere?.name;
   return meant ? `did you mean "${meant}"?` : `known keys: ${names.join(', ')}`;
+}
+
+/** The configuration with the files of servers, hooks and the fleet as absolute paths. `file`: the configuration file. */
+function withAbsoluteFiles(config: Config, file: string, env: NodeJS.ProcessEnv): Config {
+  const at = (name: string | null) => (name === null ? null : configuredFile(name, file, env));
+  const { servers, fleet, hooks } = config;
+  const { credentials, person, tls } = fleet;
+  return {
+    ...config,
+    servers: servers.map((one) => ({ ...one, token_file: at(one.token_file) })),
+    hooks: hooks.map((one) => ({ ...one, secret_file: at(one.secret_file) })),
+    fleet: {
+      ...fleet,
+      credentials: at(credentials),
+      person: { ...person, credentials: at(person.credentials) },
+      tls: { ca: at(tls.ca), cert: at(tls.cert), key: at(tls.key) },
+    },
+  };
 }

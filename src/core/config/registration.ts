@@ -17,7 +17,7 @@ interface Registration {
   log: string | null;
 }
 
-/** What a server registers: its address, its version and the path of its token. */
+/** The address and version of a server, and the path of its token. */
 export type Registered = Pick<Registration, 'url' | 'version' | 'token_file'>;
 
 /** A registration, and whether its process still runs. */
@@ -73,7 +73,10 @@ export function findRegistration(directory: string): Found | null {
   }
 }
 
-/** Null for what is none. Checked by hand, because a shell waits for completions, and zod takes longer to load. */
+/**
+ * Null for an invalid registration. The check uses no zod, because a shell waits for completions and zod takes longer
+ * to load.
+ */
 function registrationOf(found: Partial<Registration>): Registration | null {
   const { url, pid, started_ticks = null, boot_id = null, version, token_file, log = null } = found;
   const isWhole =

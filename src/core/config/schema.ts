@@ -4,9 +4,8 @@ import { agentName, type ProviderId, providerIds } from '../../api/provider-kind
 import { toolNames } from '../../api/tool-names.ts';
 import { nearest } from '../lib/nearest.ts';
 import { fleetContradictions } from './fleet-section.ts';
-import { clientSection } from './client-section.ts';
+import { clientSection, screenSection } from './screen-section.ts';
 import { hookSection, linkBase } from './hooks-section.ts';
-import { screenSection } from './screen-section.ts';
 
 const milliseconds = z.int().min(0).max(2_147_483_647);
 
@@ -73,7 +72,7 @@ const providerSections = {
       request_timeout_ms: milliseconds.min(1).default(120_000),
       /** The agent of sessions that name none; null: `default` where `command` is set, else the only configured one. */
       default_agent: agentName.nullable().default(null),
-      /** Agents by name. Those of the catalogue need no key at all, others a command. */
+      /** Agents by name. Agents of the catalogue need no key, others a command. */
       agents: z.record(agentName, acpAgent).default({}),
     })
     .nullable()
@@ -100,7 +99,7 @@ const namedServer = z.strictObject({
   token_file: z.string().min(1).nullable().default(null),
 });
 
-/** What tells servers apart. An address that is none is a problem of its own. */
+/** Identifies a server. An invalid address is a separate problem. */
 function placeOf(url: string | null): string | null {
   return url !== null && URL.canParse(url) ? new URL(url).origin : url;
 }
@@ -133,7 +132,7 @@ export const configSchema = z.strictObject({
         .string()
         .regex(/^(\[[^\]]+\]|[^:]+):\d{1,5}$/, 'has to be HOST:PORT')
         .default('127.0.0.1:7433'),
-      /** Names by which clients may call the server, besides those of this machine. */
+      /** Host names by which clients may call the server, in addition to the names of this machine. */
       allowed_hosts: z.array(z.string()).default([]),
       /** Origins of web pages that may call the server. */
       allowed_origins: z.array(z.string()).default([]),
@@ -156,7 +155,7 @@ export const configSchema = z.strictObject({
   screen: screenSection,
   log: z
     .strictObject({
-      /** What the server writes to its log, on stderr: this and everything graver. */
+      /** Minimum level of the log on stderr. */
       level: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
     })
     .prefault({}),
@@ -222,7 +221,7 @@ export const configSchema = z.strictObject({
       root_dir: z.string().min(1).nullable().default(null),
       /** The path of the script in the repository. */
       init_script_path: z.string().min(1).default('.cadre/worktree-init.sh'),
-      /** What becomes of a worktree that no session uses any more, where none was chosen for it. */
+      /** Default handling of a worktree that no session uses any more. */
       deletion_policy_default: z
         .enum(['delete_on_last_claim', 'retain_on_last_claim', 'delete_if_clean'])
         .default('delete_on_last_claim'),
@@ -251,7 +250,7 @@ export const configSchema = z.strictObject({
       max_age_days: z.int().min(1).max(3650).default(14),
     })
     .prefault({}),
-  /** What commands that open a session take where no flag says otherwise. */
+  /** Defaults of commands that open a session. */
   defaults: z
     .strictObject({
       /** null: the only provider that is ready. The server marks it in its list of providers. */
@@ -261,7 +260,7 @@ export const configSchema = z.strictObject({
       /** A model and an effort of that provider and agent; sessions of others do not get them. */
       model: z.string().min(1).nullable().default(null),
       effort: z.string().min(1).nullable().default(null),
-      /** What agents of new sessions may do without asking. */
+      /** Permission mode of new sessions. */
       permission_mode: z.string().min(1).nullable().default(null),
     })
     .prefault({}),
@@ -269,7 +268,7 @@ export const configSchema = z.strictObject({
     .strictObject({
       /** The time limit of a turn, in ms; null: none. */
       turn_timeout_ms: milliseconds.nullable().default(null),
-      /** What sessions do when a usage limit of their agent has reset: they resume by themselves, or wait for a person. */
+      /** Behavior of sessions when a usage limit of their agent has reset: they resume, or wait for a person. */
       after_limit: afterLimit.default('resume'),
     })
     .prefault({}),
@@ -287,7 +286,7 @@ export const configSchema = z.strictObject({
       link_expires_ms: milliseconds.min(1000).max(604_800_000).default(3_600_000),
     })
     .prefault({}),
-  /** Commands and addresses that are told of events. */
+  /** Commands and addresses that receive events. */
   hooks: z
     .array(hookSection)
     .max(32)
@@ -320,7 +319,7 @@ export const configSchema = z.strictObject({
           z.strictObject({
             name: z.string().min(1),
             provider: z.enum(providerIds),
-            /** Of the provider acp; null: its default agent. */
+            /** Agent of the provider acp; null: its default agent. */
             agent: agentName.nullable().default(null),
             model: z.string().min(1).nullable().default(null),
             thinking_effort: z.string().min(1).nullable().default(null),
@@ -356,7 +355,7 @@ export const configSchema = z.strictObject({
           key: z.string().min(1).nullable().default(null),
         })
         .prefault({}),
-      /** What the machine has, such as `gpu`: by that a place for a session is found. */
+      /** Features of the machine, such as `gpu`. They select the node of a new session. */
       labels: z.array(fleetName).default([]),
       /** Whether this node's events are copied to the fleet. */
       mirror: z.boolean().default(true),
@@ -367,7 +366,7 @@ export const configSchema = z.strictObject({
           name: fleetName.nullable().default(null),
           /** The file with the seed of this person's nkey. */
           credentials: z.string().min(1).nullable().default(null),
-          /** What the permissions of that nkey allow. */
+          /** Permissions of that nkey. */
           scope: z.enum(['admin', 'read']).default('admin'),
         })
         .prefault({}),

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { nearest } from '../lib/nearest.ts';
-import { keyProblem, screenActions } from '../lib/screen-keys.ts';
-import { colorNames, colorRoles, themes } from '../lib/screen-settings.ts';
+import { configurableActions, keyProblem } from '../lib/screen-keys.ts';
+import { colorNames, colorRoles, diffLayouts, themes } from '../lib/screen-settings.ts';
 
 const color = z.string().superRefine((said, issue) => {
   if (colorNames.includes(said) || /^#[\da-f]{6}$/i.test(said)) return;
@@ -16,9 +16,8 @@ const role = z.string().superRefine((said, issue) => {
 });
 
 const action = z.string().superRefine((said, issue) => {
-  if (Object.hasOwn(screenActions, said)) return;
-  const names = Object.keys(screenActions);
-  const meant = nearestOr(names, said, `one of ${names.join(', ')}`);
+  if (configurableActions.includes(said)) return;
+  const meant = nearestOr(configurableActions, said, `one of ${configurableActions.join(', ')}`);
   issue.addIssue(`"${said}" is not an action of the screen: use ${meant}`);
 });
 
@@ -40,6 +39,8 @@ export const screenSection = z
     keys: z.record(action, z.string()).superRefine(noConflict).default({}),
     /** Whether the screen uses clicks and the wheel of a mouse; the terminal then selects text with Shift. */
     mouse: z.boolean().default(false),
+    /** How the diff of a session is shown; `auto`: side by side from 160 columns on. */
+    diff: z.enum(diffLayouts).default('auto'),
   })
   .prefault({});
 
@@ -47,3 +48,18 @@ function nearestOr(names: readonly string[], said: string, otherwise: string): s
   const [near] = nearest(names, said, (name) => name);
   return near === undefined ? otherwise : `"${near}"`;
 }
+
+/** The section `[client]`: settings of commands, which the server does not read. */
+export const clientSection = z
+  .strictObject({
+    /**
+     * Whether `run`, `sessions` and `acp` start a server in the background if none runs; null: always on a terminal and
+     * for `acp`, else never.
+     */
+    autostart: z.enum(['always', 'ask', 'never']).nullable().default(null),
+    /** The mode of new sessions for which a person can be asked, where no flag and no `defaults.permission_mode` chooses one. */
+    permission_mode: z.string().min(1).default('require_approval'),
+    /** Whether prompts that are sent from a terminal are kept in the data directory, to be sent again. */
+    history: z.boolean().default(true),
+  })
+  .prefault({});

@@ -36,7 +36,10 @@ export function configFile(flags: Pick<ConfigFlags, 'config'>, env: NodeJS.Proce
   return flags.config ?? defaultConfigFile(env);
 }
 
-/** The values in the file. Throws `invalid` for a file that is no TOML, and for a named one that cannot be read. */
+/**
+ * Returns the values in the file. Throws `invalid` for a file that is not TOML, and for a named file that cannot be
+ * read.
+ */
 export function fromFile(flags: ConfigFlags, env: NodeJS.ProcessEnv): Setting[] {
   const file = configFile(flags, env);
   const text = readText(file, flags.config !== undefined || env.CADRE_CONFIG !== undefined);

@@ -24,7 +24,7 @@ export type EventDraft<K extends EventKind = EventKind> = EventBody<K> & {
   team_id?: string | null;
 };
 
-/** A set of events: those of the whole runtime, or those with one id; with `kinds`, only events of these kinds. */
+/** A set of events: all events of the runtime, or the events with one id; with `kinds`, only events of these kinds. */
 export type Scope = { kinds?: ReadonlySet<string> | undefined } & (
   | { name: 'runtime' }
   | { name: 'session' | 'process' | 'worktree' | 'team'; id: string }
@@ -62,7 +62,7 @@ export function eventRecord(
     v: PAYLOAD_VERSION,
     payload: draft.payload as Record<string, unknown>,
   };
-  // What is certainly too long is not serialised only to be left out.
+  // A payload that is certainly too long is left out without being serialised.
   if (kind.exact.length > 0 && isCertainlyLonger(record.payload, MAX_PAYLOAD_BYTES))
     record.payload = fitPayload(record.payload, kind);
   let text = JSON.stringify(record);
@@ -112,7 +112,7 @@ function cutTo(
   return { ...cut, truncated: true, total_bytes: longest || total };
 }
 
-/** Returns the payload without those of the named fields, of it or of its records, that are longer than 1 KiB. */
+/** Returns the payload without named fields that are longer than 1 KiB, in the payload and in its records. */
 function withoutFields(
   payload: Record<string, unknown>,
   paths: readonly string[],

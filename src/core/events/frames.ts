@@ -1,6 +1,6 @@
 import type { LogEntry } from './log.ts';
 
-/** What follows the text of an event in its frame. */
+/** Bytes after the text of an event in its frame. */
 export const END_OF_FRAME = '\n\n';
 
 /** Returns what precedes the text of an event in its frame (interface 9.5). */
@@ -21,7 +21,7 @@ export function frameOf(entry: LogEntry): Buffer {
   return frame;
 }
 
-/** Returns the entries of frames that follow one another, for a follower that is no stream. */
+/** Returns the entries of consecutive frames, for a subscriber that is not a stream. */
 export function entriesOf(page: Buffer): LogEntry[] {
   const frames = page.toString().split(END_OF_FRAME).slice(0, -1);
   return frames.map((frame) => {

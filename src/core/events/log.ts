@@ -9,7 +9,7 @@ import {
 import type { Usage } from '../../api/sessions.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Ids } from '../lib/ids.ts';
-import { checksum } from '../store/checksum.ts';
+import { checksum } from '../store/corruption-log.ts';
 import type { Database } from '../store/database.ts';
 import type { SqlValue } from '../store/raw-statement.ts';
 import type { Statement } from '../store/statement.ts';
@@ -35,7 +35,7 @@ export interface AppendedEntry extends LogEntry {
 
 /** How far a reading of a scope came: all matching entries up to the seq `end` were passed on. */
 export interface LogPage {
-  /** The number of entries, and the seq of the last one; that of the cursor if there is none. */
+  /** Number of entries, and the seq of the last entry; the seq of the cursor if there is none. */
   count: number;
   last: number;
   end: number;
@@ -55,8 +55,8 @@ export interface PageBounds {
 }
 
 /**
- * The number of seqs that a page of some kinds of one session, process, worktree or team scans, because all that it has
- * may be of other kinds. Those of the whole runtime are found by their kind.
+ * Number of seqs that a page scans for some kinds of one session, process, worktree or team, because all its events may
+ * be of other kinds. Events of the whole runtime are found by their kind.
  */
 const KINDS_WINDOW = 20_000;
 
@@ -107,7 +107,7 @@ export class EventLog {
         `SELECT seq, substr(record, 1, 32) FROM ${table} WHERE seq <= ? ORDER BY seq DESC LIMIT 1`,
       ),
     );
-    // Neither part looks further back than the begin of the newest turn of the session.
+    // Neither part reads further back than the start of the newest turn of the session.
     this.#lastUsage = db.prepare(
       `SELECT seq, kind, record, sum FROM events INDEXED BY events_session
        WHERE session_id = ?1 AND kind = 'usage.updated' AND record ->> '$.turn_id' = ?2
@@ -303,7 +303,7 @@ function part(table: string, condition: string): string {
   return `FROM ${table} WHERE ${condition} AND seq > ?1`;
 }
 
-/** The part of a record that says that it is of the scope; empty for that of the whole runtime. */
+/** Returns the part of a record that names its scope; empty for the whole runtime. */
 function keyIn(scope: Scope): string {
   const column = scopeColumn(scope);
   return column === null || scope.name === 'runtime'

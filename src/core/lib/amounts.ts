@@ -16,7 +16,7 @@ export function dollars(amount: number): string {
   return `$${amount.toLocaleString('en', digits)}`;
 }
 
-/** What is spent of what is allowed: `104,000 of 100,000 tokens, 3 of 10 turns`. */
+/** Describes spent and allowed amounts: `104,000 of 100,000 tokens, 3 of 10 turns`. */
 export function spentText({ spent, allowed }: { spent: Amounts; allowed: Amounts }): string {
   return textOf(allowed, (one, text) => `${text(spent[one] ?? 0)} of `);
 }

@@ -14,9 +14,9 @@ const MAX_KNOWN = 2000;
 
 /**
  * Reads a cron expression of five fields (minute, hour, day of month, month, day of week), or a name such as `@daily`,
- * in a time zone of the IANA database. A time that the zone leaves out as its clocks go forward comes right behind the
- * gap; one that it has twice as they go back comes once, unless the expression repeats within the hour. Null for a text
- * that is no such expression.
+ * in a time zone of the IANA database. A time that the zone skips when its clocks move forward occurs right after the
+ * gap; a time that the zone has twice occurs once, unless the expression repeats within the hour. Null for any other
+ * text.
  */
 export function recurrenceOf(expression: string, timeZone: string): Recurrence | null {
   const key = `${timeZone} ${expression}`;
@@ -42,8 +42,8 @@ export function isTimeZone(text: string): boolean {
 }
 
 /**
- * The moment of a local time such as `2026-11-22T18:00:00`, without an offset, in a time zone. Null for a text that is
- * none. A time that the zone leaves out is read with the offset from before the gap.
+ * Returns the moment of a local time such as `2026-11-22T18:00:00`, without an offset, in a time zone. Null for any
+ * other text. A time that the zone skips is read with the offset from before the gap.
  */
 export function localTime(text: string, timeZone: string): number | null {
   if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?$/.test(text)) return null;

@@ -20,7 +20,7 @@ export function startOfDay(moment: number, timeZone: string): number {
   return turnOf(moment - LONGEST_MS, moment, (at) => dayOf(at, timeZone) === day);
 }
 
-/** The first moment (Unix ms) of the day after that of a moment. */
+/** Returns the first moment (Unix ms) of the day after a moment. */
 export function endOfDay(moment: number, timeZone: string): number {
   const day = dayOf(moment, timeZone);
   return turnOf(moment, moment + LONGEST_MS, (at) => dayOf(at, timeZone) !== day);

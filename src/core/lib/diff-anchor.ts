@@ -10,11 +10,11 @@ export interface Anchor {
   /** Their numbers on that side, from 1. */
   first_line: number;
   last_line: number;
-  /** The lines with their marks, also those of the other side between them; long ones are cut. */
+  /** The lines with their marks, and the lines of the other side between them; long lines are cut. */
   lines: string[];
 }
 
-/** What has become of an anchor. `found_at`: where its lines are now, if they are in one other place; else null. */
+/** The state of an anchor. `found_at`: the position of its lines now, if they are in one other place; else null. */
 export interface AnchorState {
   state: 'current' | 'moved' | 'changed' | 'gone' | 'unknown';
   found_at: number | null;

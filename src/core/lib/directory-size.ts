@@ -12,7 +12,7 @@ export async function bytesIn(directory: string): Promise<number> {
   return bytes;
 }
 
-/** The bytes of all files below a directory, at any depth. What is missing, or goes meanwhile, counts 0. */
+/** Returns the bytes of all files below a directory, at any depth. A missing or removed file counts 0. */
 export async function treeBytes(directory: string): Promise<number> {
   const entries = await fs.readdir(directory, { withFileTypes: true }).catch(() => []);
   let bytes = 0;

@@ -158,7 +158,7 @@ function schemaAt(schema: z.ZodType, path: readonly PropertyKey[]): z.ZodType | 
   return next && schemaAt(next, rest);
 }
 
-/** The field names of an object schema; of a union, those of all its alternatives. */
+/** Returns the field names of an object schema, or of all alternatives of a union. */
 function fieldsOf(schema: z.ZodType): string[] {
   const { def } = schema as unknown as SchemaInternals;
   const names = def.options ? def.options.flatMap(fieldsOf) : Object.keys(def.shape ?? {});

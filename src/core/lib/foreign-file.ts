@@ -61,8 +61,8 @@ export async function openForeignFile(
 
 /**
  * Creates an empty file, for its user alone, in a directory under the same rules, with the directories that lead to it.
- * Resolves with null if something has its name, or if a directory on the way is none. Throws ForeignFileError if a
- * symbolic link leads to it. The caller closes the handle.
+ * Resolves with null if the name exists, or if the path contains something other than directories. Throws
+ * ForeignFileError if a symbolic link leads to it. The caller closes the handle.
  */
 export async function createForeignFile(
   directory: string,

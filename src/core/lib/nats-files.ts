@@ -1,13 +1,13 @@
 import { readSmallFile } from './foreign-file.ts';
 
-/** What is wrong with an address of NATS, and what to write instead; null: nothing. */
+/** Returns the problem of an address of NATS, with the solution; null if there is none. */
 export function problemOfAddress(url: string): string | null {
   const parsed = URL.canParse(url) ? new URL(url) : null;
   if (parsed && /^(nats|tls):$/.test(parsed.protocol) && parsed.hostname !== '') return null;
   return `"${url}" is not an address of NATS: expected nats://HOST:PORT or tls://HOST:PORT`;
 }
 
-/** The text of a certificate or key in PEM. Throws an Error for a file that cannot be read, or is none. */
+/** Returns the text of a certificate or key in PEM. Throws an Error for an unreadable or invalid file. */
 export function readPem(file: string): string {
   const { text } = read(file);
   if (/^-----BEGIN /m.test(text)) return text;

@@ -12,7 +12,7 @@ export function logFile(directory: string): string {
   return path.join(directory, 'serve.log');
 }
 
-/** That file, if this process writes its errors into it; else null. */
+/** Returns that file if this process writes its errors into it; else null. */
 export function ownLog(directory: string): string | null {
   const file = logFile(directory);
   try {
@@ -38,6 +38,6 @@ export function setAside(file: string): void {
     fs.copyFileSync(file, `${file}.1`);
     fs.truncateSync(file);
   } catch {
-    // The disk is full, say: the server goes on.
+    // The server continues, for example if the disk is full.
   }
 }

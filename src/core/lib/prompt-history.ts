@@ -6,12 +6,12 @@ import { replaceFile } from './replace-file.ts';
 /** The file in a data directory. A line contains one prompt as a JSON string; the newest prompt is last. */
 export const HISTORY_FILE = 'prompts.jsonl';
 const MOST = 1000;
-/** A longer prompt is not kept: it was pasted, and would be read again with each history. In UTF-16 code units. */
+/** The maximum length of a stored prompt, in UTF-16 code units: a longer prompt was probably pasted. */
 const LONGEST = 16_384;
 
 /**
- * The prompts that people have sent from this machine to the server of a data directory. Nothing is read before it is
- * needed. Where the file cannot be read or written, what was sent meanwhile is still there until the program ends.
+ * The prompts that users have sent from this machine to the server of a data directory. The file is read on first use. If
+ * the file cannot be read or written, the prompts of this program are kept in memory.
  */
 export class PromptHistory {
   readonly #file: string;
@@ -70,7 +70,7 @@ function promptsIn(text: string): string[] {
   return text.split('\n').flatMap(promptIn).slice(-MOST);
 }
 
-/** The prompt of a line; none where a program that was killed has written a part of it. */
+/** The prompt of a line; none for a partial line of a killed program. */
 function promptIn(line: string): string[] {
   try {
     const prompt: unknown = JSON.parse(line);
@@ -80,7 +80,7 @@ function promptIn(line: string): string[] {
   }
 }
 
-/** Goes through prompts for somebody who writes one. Each step takes the text as it is now, and answers what replaces it. */
+/** Steps through the prompts for an input field. Each step takes the current text and returns its replacement. */
 export class Recall {
   readonly #prompts: readonly string[];
   /** The prompt that is shown; the number of prompts for the text that was begun. */
@@ -101,14 +101,14 @@ export class Recall {
     return this.#goTo(this.#at - 1);
   }
 
-  /** The prompt after, and after the last one what was begun; null below that. */
+  /** The next prompt, or after the last prompt the text that the user had begun; null after that. */
   newer(text: string): string | null {
     this.#look(text);
     this.#search = null;
     return this.#goTo(this.#at + 1);
   }
 
-  /** The newest prompt that contains the text; once that is shown, the one before that does. Null where there is none. */
+  /** The newest prompt that contains the text, or the next older one if that prompt is shown. Null for no match. */
   search(text: string): string | null {
     const isNew = this.#look(text) || this.#search === null;
     const wanted = isNew ? text.trim() : (this.#search ?? '');
@@ -122,7 +122,7 @@ export class Recall {
     return null;
   }
 
-  /** Whether the text is another one than was shown last: then somebody has begun a new one. */
+  /** Whether the user has changed the text since the last step. */
   #look(text: string): boolean {
     const isShown = text === this.#textAt(this.#at);
     if (isShown) return false;

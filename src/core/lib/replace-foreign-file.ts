@@ -4,7 +4,7 @@ import path from 'node:path';
 import { newUuid } from './ids.ts';
 import { hasProc } from './platform.ts';
 
-/** What has a name in a directory: the bytes of a file, or where a symbolic link leads. */
+/** An entry of a directory: the bytes of a file, or the target of a symbolic link. */
 export interface ForeignEntry {
   kind: 'file' | 'link';
   content: Buffer;
@@ -28,9 +28,9 @@ interface Replacement {
 
 /**
  * Replaces the file `name` below `directory`, where agents and people can change anything at any moment. No symbolic
- * link below `directory` is followed, and directories that are missing are made. What is there is first renamed and only
- * then looked at, so nothing that somebody writes meanwhile is ever overwritten: in the worst case, a crash, it lies
- * beside its name as `.NAME.….before`. Resolves with the name of what was kept, null if nothing was. Throws NotReplaced.
+ * link below `directory` is followed, and missing directories are created. The existing file is first renamed and then
+ * read, so concurrent writes are never overwritten: after a crash, the file is next to its name as `.NAME.….before`.
+ * Resolves with the name of the kept file, or null. Throws NotReplaced.
  */
 export async function replaceForeignFile(
   directory: string,
@@ -123,7 +123,7 @@ async function permissionsOf(file: string): Promise<number | null> {
   return found?.isFile() ? found.mode & 0o666 : null;
 }
 
-/** Writes a draft, with the permissions of the file that it takes the place of, or those of any new file. */
+/** Writes a draft, with the permissions of the file that it replaces, or of any new file. */
 async function write(
   file: string,
   { kind, content, isExecutable }: ForeignEntry,

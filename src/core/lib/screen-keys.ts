@@ -1,43 +1,4 @@
-/** The actions of the screen that have a key, each with the key that it has where nothing is configured. */
-export const screenActions: Readonly<Record<string, string>> = {
-  palette: ':',
-  prompt: 'i',
-  new_session: 'n',
-  approve: 'a',
-  decline: 'd',
-  stop: 'x',
-  restart: 'r',
-  pin: 'p',
-  snooze: 'z',
-  mute: 'm',
-  rename: 'R',
-  queue: 'w',
-  diff: 'D',
-  merge: 'M',
-  copy: 'y',
-  search: 'f',
-  events: 'e',
-  all_events: 'E',
-  usage: 'u',
-  server: 'v',
-  help: '?',
-  next: 'tab',
-  quit: 'q',
-  open: 'return',
-  mark: ' ',
-  pane: '+',
-  mode: 'c',
-  shell: '!',
-  editor: 'O',
-  save: 'S',
-  filter: '/',
-  sort: 's',
-  show_needs_you: '1',
-  show_running: '2',
-  show_idle: '3',
-  show_ended: '4',
-  show_all: '5',
-};
+import { type ActionName, defaultKeys } from './screen-actions.ts';
 
 /** The actions that only the list has: in the pane their keys are free, or have another meaning. */
 const ofList = /^(?:new_session|open|mark|pane|filter|sort|show_)/;
@@ -48,6 +9,11 @@ export const fixedKeys: readonly string[] = [
   ...'k j g G escape'.split(' '),
   ...['c', 'h', 'i', 'j', 'm', 'z'].map((letter) => `ctrl ${letter}`),
 ];
+
+/** The actions whose keys can be changed. */
+export const configurableActions: readonly string[] = Object.entries(defaultKeys)
+  .filter(([, key]) => !fixedKeys.includes(key))
+  .map(([name]) => name);
 
 /** The keys of panes, which no action can have that panes have, too. */
 export const paneKeys: readonly string[] = ['/', 'n', 'N', 't', '[', ']', 'o'];
@@ -81,8 +47,8 @@ export function keyProblem(
   if (fixedKeys.includes(key)) return `"${said}" moves or leaves, and cannot be changed`;
   if (paneKeys.includes(key) && !ofList.test(action))
     return `"${said}" is a key of the pane: use another key`;
-  const other = Object.keys(screenActions).find(
-    (name) => name !== action && keyOf(name, configured) === key,
+  const other = configurableActions.find(
+    (name) => name !== action && keyOf(name as ActionName, configured) === key,
   );
   return other === undefined
     ? null
@@ -90,7 +56,7 @@ export function keyProblem(
 }
 
 /** The key of an action. */
-export function keyOf(action: string, configured: Readonly<Record<string, string>>): string {
+export function keyOf(action: ActionName, configured: Readonly<Record<string, string>>): string {
   const said = configured[action];
-  return (said === undefined ? null : readKey(said)) ?? screenActions[action] ?? '';
+  return (said === undefined ? null : readKey(said)) ?? defaultKeys[action];
 }

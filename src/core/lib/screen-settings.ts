@@ -6,7 +6,11 @@ export interface ScreenSettings {
   /** Keys by the names of actions. */
   keys: Readonly<Record<string, string>>;
   mouse: boolean;
+  diff: DiffLayout;
 }
+
+export const diffLayouts = ['auto', 'unified', 'split'] as const;
+export type DiffLayout = (typeof diffLayouts)[number];
 
 export const themes = ['auto', 'dark', 'light', 'none'] as const;
 export type Theme = (typeof themes)[number];
@@ -46,4 +50,5 @@ export const defaultScreen: ScreenSettings = {
   colors: {},
   keys: {},
   mouse: false,
+  diff: 'auto',
 };

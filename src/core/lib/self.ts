@@ -1,9 +1,8 @@
 /**
- * What this program is and how to start it again.
- *
- * It runs in three forms: as one executable, as `dist/cadre.cjs` under Node, and from its TypeScript
- * source (tests, development). The form and the path are derived from this module. `argv[1]` does not
- * serve, because a test runner sets it to its own worker; the working directory and PATH belong to the user.
+ * Identifies this program and the command that starts it again. The program runs in three forms: as one executable, as
+ * `dist/cadre.cjs` under Node, and from its TypeScript source (tests, development). The form and the path are derived
+ * from this module. `argv[1]` is not usable, because a test runner sets it to its own worker; the working directory and
+ * PATH belong to the user.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -108,12 +107,13 @@ function sourceAsset(name: string): string {
   if (name === 'jq.wasm') return fromSourceRoot('node_modules/jq-wasm/dist/build/jq.wasm');
   if (built.has(name)) return fromSourceRoot(join('dist', placeOf(name)));
   if (name === 'openapi.yaml') return fromSourceRoot('src/api/openapi.yaml');
+  if (/^(_cadre|cadre\.(bash|fish))$/.test(name)) return fromSourceRoot(join('completions', name));
   throw new Error(
     `unknown asset "${name}" of the build: add the asset to src/core/lib/self.ts and scripts/build.mjs`,
   );
 }
 
-/** What the build makes. */
+/** Files that the build creates. */
 const built: ReadonlySet<string> = new Set(['commands.json', 'empty.cadre', LICENSES_FILE]);
 
 /** Where an asset is in dist. */

@@ -10,6 +10,7 @@ export function keepHeapSmall(): void {
   v8.setFlagsFromString('--semi-space-growth-factor=1');
   // Each thread that optimises SQLite's functions keeps the memory that it took for that.
   v8.setFlagsFromString('--wasm-num-compilation-tasks=1');
-  // The V8 of Node 22 does not have this option and complains; that of Node 26 dies of it when it compiles SQLite.
+  // The V8 of Node 22 does not have this option and complains; the V8 of Node 26 crashes with it when it compiles
+  // SQLite.
   if (process.versions.v8.startsWith('13.')) v8.setFlagsFromString('--no-wasm-inlining');
 }

@@ -1,6 +1,6 @@
 /**
- * What has to be closed again, in reverse order: Node's AsyncDisposableStack, which Node 22 does not have. All of it is
- * closed, whatever throws; then the error is thrown, or an AggregateError of several.
+ * A stack of resources that are closed in reverse order: Node's AsyncDisposableStack, which Node 22 does not have. All
+ * resources are closed even if one throws; then the error is thrown, or an AggregateError of several.
  */
 export class Undo implements AsyncDisposable {
   #steps: (() => unknown)[] = [];

@@ -16,7 +16,7 @@ export interface DiffHunk {
 }
 
 export interface DiffLine {
-  /** What has become of it; a backslash: git says something of the line before, such as that no line feed follows. */
+  /** State of the line. A backslash: git comments on the line before, for example that no line feed follows. */
   mark: ' ' | '+' | '-' | '\\';
   /** Its number before the change, from 1; null: it was not there. */
   old: number | null;

@@ -1,6 +1,6 @@
 import { saturatingSum } from './reported-numbers.ts';
 
-/** What some turns have used. Sums are of those turns that report a number; null: none of them does. */
+/** Usage of several turns. Sums include only turns that report a number; null if no turn does. */
 export type UsageSums = {
   turns: number;
   input_tokens: number | null;
@@ -25,7 +25,7 @@ export const noSums: UsageSums = {
   turns_without_cost: 0,
 };
 
-/** Adds two sums. What one of them does not know is what the other says. */
+/** Adds two sums. A value that one sum lacks is the value of the other. */
 export function plus(a: UsageSums, b: UsageSums): UsageSums {
   const either = (x: number | null, y: number | null) =>
     x === null ? y : saturatingSum(x, y ?? 0);

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import path from 'node:path';
 import type { Clock } from '../lib/clock.ts';
-import { checksum } from './checksum.ts';
+import { checksum } from './corruption-log.ts';
 import { DATABASE_FILE } from './connection.ts';
 import type { FileSystem } from './host/file-system.ts';
 
@@ -37,7 +37,7 @@ interface AnchorOptions {
 export class Anchor {
   readonly #options: AnchorOptions;
   readonly #fd: number;
-  /** What the file held when it was opened; null if it was new or damaged. */
+  /** Content of the file when it was opened; null if it was new or damaged. */
   readonly found: Position | null;
   #slot: number;
   /** The number of positions that were written, which orders the slots. */

@@ -1,6 +1,6 @@
 import nodeFs from 'node:fs';
 import { AppError } from '../../api/errors.ts';
-import { checksum } from './checksum.ts';
+import { checksum } from './corruption-log.ts';
 import { type SqlTools, sqlTools } from './connection.ts';
 import type { HostedSqlite } from './host/sqlite.ts';
 import { assertKnownFormat } from './migrate.ts';
@@ -11,7 +11,7 @@ import { openReadOnly } from './read-only.ts';
 export interface Corruption {
   table: string | null;
   row: string | number | null;
-  /** What is wrong with the row, and what to do about it. */
+  /** Problem of the row, and its solution. */
   problem: string;
 }
 
@@ -240,7 +240,7 @@ function faultsIn(text: string): string[] {
   return text.split('\n').filter((line) => !/^(ok$|\*\*\*)/.test(line));
 }
 
-/** What is wrong with a row, or null. */
+/** Returns the problem of a row, or null. */
 function faultOf(table: string, [key, id, record, sum]: RecordRow): string | null {
   if (typeof record !== 'string') return 'the record is not text';
   const seed = typeof id === 'string' ? checksum(id) : key;

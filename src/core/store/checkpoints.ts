@@ -2,7 +2,7 @@ import type { FileSystem } from './host/file-system.ts';
 import type { HostedSqlite } from './host/sqlite.ts';
 import type { Failpoint } from '../lib/failpoint.ts';
 import { DATABASE_FILE } from './connection.ts';
-import type { SyncTimes } from './sync-times.ts';
+import type { SyncTimes } from './wal-sync.ts';
 
 interface CheckpointsDependencies {
   host: HostedSqlite;

@@ -1,5 +1,13 @@
+import { crc32 } from 'node:zlib';
 import { AppError } from '../../api/errors.ts';
-import { checksum } from './checksum.ts';
+
+/**
+ * The checksum of a stored text, which may be given as its UTF-8 bytes. Its seed is the row's number, so that an intact
+ * text in the wrong row is noticed.
+ */
+export function checksum(text: string | Uint8Array, seed = 0): number {
+  return crc32(text, seed >>> 0);
+}
 
 /** The damage found since the database was opened: reading it throws, and health reports it. */
 export class CorruptionLog {

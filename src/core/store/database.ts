@@ -3,21 +3,24 @@ import { AppError } from '../../api/errors.ts';
 import { Distribution } from '../lib/distribution.ts';
 import { Checkpoints } from './checkpoints.ts';
 import { DATABASE_FILE } from './connection.ts';
-import { Control } from './control.ts';
+import { Control, type Statement, Statements } from './statement.ts';
 import { CorruptionLog } from './corruption-log.ts';
 import type { FileSystem, HostFile } from './host/file-system.ts';
 import type { HostedSqlite } from './host/sqlite.ts';
-import { Group, undo } from './group.ts';
+import {
+  Group,
+  undo,
+  ReentryGuard,
+  type Member,
+  Reader,
+  type Sequence,
+  Writer,
+} from './transaction.ts';
 import { lossText } from './lost-store.ts';
 import { type DatabaseOptions, type Opened, openMigrated } from './open.ts';
-import { ReentryGuard } from './reentry-guard.ts';
 import type { SqliteError, SqlValue } from './raw-statement.ts';
-import type { Statement } from './statement.ts';
-import { Statements } from './statements.ts';
 import { asStorageError, isCorruption, isFull, mayHaveRolledBack } from './storage-error.ts';
-import { SYNC_BOUNDS, SyncTimes } from './sync-times.ts';
-import { type Member, Reader, type Sequence, Writer } from './transaction.ts';
-import { WalSync } from './wal-sync.ts';
+import { SYNC_BOUNDS, SyncTimes, WalSync } from './wal-sync.ts';
 
 /**
  * SQLite on a real file, with group commit.

@@ -22,7 +22,7 @@ export function forksOf(db: {
   return parse(db.peek((rx) => statement.get(rx))?.[0]);
 }
 
-/** Gives a copy an id of its own, and keeps that of the log that it was copied from, up to its newest seq. */
+/** Gives a copy its own id, and keeps the id of the log that it was copied from, up to its newest seq. */
 export function fork(sql: SqlTools, epoch: string): void {
   const known = parse(sql.one(`SELECT value FROM meta WHERE key = '${KEY}'`)?.[0]);
   const [from] = sql.one("SELECT value FROM meta WHERE key = 'epoch'") ?? [];

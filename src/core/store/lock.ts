@@ -42,7 +42,7 @@ export function lockedByFlock(file: string): number | null {
   });
 }
 
-/** Of macOS and the BSDs, where open(2) itself takes the lock of flock(2); Node has no name for it. */
+/** Flag of macOS and the BSDs, where open(2) itself takes the lock of flock(2); Node has no name for it. */
 const O_EXLOCK = 0x20;
 
 /**

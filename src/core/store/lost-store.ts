@@ -18,7 +18,10 @@ export interface LostEvents {
 export const SKIPPED_SEQS = 2 ** 20;
 
 const WAL_FILE = `${DATABASE_FILE}-wal`;
-/** What only a server that had a database leaves in its directory. Drafts and the lock of a first start are not among it. */
+/**
+ * Files that only a server with a database leaves in its directory. Drafts and the lock of a first start are not among
+ * them.
+ */
 const FILES = new Set([ANCHOR_FILE, WAL_FILE, 'server.json', 'search.cadre']);
 const COPIES = [`${DATABASE_FILE}.before-`, `${DATABASE_FILE}.replaced-`];
 const DIRECTORIES = new Set(['logs', 'blobs', 'snapshots']);

@@ -35,7 +35,7 @@ import { migration030 } from './migrations/030-hooks.ts';
 import { migration031 } from './migrations/031-worktrees-due.ts';
 import { migration032 } from './migrations/032-holds.ts';
 import { ANCHORED } from './anchor.ts';
-import { checksum } from './checksum.ts';
+import { checksum } from './corruption-log.ts';
 
 /** Completes the records of a table, for example with a field that they lack. */
 interface Completion {
@@ -95,10 +95,10 @@ export interface Migration {
 }
 
 /**
- * Brings the database to the newest version and gives a new one its identity. That is one transaction: each commit of a
- * changed schema costs a sync and a new reading of the schema. A copy is made before an existing one is changed; a crash
- * leaves the data as they were, or changed. Returns what was changed; null where nothing was. Throws `storage_damaged`
- * for a file of a newer version.
+ * Migrates the database to the newest version and gives a new one its identity, in one transaction, because each commit
+ * of a changed schema costs a sync and a new reading of the schema. A copy is made before an existing database is
+ * changed; a crash leaves the data either unchanged or changed. Returns the changes; null if there were none. Throws
+ * `storage_damaged` for a file of a newer version.
  */
 export function migrate(
   sql: SqlTools,
@@ -137,8 +137,8 @@ export function migrate(
 }
 
 /**
- * Brings the tables from format `found`, 0 for those of an empty file, to the newest one, in one transaction. `changed`
- * is called before that is committed.
+ * Migrates the tables from format `found`, 0 for an empty file, to the newest one, in one transaction. `changed` is
+ * called before the commit.
  */
 export function createTables(
   sql: SqlTools,

@@ -5,7 +5,51 @@ import { DATABASE_FILE, sqlTools, type SqlTools } from './connection.ts';
 import { SqliteError } from './raw-statement.ts';
 import { openReadOnly } from './read-only.ts';
 
-/** What the file of a store holds. */
+/** Suffix of a copy while it is written. */
+const PART = '.part';
+
+/**
+ * Copies the file of a store under another name in its directory. The copy is for its owner alone, and appears once it
+ * is whole and on disk; one of that name is replaced. Throws `storage_full` where it has no room, and leaves nothing.
+ */
+export function copyStore(file: string, copy: string): void {
+  const part = `${copy}${PART}`;
+  try {
+    fs.copyFileSync(file, part, fs.constants.COPYFILE_FICLONE);
+    fs.chmodSync(part, 0o600);
+    syncNow(part);
+    fs.renameSync(part, copy);
+    syncNow(path.dirname(copy));
+  } catch (error) {
+    fs.rmSync(part, { force: true });
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== 'ENOSPC' && code !== 'EDQUOT') throw error;
+    throw new AppError(
+      'storage_full',
+      `the disk of ${path.dirname(copy)} has no space for a copy of the database, so nothing was changed: free some space`,
+      { cause: error },
+    );
+  }
+}
+
+/** Removes what was left of copies when their processes were killed. The caller holds the lock of the directory. */
+export function removePartialCopies(directory: string): void {
+  for (const name of fs.readdirSync(directory))
+    if (name.startsWith(`${DATABASE_FILE}.`) && name.endsWith(PART))
+      fs.rmSync(path.join(directory, name));
+}
+
+/** Waits until a file, or what was renamed in a directory, is on disk. */
+export function syncNow(file: string): void {
+  const fd = fs.openSync(file, 'r');
+  try {
+    fs.fsyncSync(fd);
+  } finally {
+    fs.closeSync(fd);
+  }
+}
+
+/** Facts about the file of a store. */
 export interface StoreFacts {
   file: string;
   /** The version of cadre that wrote it last. */
@@ -15,7 +59,7 @@ export interface StoreFacts {
   seq: number;
   /** When its newest event came, in Unix milliseconds; null without events. */
   newest: number | null;
-  /** Of the nouns that people count, the number of the newest row. */
+  /** Number of the newest row of each noun that people count. */
   lastRows: Record<Noun, number>;
 }
 
@@ -46,7 +90,7 @@ export function olderCopies(directory: string): string[] {
     .map((name) => path.join(directory, name));
 }
 
-/** Reads what the file of a store holds, of any version. Throws `storage_damaged` for a file that is none. */
+/** Reads the facts about the file of a store, of any version. Throws `storage_damaged` for any other file. */
 export async function factsOf(file: string, wasm: () => Uint8Array): Promise<StoreFacts> {
   const { host, handle } = await openReadOnly(file, wasm);
   try {

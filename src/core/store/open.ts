@@ -1,12 +1,13 @@
 import nodeFs from 'node:fs';
 import path from 'node:path';
+import os from 'node:os';
 import type { Clock } from '../lib/clock.ts';
 import type { Failpoint } from '../lib/failpoint.ts';
 import { Anchor, ANCHOR_FILE } from './anchor.ts';
 import { configure, DATABASE_FILE, openHandle, sqlTools } from './connection.ts';
 import type { FileSystem } from './host/file-system.ts';
 import { type HostedSqlite, loadHostedSqlite } from './host/sqlite.ts';
-import { copyStore, removePartialCopies } from './copy-store.ts';
+import { copyStore, removePartialCopies, syncNow, copyBefore } from './older-copies.ts';
 import {
   anchorLog,
   type LostEvents,
@@ -14,10 +15,8 @@ import {
   refuseForeignLog,
   refuseLostStore,
 } from './lost-store.ts';
-import { migrate, type Migration } from './migrate.ts';
-import { copyBefore } from './older-copies.ts';
+import { migrate, type Migration, createTables } from './migrate.ts';
 import { asStorageError } from './storage-error.ts';
-import { copyTemplate } from './template.ts';
 
 interface OpenOptions {
   directory: string;
@@ -124,5 +123,50 @@ function openAnchor({ directory, fs = nodeFs, clock, onWarning }: OpenOptions): 
   } catch (error) {
     warn(`cannot open ${ANCHOR_FILE}: a lost log would not be detected`, error);
     return null;
+  }
+}
+
+/**
+ * Returns the bytes of a database of the newest format that holds nothing, not even what identifies it. The build ships
+ * it with the program; the same sources give the same bytes.
+ */
+export async function makeTemplate(wasm: () => Uint8Array): Promise<Buffer> {
+  const directory = nodeFs.mkdtempSync(path.join(os.tmpdir(), 'cadre-template-'));
+  try {
+    const host = await loadHostedSqlite({ wasm, directory });
+    const handle = openHandle(host);
+    configure(host, handle);
+    createTables(sqlTools(host, handle));
+    // The last connection writes the WAL back and removes it.
+    host.sqlite._sqlite3_close_v2(handle);
+    return nodeFs.readFileSync(path.join(directory, DATABASE_FILE));
+  } finally {
+    nodeFs.rmSync(directory, { recursive: true });
+  }
+}
+
+/**
+ * Gives a directory without a database a copy of the template: to create the tables takes SQLite longer than all else
+ * that a first start does. A crash leaves no database or a whole one. Where the system refuses the copy, nothing is
+ * left of it: the tables are created then, and SQLite's error is the one that is reported.
+ */
+function copyTemplate(template: Uint8Array, directory: string): void {
+  const file = path.join(directory, DATABASE_FILE);
+  if (nodeFs.existsSync(file)) return;
+  const fresh = `${file}.new`;
+  try {
+    nodeFs.writeFileSync(fresh, template, { mode: 0o600, flush: true });
+    nodeFs.renameSync(fresh, file);
+    syncNow(directory);
+  } catch {
+    removeQuietly(fresh);
+  }
+}
+
+function removeQuietly(file: string): void {
+  try {
+    nodeFs.rmSync(file, { force: true });
+  } catch {
+    // SQLite is refused the same, and says so.
   }
 }

@@ -1,5 +1,5 @@
 import type { Database } from './database.ts';
-import { checksum } from './checksum.ts';
+import { checksum } from './corruption-log.ts';
 import type { SqlValue } from './raw-statement.ts';
 import type { Statement } from './statement.ts';
 import type { Reader, Writer } from './transaction.ts';

@@ -4,7 +4,7 @@ import type { Failpoint } from '../lib/failpoint.ts';
 import { ANCHOR_FILE } from './anchor.ts';
 import { makeOwnStore, newCopyDirectory, removeLeftovers } from './backup.ts';
 import { DATABASE_FILE } from './connection.ts';
-import { copyStore, removePartialCopies, syncNow } from './copy-store.ts';
+import { copyStore, removePartialCopies, syncNow } from './older-copies.ts';
 
 /**
  * Puts a backup in the place of whatever is left of the store of a directory, whose lock the caller holds. The backup
@@ -18,7 +18,7 @@ export async function restoreStore(options: {
   backup: string;
   wasm: () => Uint8Array;
   newEpoch: () => string;
-  /** What the names of the replaced files end with. */
+  /** Suffix of the replaced files. */
   stamp: string;
   failpoint: Failpoint;
 }): Promise<{ replaced: string[] }> {

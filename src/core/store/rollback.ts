@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { Failpoint } from '../lib/failpoint.ts';
 import { makeOwnStore, newCopyDirectory, removeLeftovers } from './backup.ts';
 import { DATABASE_FILE, openHandle, sqlTools } from './connection.ts';
-import { copyStore, removePartialCopies, syncNow } from './copy-store.ts';
+import { copyStore, removePartialCopies, syncNow } from './older-copies.ts';
 import { loadHostedSqlite } from './host/sqlite.ts';
 import { asStorageError } from './storage-error.ts';
 

@@ -1,5 +1,7 @@
-import type { RawStatement, RowBytes, SqlValue } from './raw-statement.ts';
+import { RawStatement, type RowBytes, type SqlValue, type SqliteError } from './raw-statement.ts';
 import { assertReader, assertWriter, type Reader, type Writer } from './transaction.ts';
+import { AppError } from '../../api/errors.ts';
+import type { HostedSqlite } from './host/sqlite.ts';
 
 /** The beginning of SQL that changes no row. */
 const READS = /^\s*(SELECT|WITH|EXPLAIN|PRAGMA (?!incremental_vacuum))/i;
@@ -67,5 +69,76 @@ export class Statement<Row extends readonly SqlValue[] = SqlValue[]> {
   scanBytes(rx: Reader, values: SqlValue[], each: (row: RowBytes) => boolean): void {
     this.#assertMayRead(rx);
     this.#raw.scanBytes(values, each);
+  }
+}
+
+/** The prepared statements of a database. */
+export class Statements {
+  readonly #host: HostedSqlite;
+  readonly #handle: number;
+  readonly #onError: (error: SqliteError) => void;
+  readonly #open = new Set<{ finalize(): void }>();
+  #isClosed = false;
+
+  constructor(host: HostedSqlite, handle: number, onError: (error: SqliteError) => void) {
+    this.#host = host;
+    this.#handle = handle;
+    this.#onError = onError;
+  }
+
+  /** Prepares a statement that lives as long as the database. */
+  raw<Row extends readonly SqlValue[] = SqlValue[]>(sql: string): RawStatement<Row> {
+    if (this.#isClosed)
+      throw new AppError('shutting_down', 'the server is stopping and has closed its database');
+    const raw = new RawStatement<Row>(this.#host, this.#handle, sql, this.#onError);
+    this.#open.add(raw);
+    return raw;
+  }
+
+  /** Returns a statement that is prepared when it first runs, and lives until it is disposed. */
+  checked<Row extends readonly SqlValue[]>(sql: string): Statement<Row> {
+    const release = (raw: RawStatement<Row>) => {
+      raw.finalize();
+      this.#open.delete(raw);
+    };
+    return new Statement(() => this.raw<Row>(sql), release, sql);
+  }
+
+  /** Frees all statements. From here on none can be prepared. */
+  finalize(): void {
+    this.#isClosed = true;
+    for (const statement of this.#open) statement.finalize();
+  }
+}
+
+/** The statements that begin and end groups, and the members within them. */
+export class Control {
+  readonly begin: RawStatement;
+  readonly commit: RawStatement;
+  readonly rollback: RawStatement;
+  readonly savepoint: RawStatement;
+  readonly release: RawStatement;
+  readonly writeSeq: RawStatement;
+  readonly #back: RawStatement;
+
+  constructor(prepare: (sql: string) => RawStatement) {
+    this.begin = prepare('BEGIN IMMEDIATE');
+    this.commit = prepare('COMMIT');
+    this.rollback = prepare('ROLLBACK');
+    this.savepoint = prepare('SAVEPOINT member');
+    this.release = prepare('RELEASE member');
+    this.writeSeq = prepare('UPDATE sequence SET last_seq = ? WHERE id = 1');
+    this.#back = prepare('ROLLBACK TO member');
+  }
+
+  /** Rolls a member back to its savepoint; returns false if SQLite has already rolled back the whole group. */
+  takeBack(): boolean {
+    try {
+      this.#back.run();
+      this.release.run();
+      return true;
+    } catch {
+      return false;
+    }
   }
 }

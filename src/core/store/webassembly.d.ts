@@ -1,4 +1,4 @@
-// The part of WebAssembly that the store uses; Node's types do not declare it, those of browsers do.
+// The part of WebAssembly that the store uses; Node's types lack these declarations of browsers.
 declare namespace WebAssembly {
   interface Memory {
     readonly buffer: ArrayBuffer;

@@ -7,7 +7,7 @@ import type { Clock } from '../../core/lib/clock.ts';
 /** Whether a server is there is looked at this often. */
 const LOOK_MS = 50;
 
-/** What the server at an address says of its health; null where none answers. */
+/** Returns the health that the server at an address reports; null if no server answers. */
 export async function healthAt(url: string, signal: AbortSignal): Promise<string | null> {
   const client = new HttpClient({ url, token: '' });
   try {

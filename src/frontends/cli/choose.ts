@@ -3,8 +3,8 @@ import { withJobControl } from './job-control.ts';
 import type { World } from './world.ts';
 
 /**
- * Asks on the terminal which of several things somebody wants, by its number; asks again after any other answer. Null
- * where stdin or stderr is no terminal, so that nobody can be asked, and for Ctrl-D.
+ * Asks on the terminal for the number of a choice, and asks again after any other answer. Returns null for Ctrl-D, and
+ * if stdin or stderr is not a terminal.
  */
 export async function choose<T>(
   { stdin, stderr }: World,

@@ -1,11 +1,12 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { HttpClient } from '../../client/client.ts';
+import { type Client, HttpClient } from '../../client/client.ts';
 import { defaultConfigFile, defaultDataDirectory } from '../../core/config/paths.ts';
 import { findRegistration, type Registered } from '../../core/config/registration.ts';
 import type { Config } from '../../core/config/schema.ts';
 import { readToken } from '../../core/config/token.ts';
 import { AppError } from '../../api/errors.ts';
+import type { Clock } from '../../core/lib/clock.ts';
 import type { OutputOptions } from './output-options.ts';
 import { configureColors } from '../terminal/palette.ts';
 
@@ -13,7 +14,7 @@ import { configureColors } from '../terminal/palette.ts';
 export interface GlobalOptions extends OutputOptions {
   url?: readonly string[] | undefined;
   tokenFile?: readonly string[] | undefined;
-  /** Of several servers, the one that is asked. */
+  /** Name of the server to ask, if there are several. */
   on?: readonly string[] | undefined;
   dataDir?: string | undefined;
   /** The configuration file. Only some commands take this option. */
@@ -25,25 +26,67 @@ export interface GlobalOptions extends OutputOptions {
   fleet?: string | true;
 }
 
-/** The servers in the configuration, where a command asks servers by their names; null where it asks the one it always asks. */
-export async function namedServers(
+/** The servers that a command line asks. */
+export type AskedServers =
+  /** The server that runs on this machine, found by its data directory. */
+  | { kind: 'local' }
+  | { kind: 'address'; url: string }
+  | {
+      kind: 'named';
+      /** All servers in the configuration. */
+      servers: Config['servers'];
+      /** Whether the options name only one of the servers. */
+      isOne: boolean;
+    }
+  | { kind: 'fleet' };
+
+/** Decides which servers the options, the environment and the configuration name. */
+export async function askedServers(
   options: GlobalOptions,
   env: NodeJS.ProcessEnv,
-): Promise<Config['servers'] | null> {
+): Promise<AskedServers> {
+  if (options.fleet !== undefined || env.CADRE_FLEET) return { kind: 'fleet' };
   const { url: urls = env.CADRE_URL ? [env.CADRE_URL] : [], on, dataDir } = options;
   const servers = (await configuration(options, env))?.servers ?? [];
   const isNamed =
     urls.length === 0
       ? servers.length > 0 && dataDir === undefined
       : servers.some(({ url }) => url !== null && urls.some((one) => isAt(one, url)));
-  return isNamed || urls.length > 1 || on !== undefined ? servers : null;
+  if (isNamed || urls.length > 1 || on !== undefined)
+    return {
+      kind: 'named',
+      servers,
+      isOne: on !== undefined || (urls.length || servers.length) === 1,
+    };
+  const [url] = urls;
+  return url === undefined ? { kind: 'local' } : { kind: 'address', url };
 }
 
 /**
- * A client of the server that the options name, else `CADRE_URL` and `CADRE_TOKEN`, else the registration of the server
- * on this machine. That server's token is sent only to the address it registered, because the environment that names
- * another address may come from a file in a foreign directory. Throws `unreachable` where no server is known, `usage`
- * and `unauthorized` as `tokenFor`.
+ * Connects to the servers of `askedServers`. Throws as `connectOne` and `addressesFor`, and the error of the only server.
+ */
+export async function connect(
+  options: GlobalOptions,
+  env: NodeJS.ProcessEnv,
+  clock: Clock,
+): Promise<Client> {
+  const asked = await askedServers(options, env);
+  if (asked.kind === 'fleet') return (await import('./fleet.ts')).connectFleet(options, env, clock);
+  if (asked.kind !== 'named') return connectOne(options, env);
+  const { addressesFor, clientOfAll } = await import('./named-servers.ts');
+  const addresses = await addressesFor(asked.servers, options, env);
+  const [first, ...others] = addresses;
+  if (!first) throw new AppError('usage', 'no server is configured: pass --url');
+  if (others.length > 0) return clientOfAll(addresses, first.url, env, clock);
+  if (first.client instanceof AppError) throw first.client;
+  return first.client;
+}
+
+/**
+ * Connects to the server that the options name, else to `CADRE_URL` with `CADRE_TOKEN`, else to the registered server
+ * of this machine. The token of that server is sent only to its registered address, because the environment with
+ * another address may come from a file in a foreign directory. Throws `unreachable` if no server is known, `usage` and
+ * `unauthorized` as `tokenFor`.
  */
 export async function connectOne(
   options: GlobalOptions,
@@ -121,7 +164,7 @@ export function configuration(
   return config;
 }
 
-/** What was read, by environment and file. */
+/** The configurations that were read, by environment and file. */
 const read = new WeakMap<NodeJS.ProcessEnv, Map<string | undefined, Promise<Config | null>>>();
 
 /** The variables that every client reads. */

@@ -65,7 +65,7 @@ export class CursorFile {
   }
 }
 
-/** The size of an output; null where it is no regular file. */
+/** The size of an output; null without a file. */
 export function sizeOf(output: number | null): number | null {
   return output === null ? null : fs.fstatSync(output).size;
 }
@@ -83,8 +83,8 @@ export function writeCursor(file: string, cursor: object): void {
 const MAX_BYTES = 64 * 1024;
 
 /**
- * The cursor in a file, whose left drafts are removed; null where there is no file. Throws `usage` for a file that is no
- * cursor of this form.
+ * Returns the cursor in a file, and removes its old drafts; null if the file does not exist. Throws `usage` for a file
+ * in another form.
  */
 export function readCursor<T>(file: string, content: z.ZodType<T>): T | null {
   let text: string;
@@ -113,8 +113,8 @@ function cursorIn<T>(text: string, content: z.ZodType<T>): T | null {
 }
 
 /**
- * Removes half a line from the end of the output and returns the seq of the last whole line. Null where the output has
- * not grown beyond `known` bytes, and where its last line is none of `events tail`.
+ * Removes half a line from the end of the output and returns the seq of the last whole line. Returns null if the output
+ * has not grown beyond `known` bytes, and for a last line in another form.
  */
 function repairEnd(output: number, known: number | null): number | null {
   return seqOf(linesBehind(output, known).at(-1) ?? '');

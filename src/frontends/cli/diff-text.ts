@@ -39,7 +39,7 @@ export function statText({ files, ...sums }: SessionDiff, { palette }: Layout): 
   return `${lines.join('')}${total}\n`;
 }
 
-/** What a person should know of a diff beside its lines. */
+/** Notes on a diff: files without lines, and limits. */
 export function diffNotes(
   { files, base, left_out, left_out_count, ...found }: SessionDiff,
   { exact }: { exact: boolean },

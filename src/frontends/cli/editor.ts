@@ -6,10 +6,10 @@ import { AppError } from '../../api/errors.ts';
 import { type Program, runHere } from './run-program.ts';
 
 /**
- * Opens a text, whose first line is for nobody, in the editor that VISUAL or EDITOR names, else vi, on this command's own
- * terminal. While `read` throws an AppError and the person changes something it is opened again, with the reason as its
- * first line. Throws `usage` where the editor cannot be started or fails. What was written is kept where it was not read,
- * and the error names the file.
+ * Opens a text in the editor of VISUAL or EDITOR, else in vi, on the terminal of this command. The first line of the
+ * text is a comment. If `read` throws an AppError, the editor opens again with the reason as the first line, as long as
+ * the user changes something. Throws `usage` if the editor does not start, or fails. A text that was not read stays in
+ * a file, which the error names.
  */
 export function editorOf(env: NodeJS.ProcessEnv): Edit {
   return async (name, text, read) => {

@@ -57,7 +57,7 @@ export interface EndpointCommand<E extends Endpoint> {
   document?(answer: ResponseOf<E>, call: Call): unknown;
   /** The text for people, printed without `--json`. */
   print: (answer: ResponseOf<E>, call: Call) => string;
-  /** What would fill a list that is empty. */
+  /** A remark on an empty list. */
   empty?: string;
   /** The question on a terminal before the request, with the text of the first argument; --yes answers it. */
   confirm?: (said: string) => string;

@@ -1,4 +1,4 @@
-/** What the program contains of others, and under which licence. */
+/** A package in the program, with its licence. */
 export interface License {
   /** The name of the package. */
   name: string;

@@ -2,7 +2,7 @@ import type { Session } from '../../api/sessions.ts';
 import type { UsageLimit } from '../../api/usage-limit.ts';
 import { durationText } from '../terminal/time.ts';
 
-/** What a session does about a usage limit, for people: for one that it waits for, else for the next one. */
+/** The action of a session after the current usage limit, or after the next one. */
 export function afterLimitText(
   { usage_limit: limit, after_limit: own }: Pick<Session, 'usage_limit' | 'after_limit'>,
   now: number,

@@ -1,5 +1,8 @@
+import path from 'node:path';
 import type { Address } from '../../client/address.ts';
-import { HttpClient } from '../../client/client.ts';
+import { type Client, HttpClient } from '../../client/client.ts';
+import { cacheDirectory } from '../../core/config/paths.ts';
+import type { Clock } from '../../core/lib/clock.ts';
 import { findRegistration } from '../../core/config/registration.ts';
 import type { Config } from '../../core/config/schema.ts';
 import { AppError } from '../../api/errors.ts';
@@ -8,22 +11,34 @@ import {
   configuredServer,
   directoryOf,
   type GlobalOptions,
-  namedServers,
   tokenFor,
 } from './context.ts';
 
 /**
- * The servers that the options or the configuration name: that of `--on`, else all. Null where a command asks the one
- * server that it always asks. Throws `usage` for a name or an address that is wrong.
+ * The addresses of the servers that the options or the configuration name: of the server in `--on`, else of all. Throws
+ * `usage` for a wrong name or address.
  */
 export async function addressesFor(
+  configured: Config['servers'],
   options: GlobalOptions,
   env: NodeJS.ProcessEnv,
-): Promise<Address[] | null> {
-  const configured = await namedServers(options, env);
-  if (!configured) return null;
+): Promise<Address[]> {
   const addresses = await addressesOf(configured, options, env);
   return options.on ? [onlyOne(addresses, options.on)] : addresses;
+}
+
+/** A client that sends each request to the server that it concerns. */
+export async function clientOfAll(
+  addresses: readonly Address[],
+  firstUrl: string,
+  env: NodeJS.ProcessEnv,
+  clock: Clock,
+): Promise<Client> {
+  const { RoutedClient } = await import('../../client/routed.ts');
+  const { Addresses } = await import('../../client/addresses.ts');
+  const { LastKnown } = await import('../../client/last-known.ts');
+  const lastKnown = new LastKnown(path.join(cacheDirectory(env), 'servers'), () => clock.now());
+  return new RoutedClient(new Addresses(addresses, clock, lastKnown), firstUrl);
 }
 
 function onlyOne(addresses: readonly Address[], wanted: readonly string[]): Address {
@@ -63,7 +78,7 @@ async function addressesOf(
           'unreachable',
           `no server is running on ${local.directory}: start one with cadre serve --detach`,
         );
-      // A token of the environment is for servers that the command line names: those of the configuration have their own.
+      // A token of the environment is only for servers of the command line: configured servers have their own.
       const own = isConfigured ? withoutToken : env;
       const remedy = isConfigured
         ? 'set token_file in [[servers]], or pass --token-file FILE'

@@ -16,7 +16,7 @@ import { pagesOf } from '../../client/pages.ts';
 /** A kind of record that people name on the command line. `Within` is what its list is of, such as a team. */
 export interface Noun<T, Within extends unknown[]> {
   what: string;
-  /** What the ids of the kind begin with. */
+  /** The prefix of the ids. */
   prefix: string;
   all(client: Client, ...within: Within): AsyncIterable<readonly T[]>;
   idOf(one: T): string;

@@ -8,6 +8,12 @@ export interface OutputOptions {
   padded?: true;
 }
 
+/** The option of the commands that read the configuration without a server. */
+export const configOption = [
+  '--config <file>',
+  'Configuration file to read (or set the environment variable CADRE_CONFIG)',
+] as const;
+
 /** Declares the options of a command that prints a list. In a pipe its table has tabs between the cells, and no heading. */
 export function asList(command: Command): Command {
   const forms = new Option(

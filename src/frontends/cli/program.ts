@@ -158,7 +158,7 @@ function asksVersionOnly(argv: readonly string[] = []): boolean {
 /** Runs the command line of this process, which names one of the commands, and sets the exit code. */
 export async function runCli(commands: Commands): Promise<void> {
   const argv = process.argv.slice(2);
-  // The reader of a pipe has closed it, which is no error.
+  // The reader of a pipe may close it: that does not count as an error.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(exitCodes.ok);
     const failure = new AppError('internal', `cannot write output: ${error.message}`);
@@ -189,13 +189,13 @@ export async function runIn(
   let code: number = exitCodes.ok;
   const own = {
     async connect(options, starter) {
-      const { connect } = await import('./connect.ts');
+      const { connect } = await import('./context.ts');
       const { env, clock } = outside;
       try {
         return await connect(options, env, clock);
       } catch (error) {
         if (!starter || !(error instanceof AppError) || error.code !== 'unreachable') throw error;
-        await (await import('./autostart.ts')).startServer(world, options, starter, error);
+        await (await import('./no-server.ts')).startServer(world, options, starter, error);
         return connect(options, env, clock);
       }
     },

@@ -6,7 +6,7 @@ import { labelOf, shortId } from './output.ts';
 import { listOf } from './table.ts';
 import { momentText, zoneOf } from './when.ts';
 
-/** The entries of queues as a table: those of a session in its order. */
+/** Prints the entries of queues as a table, in the order of each queue. */
 export const queueTable = listOf<QueueEntry>(
   ['ID', 'SESSION', '#', 'STATUS', 'DUE', 'SCHEDULE', 'NAME', 'TEXT'],
   (one, now) => [
@@ -21,13 +21,13 @@ export const queueTable = listOf<QueueEntry>(
   ],
 );
 
-/** The entries, those of a session together and in its order. */
+/** Sorts the entries by session and position. */
 export function inOrder(entries: readonly QueueEntry[]): QueueEntry[] {
   const sessions = [...Map.groupBy(entries, ({ session_id }) => session_id).values()];
   return sessions.flatMap((own) => own.toSorted((a, b) => a.position - b.position));
 }
 
-/** What has become of an entry that was added or changed, in a line. */
+/** The state of an entry after it was added or changed, in a line. */
 export function entryStateText(entry: QueueEntry, now: number): string {
   const { id, status, position, next_at, every, time_zone, turn_id, hold } = entry;
   const zone = zoneOf(time_zone ?? undefined);

@@ -79,7 +79,7 @@ async function run({ command, args, env, cwd }: Program, stdio: Streams): Promis
   return { code: exitCode ?? null, stdout: textOf(stdout), stderr: textOf(stderr) };
 }
 
-/** What was not read is undefined. */
+/** An output that was not read is undefined. */
 function textOf(output: unknown): string {
   return typeof output === 'string' ? output : '';
 }

@@ -1,13 +1,18 @@
 import { endpoints } from '../../api/index.ts';
 import { noDefaults } from '../../client/defaults.ts';
+import { serversOf } from '../../client/routed.ts';
 import type { Start } from '../tui/app.tsx';
-import { configuration } from './context.ts';
-import { editorOf } from './editor.ts';
+import { configuration, addressOf, type GlobalOptions, serverDirectory } from './context.ts';
+import { editorOf, editorProgram } from './editor.ts';
 import { exitCodes } from './exit.ts';
 import { defaultsOf } from './talk/defaults.ts';
-import { visitorOf } from './visit.ts';
 import { promptHistory } from './talk/history.ts';
-import { type CommandContext, terminalOf } from './world.ts';
+import { type CommandContext, terminalOf, type World } from './world.ts';
+import fs from 'node:fs/promises';
+import { AppError } from '../../api/errors.ts';
+import { findRegistration } from '../../core/config/registration.ts';
+import type { Visit } from '../tui/visit.ts';
+import { runHere } from './run-program.ts';
 
 /**
  * Opens the screen and waits until the user leaves it. Answers false, without a screen, where there is no terminal for
@@ -20,8 +25,8 @@ export async function openScreen(
 ): Promise<boolean> {
   const terminal = terminalOf(world);
   if (global.json || !terminal) return false;
-  // Fails before the screen is opened. Of several servers the screen shows which of them answer.
-  if (!answers && !client.servers) await client.call(endpoints.getVersion, {});
+  // Fails before the screen opens. The screen shows which of several servers answer.
+  if (!answers && !serversOf(client)) await client.call(endpoints.getVersion, {});
   const { clock, env } = world;
   const signal = world.interrupted();
   // The page of events opens no session.
@@ -43,4 +48,41 @@ export async function openScreen(
   if (signal.aborted) world.exit(Number(signal.reason));
   else if (interrupted) world.exit(exitCodes.interrupted);
   return true;
+}
+
+/**
+ * Returns what runs the shell or the editor of the user in a directory. Only the server that is registered on this
+ * machine counts as one of this machine: the address of any other may be the end of a tunnel.
+ */
+function visitorOf({ env, stdout }: Pick<World, 'env' | 'stdout'>, global: GlobalOptions): Visit {
+  return async (program, { directory, url }) => {
+    const found = findRegistration(await serverDirectory(global, env));
+    if (!found?.runs || addressOf(url) !== addressOf(found.server.url))
+      throw new AppError(
+        'usage',
+        `cannot open directory ${directory}: the server ${url} does not run on this machine`,
+      );
+    const isDirectory = await fs.stat(directory).then(
+      (entry) => entry.isDirectory(),
+      () => false,
+    );
+    if (!isDirectory) throw new AppError('not_found', `the directory ${directory} does not exist`);
+    return program === 'shell' ? () => runShell(directory) : () => runEditor(directory);
+  };
+
+  async function runShell(directory: string): Promise<void> {
+    stdout.write(`cadre: shell in ${directory}: exit returns to the screen\n`);
+    // The code with which a shell ends is the one of its last command.
+    await runHere(
+      { command: env.SHELL?.trim() || '/bin/sh', args: [], env, cwd: directory },
+      false,
+    );
+  }
+
+  async function runEditor(directory: string): Promise<void> {
+    const { editor, program } = editorProgram(env, '.');
+    const { code } = await runHere({ ...program, cwd: directory }, false);
+    if (code === 127)
+      throw new AppError('usage', `the editor "${editor}" was not found: set VISUAL or EDITOR`);
+  }
 }

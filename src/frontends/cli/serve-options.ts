@@ -1,3 +1,4 @@
+import { configOption } from './output-options.ts';
 import path from 'node:path';
 import { type Command, Option } from 'commander';
 import { keys } from '../../core/config/keys.ts';
@@ -5,7 +6,7 @@ import { choicesOf } from './choices.ts';
 import type { GlobalOptions } from './context.ts';
 import { milliseconds } from './milliseconds.ts';
 
-/** What `cadre serve` and whoever starts it later may be told. */
+/** The options of `cadre serve`, and of the commands that start it later. */
 export interface ServeOptions extends GlobalOptions {
   bind?: string;
   port?: string;
@@ -20,10 +21,7 @@ export interface ServeOptions extends GlobalOptions {
 /** Adds the options that say how a server runs. */
 export function withServeOptions(command: Command): Command {
   return command
-    .option(
-      '--config <file>',
-      'Configuration file to read (or set the environment variable CADRE_CONFIG)',
-    )
+    .option(...configOption)
     .option('--bind <host:port>', 'Address and port on which the server listens')
     .option('--port <port>', 'Port on 127.0.0.1 on which the server listens (0: any free port)')
     .addOption(

@@ -11,10 +11,10 @@ import { exitCodes } from './exit.ts';
 import { type ServeOptions, serveWords } from './serve-options.ts';
 import type { World } from './world.ts';
 
-/** A server that has not answered by then goes on, but nobody waits for it; a migration of much data takes minutes. */
+/** The maximum time to wait for the first answer: a migration of much data takes minutes. */
 const START_MS = 10 * 60_000;
 
-/** A server that goes on by itself. */
+/** A server in the background. */
 export interface StartedServer {
   url: string;
   pid: number;
@@ -24,7 +24,7 @@ export interface StartedServer {
   log: string;
 }
 
-/** Starts a server that goes on after this program. */
+/** Starts a server that outlives this program. */
 export class ServerStart {
   /** The file with what the server prints. */
   readonly log: string;
@@ -91,7 +91,7 @@ export class ServerStart {
     return child;
   }
 
-  /** What this start printed last, as the failure that it was. */
+  /** The error that the last printed line describes. */
   #failure({ code, why }: Ended, before: number): AppError {
     const { text } = readSmallFile(this.log, { maxBytes: 2 * MAX_LOG_BYTES });
     const lines = Buffer.from(text).subarray(before).toString().trim().split('\n');

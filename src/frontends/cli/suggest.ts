@@ -99,7 +99,7 @@ function near(paths: readonly string[], verb: string): string[] {
   return same.length > 0 ? same : alike(paths, verb, lastOf).slice(0, 2);
 }
 
-/** Those that are spelled nearly like a word; a short word is near to too many, so the first letter has to be right. */
+/** Finds similar words. The first letter has to match, because a short word is similar to too many words. */
 function alike(all: readonly string[], word: string, textOf: (one: string) => string): string[] {
   return nearest(all, word, textOf).filter((one) => textOf(one)[0] === word[0]);
 }

@@ -14,9 +14,10 @@ const ROOMY = 16;
 const STATES = new Set(['STATUS', 'STATE', 'HEALTHY', 'LOGGED IN']);
 
 /**
- * A table with a heading and columns two spaces apart. Each cell becomes one line of plain text. No line is wider than
- * the layout: the widest cells are cut, but never those of the first column, which has the ids. With `wraps`, the last
- * column goes on below instead of being cut: it has commands that are to be read whole. A list in a pipe has rows with tabs.
+ * Prints a table with a heading and columns two spaces apart. Each cell becomes one line of plain text. The widest
+ * cells are cut so that no line exceeds the layout; the first column has the ids and is never cut. With `wraps`, the
+ * last column continues below instead, because its commands must stay whole. In a pipe, tabs separate the cells of a
+ * list.
  */
 export function table(
   heading: readonly string[],
@@ -144,7 +145,7 @@ function fitted(wanted: readonly number[], columns: number): readonly number[] {
   if (least > room && others.length > 0) return fitted(wanted.slice(0, -1), columns);
   const cap = shareOf(others, room);
   const cut = others.map((width) => Math.min(width, cap));
-  // What the division left over goes to the last column that was cut.
+  // The last column that was cut gets the remainder of the division.
   const last = others.findLastIndex((width) => width > cap);
   return [Math.min(first, columns), ...cut.with(last, (cut[last] ?? 0) + room - sum(cut))];
 }

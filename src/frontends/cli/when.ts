@@ -3,7 +3,7 @@ import { isTimeZone, localTime, ownTimeZone, recurrenceOf } from '../../core/lib
 import { parseDuration } from '../../core/lib/duration.ts';
 import { durationText } from '../terminal/time.ts';
 
-/** The time zone of `--zone`, else of this machine. Throws `usage` for one that is none. */
+/** The time zone of `--zone`, else of this machine. Throws `usage` for an unknown time zone. */
 export function zoneOf(said: string | undefined): string {
   if (said === undefined) return ownTimeZone();
   if (isTimeZone(said)) return said;

@@ -4,16 +4,14 @@ import { AppError } from '../../api/errors.ts';
 import { plain } from '../../core/lib/plain.ts';
 import type { Clock } from '../../core/lib/clock.ts';
 import type { GlobalOptions } from './context.ts';
-import { inFlags } from './flag-words.ts';
 import type { Layout } from './layout.ts';
 import { idsIn, isQuiet, layoutFor } from './output-options.ts';
-import { safeOn } from './safe-json.ts';
 import { isNarrow, loadWidths } from './widths.ts';
 
 /** Who wants a server that a command may start: a user who typed a command, or an editor that started `cadre acp`. */
 export type Starter = 'command' | 'editor';
 
-/** What is around a command: its streams, environment, directory and clock, the server, signals and the exit code. */
+/** The environment of a command: its streams, variables, directory and clock, the server, signals and the exit code. */
 export interface World {
   stdin: NodeJS.ReadableStream & { isTTY?: boolean };
   stdout: NodeJS.WritableStream & { isTTY?: boolean; columns?: number };
@@ -23,8 +21,8 @@ export interface World {
   cwd: () => string;
   clock: Clock;
   /**
-   * A client of the server that the options name. Throws as `connect` of connect.ts. With `starter`, a server is started if
-   * none runs, as autostart.ts describes.
+   * A client of the server that the options name. Throws as `connect` of context.ts. With `starter`, a server is started if
+   * none runs, as no-server.ts describes.
    */
   connect(options: GlobalOptions, starter?: Starter): Promise<Client>;
   /** Aborts on INT and TERM, with the exit code to end with as its reason. */
@@ -39,23 +37,42 @@ interface ScreenStreams {
   stdout: NodeJS.WriteStream;
 }
 
-/** The terminal that a screen can be drawn on; null where stdin or stdout is none, or it is dumb. */
+/** The terminal for the screen; null if stdin or stdout is not a terminal, or the terminal is dumb. */
 export function terminalOf({ stdin, stdout, env }: World): ScreenStreams | null {
   if (!stdin.isTTY || !stdout.isTTY || env.TERM === 'dumb') return null;
   return { stdin: stdin as NodeJS.ReadStream, stdout: stdout as NodeJS.WriteStream };
 }
 
-/** The arguments that every client command gets. */
-export interface CommandContext {
+/** The arguments of a command that works without a server. */
+export interface LocalContext<Options extends GlobalOptions = GlobalOptions> {
   world: World;
-  client: Client;
-  global: GlobalOptions;
+  /** The options of the program and of the command. */
+  global: Options;
   /** Writes the command's only document: `value` as JSON with `--json`, only `ids` with `--quiet`, else `text`. */
   show: (value: unknown, text: () => string, ids?: () => readonly string[]) => void;
-  /** Tells people something on stderr, where that is a terminal and they did not ask for JSON. */
+  /** Writes a note on stderr, if stderr is a terminal and the output is not JSON. */
   note: (text: string) => void;
   /** How text for people is laid out on stdout. */
   layout: Layout;
+}
+
+/** The arguments of a client command. */
+export interface CommandContext extends LocalContext {
+  client: Client;
+}
+
+/** The action of a command that works without a server: runs the command with its arguments and options. */
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- commander passes what the command declares
+export function localAction<Arguments extends unknown[], Options extends GlobalOptions>(
+  world: World,
+  run: (context: LocalContext<Options>, ...args: Arguments) => void | Promise<void>,
+): (...args: unknown[]) => Promise<void> {
+  return async (...args) => {
+    const command = args.pop() as Command;
+    const { context, shown } = contextOf<Options>(world, command);
+    await run(context, ...(args as Arguments));
+    await shown();
+  };
 }
 
 /**
@@ -69,21 +86,12 @@ export function clientAction<Arguments extends unknown[]>(
 ): (...args: unknown[]) => Promise<void> {
   return async (...args) => {
     const command = args.pop() as Command;
-    const global = command.optsWithGlobals<GlobalOptions>();
-    const client = await world.connect(global, startsServer(command) ? 'command' : undefined);
+    const { context, shown } = contextOf(world, command);
+    const starter = startsServer(command) ? 'command' : undefined;
+    const client = await world.connect(context.global, starter);
     try {
-      let later: Promise<void> | undefined;
-      const show: CommandContext['show'] = (value, text, ids) => {
-        const write = () => showDocument(world, global, value, text, ids);
-        if (global.json || isQuiet(global) || isNarrow(text())) write();
-        else later = loadWidths().then(write);
-      };
-      const note = (text: string) => {
-        if (world.stderr.isTTY && !global.json) world.stderr.write(`cadre: ${text}\n`);
-      };
-      const layout = layoutFor(world, command);
-      await run({ world, client, global, show, note, layout }, ...(args as Arguments));
-      await later;
+      await run({ ...context, client }, ...(args as Arguments));
+      await shown();
       for (const remark of client.remarks()) world.stderr.write(`cadre: ${remark}\n`);
     } catch (error) {
       if (error instanceof AppError) throw inFlags(orUnreachable(error, client), command);
@@ -94,6 +102,27 @@ export function clientAction<Arguments extends unknown[]>(
   };
 }
 
+/** The context of a command, and what waits until its document is written. */
+function contextOf<Options extends GlobalOptions>(
+  world: World,
+  command: Command,
+): { context: LocalContext<Options>; shown: () => Promise<void> | undefined } {
+  const global = command.optsWithGlobals<Options>();
+  let later: Promise<void> | undefined;
+  const show: LocalContext['show'] = (value, text, ids) => {
+    const write = () => showDocument(world, global, value, text, ids);
+    if (global.json || isQuiet(global) || isNarrow(text())) write();
+    else later = loadWidths().then(write);
+  };
+  const note = (text: string) => {
+    if (world.stderr.isTTY && !global.json) world.stderr.write(`cadre: ${text}\n`);
+  };
+  return {
+    context: { world, global, show, note, layout: layoutFor(world, command) },
+    shown: () => later,
+  };
+}
+
 /** Whether a command starts a server if none runs: those that begin a piece of work do, and questions about it do not. */
 function startsServer(command: Command): boolean {
   let top = command;
@@ -101,7 +130,7 @@ function startsServer(command: Command): boolean {
   return top.name() === 'run' || top.name() === 'sessions';
 }
 
-/** Of several servers, what was not found may be on one that could not be asked. */
+/** One of several servers that did not answer may have the missing record. */
 function orUnreachable(error: AppError, client: Client): AppError {
   const remarks = client.remarks();
   if (error.code !== 'not_found' || remarks.length === 0) return error;
@@ -144,4 +173,56 @@ export function jsonFor(
 /** Resolves once an output has passed on all that was written to it. */
 export function written(output: NodeJS.WritableStream): Promise<void> {
   return new Promise((resolve) => output.write('', () => resolve()));
+}
+
+/**
+ * A refusal of the server in words of the command line: `query.limit: has to be at least 1` becomes `--limit: …`. Other
+ * errors, and fields that no flag or argument of the command sets, stay as they are.
+ */
+export function inFlags(error: AppError, command: Command): AppError {
+  const [, field, problem] =
+    /^(?:body|query)\.([\w.]+?)(?:\.\d+)?: (.*)$/s.exec(error.message) ?? [];
+  if (error.code !== 'invalid' || field === undefined) return error;
+  const words = field.split(/[._]/).flatMap((word) => [word, ...(synonyms[word] ?? [])]);
+  const flag = nameOf(words, command);
+  return flag === null ? error : new AppError(error.code, `${flag}: ${problem}`, { cause: error });
+}
+
+/** The words of flags and arguments for words in the names of fields. */
+const synonyms: Readonly<Record<string, readonly string[]>> = {
+  // The words of a search are `q` in its URL.
+  q: ['words'],
+  expected: ['expect'],
+  input: ['text', 'prompt'],
+  recipient: ['member', 'to'],
+  sender: ['from'],
+};
+
+/** The flag or argument whose words are all in the field's name; of several, the one with the most words. */
+function nameOf(words: readonly string[], command: Command): string | null {
+  const flags = command.options.flatMap(({ long }) =>
+    long ? [{ name: long, text: long.slice(2) }] : [],
+  );
+  const operands = command.registeredArguments.map((one) => ({
+    name: `<${one.name()}>`,
+    text: one.name(),
+  }));
+  const fits = [...flags, ...operands]
+    .map(({ name, text }) => ({ name, parts: text.split('-') }))
+    .filter(({ parts }) => parts.every((part) => words.includes(part)))
+    .toSorted((a, b) => b.parts.length - a.parts.length);
+  return fits[0]?.name ?? null;
+}
+
+/** A text with everything that a terminal would hide or obey as escapes of JSON, if it goes to a terminal. */
+export function safeOn({ isTTY }: { isTTY?: boolean }, text: string): string {
+  if (isTTY !== true) return text;
+  return text.replaceAll(
+    /(?!\n)[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu,
+    (character) =>
+      Array.from(
+        character.split(''),
+        (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+      ).join(''),
+  );
 }

@@ -13,18 +13,22 @@ import {
   PROTOCOL_VERSION,
   type SetSessionModeRequest,
   type SetSessionTitleRequest,
+  RequestError,
+  type ListSessionsRequest,
+  type ListSessionsResponse,
+  type McpServer as AcpMcpServer,
 } from '@agentclientprotocol/sdk/unstable';
 import { endpoints } from '../../api/index.ts';
 import type { Client } from '../../client/client.ts';
-import { AppError } from '../../api/errors.ts';
+import { AppError, type ErrorCode } from '../../api/errors.ts';
 import type { Clock } from '../../core/lib/clock.ts';
 import type { AttachedSession } from './attached-session.ts';
-import { requestError } from './errors.ts';
 import { inputOf } from './input.ts';
-import { listSessions } from './listing.ts';
-import { serversOf } from './mcp-servers.ts';
 import { type NewSession, OpenSessions } from './open-sessions.ts';
 import type { ServerLink } from './server-link.ts';
+import path from 'node:path';
+import type { Session } from '../../api/sessions.ts';
+import type { McpServer } from '../../api/mcp-servers.ts';
 
 export interface AgentOptions {
   link: ServerLink;
@@ -36,7 +40,7 @@ export interface AgentOptions {
   fixed: ((client: Client) => Promise<string>) | null;
 }
 
-/** Cadre as an ACP agent, for one connection: its sessions are those of the server, and stay when the editor leaves. */
+/** Cadre as an ACP agent, for one connection: its sessions belong to the server, and stay when the editor leaves. */
 export function createCadreAgent(options: AgentOptions): AgentApp {
   const { initialize, session: of } = methods.agent;
   const mine = new Handlers(options);
@@ -89,7 +93,7 @@ export function createCadreAgent(options: AgentOptions): AgentApp {
     .onNotification(of.cancel, ({ params }) => mine.cancel(params.sessionId));
 }
 
-/** What each request does. Throws AppErrors. */
+/** The handlers of the requests. They throw AppErrors. */
 class Handlers {
   readonly #options: AgentOptions;
   #open: OpenSessions | null = null;
@@ -131,7 +135,7 @@ class Handlers {
 
   async resume(sessionId: string): Promise<Offer> {
     const attached = await this.#sessions.resume(sessionId);
-    // What was asked before is not among the events that come.
+    // The coming events do not include earlier requests.
     attached.begin(() => attached.askAll());
     return attached.choosing.offer;
   }
@@ -159,7 +163,7 @@ class Handlers {
     await this.choose(sessionId, 'mode', modeId);
   }
 
-  /** Sets a choice for the turns of the editor, and tells it the choices after that. */
+  /** Sets a choice for the turns of the editor, and returns the choices after that. */
   async choose(sessionId: string, option: string, value: unknown): Promise<ConfigOptions> {
     const session = this.#sessions.get(sessionId);
     session.choosing.choose(option, value);
@@ -180,7 +184,7 @@ class Handlers {
     this.#open?.find(sessionId)?.cancel();
   }
 
-  /** Lets go of all sessions, which go on. */
+  /** Detaches from all sessions, which continue. */
   leave(): void {
     this.#open?.detachAll();
   }
@@ -219,4 +223,83 @@ function answering<Params, Response>(
       throw requestError(error);
     }
   };
+}
+
+/** The codes of JSON-RPC and of ACP for what a client can act on; every other error is an internal one. */
+const codes: Partial<Record<ErrorCode, number>> = {
+  invalid: -32602,
+  usage: -32602,
+  not_found: -32002,
+};
+
+/** The next step, where only the user who starts `cadre acp` can act. */
+const ways: Partial<Record<ErrorCode, string>> = {
+  unauthorized: 'set CADRE_TOKEN for cadre acp, or pass --token-file',
+};
+
+/** An error as the editor gets it: with the words of cadre, and its code in `data`. */
+function requestError(error: unknown): unknown {
+  if (!(error instanceof AppError)) return error;
+  const way = ways[error.code];
+  return new RequestError(
+    codes[error.code] ?? -32603,
+    way === undefined || error.message.includes('--token-file')
+      ? error.message
+      : `${error.message}: ${way}`,
+    { code: error.code },
+  );
+}
+
+/** How many sessions the server is asked for at once. */
+const PAGE = 100;
+
+/**
+ * Lists a page of the sessions that can continue, newest first; with `cwd`, only sessions of this directory. A page has
+ * as many sessions as a page of the server, and at least one if any is left.
+ */
+async function listSessions(
+  link: ServerLink,
+  { cwd, cursor }: ListSessionsRequest,
+): Promise<ListSessionsResponse> {
+  const directory = cwd === undefined || cwd === null ? null : path.resolve(cwd);
+  for (let next = cursor ?? undefined; ;) {
+    const query = { limit: PAGE, ...(next === undefined ? {} : { cursor: next }) };
+    const { value, headers } = await link.ask(endpoints.listSessions, { query });
+    const found = value.filter(
+      (one) => one.status !== 'closed' && (directory === null || one.cwd === directory),
+    );
+    const following = headers['x-next-cursor'];
+    if (typeof following !== 'string') return { sessions: found.map(infoOf) };
+    if (found.length > 0) return { sessions: found.map(infoOf), nextCursor: following };
+    next = following;
+  }
+}
+
+function infoOf({ id, cwd, title, last_activity_at }: Session) {
+  return { sessionId: id, cwd, title, updatedAt: new Date(last_activity_at).toISOString() };
+}
+
+/**
+ * Translates the MCP servers of an editor. The server of cadre is left out, because every agent has it. Throws
+ * `invalid` for a server that lives in the editor.
+ */
+function serversOf(servers: readonly AcpMcpServer[]): McpServer[] {
+  const others = servers.filter(({ name }) => name !== 'cadre');
+  return others.map((server) => {
+    if (!('type' in server)) {
+      const { name, command, args, env } = server;
+      return { type: 'stdio', name, command, args, env: byName(env) };
+    }
+    if (server.type === 'acp')
+      throw new AppError(
+        'invalid',
+        `cadre cannot reach MCP server "${server.name}", because it runs in the editor: remove the server`,
+      );
+    const { type, name, url, headers } = server;
+    return { type, name, url, headers: byName(headers) };
+  });
+}
+
+function byName(pairs: readonly { name: string; value: string }[]): Record<string, string> {
+  return Object.fromEntries(pairs.map(({ name, value }) => [name, value]));
 }

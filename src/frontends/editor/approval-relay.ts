@@ -5,8 +5,12 @@ import {
   type RequestPermissionRequest,
   type SessionUpdate,
   type ToolCallContent,
+  type CreateElicitationResponse,
+  type ElicitationPropertySchema,
+  type ElicitationSchema,
+  type PermissionOption,
 } from '@agentclientprotocol/sdk/unstable';
-import type { Approval } from '../../api/approvals.ts';
+import type { Approval, Question } from '../../api/approvals.ts';
 import { endpoints } from '../../api/index.ts';
 import { AppError } from '../../api/errors.ts';
 import {
@@ -15,14 +19,8 @@ import {
   type Decision,
   decisionOf,
   permissionRequest,
+  reject,
 } from './permission.ts';
-import {
-  permissionOptionsOf,
-  decisionOfChoice,
-  decisionOfForm,
-  formOf,
-  questionsText,
-} from './questions.ts';
 import type { ServerLink } from './server-link.ts';
 import { textContent } from './tool-call.ts';
 
@@ -35,13 +33,13 @@ interface Dependencies {
   sessionId: string;
   /** Whether the editor shows forms. */
   hasForms: boolean;
-  /** The tool call that a request is about, by the ids in it; null where none was told of. */
+  /** The tool call of a request, by the ids in it; null if the editor does not have the call. */
   callOf: (request: unknown) => AskedCall | null;
   /** Keeps what the editor is shown of a call, which the agent may not tell again. */
   noteChanges: (item_id: string, content: readonly ToolCallContent[]) => void;
-  /** Tells the editor of the session. */
+  /** Sends an update of the session to the editor. */
   update: (update: SessionUpdate) => Promise<void>;
-  /** Tells the user something. */
+  /** Shows a text to the user. */
   tell: (text: string) => void;
 }
 
@@ -51,9 +49,9 @@ interface Dependencies {
  */
 export class ApprovalRelay {
   readonly #deps: Dependencies;
-  /** What the editor is asked just now, and what withdraws it. */
+  /** The open requests to the editor, with their withdrawals. */
   readonly #asked = new Map<string, AbortController>();
-  /** Approvals that stand for a tool call of which the agent has not told. */
+  /** Approvals that replace a tool call that the agent has not sent. */
   readonly #standIns = new Set<string>();
 
   constructor(deps: Dependencies) {
@@ -95,7 +93,7 @@ export class ApprovalRelay {
     await this.#deps.update({ sessionUpdate: 'tool_call_update', toolCallId: id, status: end });
   }
 
-  /** Withdraws every request. The approvals go on waiting. */
+  /** Withdraws every request. The approvals stay pending. */
   close(): void {
     for (const withdrawal of this.#asked.values()) withdrawal.abort();
   }
@@ -183,4 +181,106 @@ export class ApprovalRelay {
     });
     return decisionOfChoice(outcome.outcome === 'selected' ? outcome.optionId : '', questions);
   }
+}
+
+/** The form for the questions of an approval, for an editor that shows forms. */
+function formOf(questions: readonly Question[]): ElicitationSchema {
+  const fields = questions.flatMap(fieldsOf);
+  return {
+    type: 'object',
+    properties: Object.fromEntries(fields),
+    // One that can be answered by a text of one's own has two fields, of which one is enough.
+    required: questions.filter((one) => one.required && !hasOther(one)).map(({ id }) => id),
+  };
+}
+
+/** The questions with their options, as text. */
+function questionsText({ title, questions }: Approval): string {
+  const asked = (questions ?? []).map((one) =>
+    [
+      one.header === null ? one.question : `${one.header}: ${one.question}`,
+      ...one.options.map(({ label, description }) =>
+        description === null ? `- ${label}` : `- ${label}: ${description}`,
+      ),
+    ].join('\n'),
+  );
+  return asked.length > 0 ? asked.join('\n\n') : title;
+}
+
+/** The decision that a form means. */
+function decisionOfForm(
+  answer: CreateElicitationResponse,
+  questions: readonly Question[],
+): Decision {
+  if (answer.action !== 'accept') {
+    const reason = answer.action === 'decline' ? null : 'the editor dismissed the question';
+    return { decision: 'decline', ...(reason === null ? {} : { reason }) };
+  }
+  const content = (answer.content ?? {}) as Readonly<Record<string, unknown>>;
+  const answers = questions.map((one): [string, string[]] => {
+    const own = textsOf(content[otherId(one)]);
+    const chosen = textsOf(content[one.id]);
+    return [one.id, own.length > 0 && !one.multiple ? own : [...chosen, ...own]];
+  });
+  const answered = answers.filter(([, texts]) => texts.length > 0);
+  return { decision: 'accept', answers: Object.fromEntries(answered) };
+}
+
+/** The answers for an editor without forms: the options of a single question, else only to decline. */
+function permissionOptionsOf(questions: readonly Question[]): PermissionOption[] {
+  const [only, ...others] = questions;
+  const choices = only && others.length === 0 && !only.multiple ? only.options : [];
+  return [
+    ...choices.map(({ label }, at): PermissionOption => ({
+      optionId: `answer-${at}`,
+      name: label,
+      kind: 'allow_once',
+    })),
+    reject,
+  ];
+}
+
+/** The decision that one of these answers means. */
+function decisionOfChoice(optionId: string, [only]: readonly Question[]): Decision {
+  const [, at] = /^answer-(\d+)$/.exec(optionId) ?? [];
+  const label = only?.options[Number(at ?? -1)]?.label;
+  if (!only || label === undefined) return { decision: 'decline' };
+  return { decision: 'accept', answers: { [only.id]: [label] } };
+}
+
+function fieldsOf(question: Question): [string, ElicitationPropertySchema][] {
+  const { id, header, question: text, options, type } = question;
+  const about = { title: header ?? text, description: text };
+  if (options.length === 0)
+    return [[id, type === 'text' ? { type: 'string', ...about } : { type, ...about }]];
+  const labels = options.map(({ label, description }) => ({
+    const: label,
+    title: label,
+    description,
+  }));
+  const choice: ElicitationPropertySchema = question.multiple
+    ? { type: 'array', items: { anyOf: labels }, ...about }
+    : { type: 'string', oneOf: labels, ...about };
+  if (!hasOther(question)) return [[id, choice]];
+  const other = { type: 'string' as const, title: 'Another answer', description: text };
+  return [
+    [id, choice],
+    [otherId(question), other],
+  ];
+}
+
+function hasOther({ options, free }: Question): boolean {
+  return free && options.length > 0;
+}
+
+function otherId({ id }: Question): string {
+  return `${id}_other`;
+}
+
+function textsOf(value: unknown): string[] {
+  return [value]
+    .flat()
+    .filter((one) => one !== undefined && one !== null)
+    .map((one) => (typeof one === 'string' ? one : JSON.stringify(one)))
+    .filter((text) => text.trim() !== '');
 }

@@ -27,13 +27,13 @@ interface Dependencies {
   capabilities: ClientCapabilities;
   session: Session;
   choosing: EditorSettings;
-  /** The events after this seq are told. */
+  /** The editor receives the events after this seq. */
   after: number;
-  /** The turns that the editor was told of already. */
+  /** The turns that the editor has already. */
   told: ReadonlySet<string>;
 }
 
-/** A session as an editor has it: what happens in it is told in order, whoever caused it. */
+/** A session in an editor, which receives all its events in order, whoever caused them. */
 export class AttachedSession {
   readonly id: string;
   readonly choosing: EditorSettings;
@@ -43,7 +43,7 @@ export class AttachedSession {
   readonly #prompting: Prompting;
   readonly #relay: ApprovalRelay;
   readonly #detached = new AbortController();
-  /** The slash commands that the editor was told of, as JSON. */
+  /** The slash commands that the editor has, as JSON. */
   #commands = '[]';
   #title: string | null;
   #running: string | null;
@@ -75,8 +75,8 @@ export class AttachedSession {
   }
 
   /**
-   * Tells the editor what happens from now on, after `first`. Returns at once, and tells nothing before the server has
-   * been asked: a caller who answers the editor at once has answered before.
+   * Sends new events to the editor, after `first`. Returns at once, and sends nothing before the server has been asked:
+   * the caller can answer the editor first.
    */
   begin(first?: () => Promise<void>): void {
     this.#follow(first).catch((error: unknown) => {
@@ -98,13 +98,13 @@ export class AttachedSession {
     return this.#prompting.run(input, signal);
   }
 
-  /** Stops the prompts of the editor; without any, the turn that somebody else began. */
+  /** Stops the prompts of the editor, or without any the turn of another client. */
   cancel(): void {
     if (this.#prompting.isBusy) void this.#prompting.stop();
     else if (this.#running !== null) void this.#prompting.interrupt(this.#running);
   }
 
-  /** Tells no more of the session, which goes on. */
+  /** Sends no more updates of the session, which continues. */
   detach(): void {
     this.#detached.abort();
     this.#limit?.[Symbol.dispose]();
@@ -112,7 +112,7 @@ export class AttachedSession {
     this.#ends.fail(new AppError('session_closed', 'the editor closed the session'));
   }
 
-  /** Stops the prompts of the editor, and tells no more of the session. */
+  /** Stops the prompts of the editor, and sends no more updates of the session. */
   async close(): Promise<void> {
     await this.#prompting.stop();
     this.detach();
@@ -184,7 +184,7 @@ export class AttachedSession {
     this.#running = null;
     if (!(await this.#prompting.sent(turn.turn_id)))
       for (const update of remarksOf(turn)) await this.update(update);
-    // An agent tells them at any time, and no event does.
+    // An agent can change them at any time, and no event reports that.
     await this.#tellCommands().catch(() => undefined);
     this.#ends.ended(turn);
   }
@@ -225,7 +225,7 @@ export class AttachedSession {
     return null;
   }
 
-  /** Tells which slash commands the agent has, where they have changed. */
+  /** Sends the slash commands of the agent, if they have changed. */
   async #tellCommands(): Promise<void> {
     const params = { session_id: this.id };
     const commands = await this.#deps.link.call(endpoints.listCommands, { params });
@@ -240,7 +240,7 @@ export class AttachedSession {
     await this.update({ sessionUpdate: 'available_commands_update', availableCommands });
   }
 
-  /** Tells something beside the conversation; in it, where the editor has no other place. */
+  /** Shows a notice outside of the conversation; inside of it, if the editor has no other place. */
   async #notice(severity: Severity, title: string): Promise<void> {
     const isShown = await this.#tellIfShown(severity, title);
     if (!isShown) await this.update(remark(`[${title}]`));

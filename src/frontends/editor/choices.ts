@@ -8,7 +8,7 @@ import type { Model } from '../../api/providers.ts';
 import type { Session } from '../../api/sessions.ts';
 import { AppError } from '../../api/errors.ts';
 
-/** What the editor has chosen for the turns that it sends; null: as the session was opened. */
+/** The settings of the turns that the editor sends; null: as the session was opened. */
 export interface ChosenSettings {
   permission_mode: string | null;
   agent_mode: string | null;
@@ -16,7 +16,7 @@ export interface ChosenSettings {
   thinking_effort: string | null;
 }
 
-/** What the agent of a session offers to choose from; nothing where the provider cannot tell. */
+/** The choices that the agent of a session offers; empty if the provider cannot list them. */
 export interface Offered {
   models: readonly Model[];
   /** Its own modes; none where its provider has no agents with modes of their own. */
@@ -130,7 +130,7 @@ export function chosen(
     setting === 'agent_mode' ? offered.agentModes.map(([id]) => id) : models.map(({ id }) => id);
   const isName = setting !== 'thinking_effort' && names.includes(DEFAULT);
   const after = { ...wishes, [setting]: isNone && !isName ? null : value };
-  // The levels of one model are not those of another.
+  // Each model has its own levels.
   const levels = levelsOf(session, after, models);
   const effort = after.thinking_effort;
   return effort === null || levels.includes(effort) ? after : { ...after, thinking_effort: null };

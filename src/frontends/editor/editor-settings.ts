@@ -2,7 +2,7 @@ import type { SessionConfigOption, SessionModeState } from '@agentclientprotocol
 import type { Session } from '../../api/sessions.ts';
 import { chosen, modesOf, type Offered, optionsOf, type ChosenSettings } from './choices.ts';
 
-/** What an editor has chosen for its turns in a session. Others who use the session do not get it. */
+/** The settings of an editor for its turns in a session. They do not apply to others who use the session. */
 export class EditorSettings {
   readonly #session: Session;
   readonly #offered: Offered;

@@ -48,14 +48,14 @@ export async function* historyOf(
   if (usage) yield* usageOf(usage);
 }
 
-/** What an editor is told of a turn that did not complete, where it does not wait for its answer. */
+/** The remarks on a turn that did not complete, for an editor that does not wait for its answer. */
 export function remarksOf({ status, error }: Pick<Turn, 'status' | 'error'>): SessionUpdate[] {
   if (status === 'interrupted') return [remark('[The turn was interrupted.]')];
   if (status !== 'failed') return [];
   return [remark(`[The turn failed: ${error?.message ?? 'unknown reason'}]`)];
 }
 
-/** The plan with which each turn ended. Retention may have taken those of old turns. */
+/** The last plan of each turn. Retention may have removed the plans of old turns. */
 async function lastPlans(
   link: ServerLink,
   session_id: string,

@@ -7,7 +7,7 @@ import { ServerLink } from './server-link.ts';
 
 /**
  * Serves one editor on `stdin` and `stdout`. Resolves after `stdin` has ended, `stdout` has closed or `signal` has
- * aborted. The sessions, and turns that run, go on.
+ * aborted. The sessions and running turns continue.
  */
 export async function serveEditor({
   stdin,

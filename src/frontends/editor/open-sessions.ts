@@ -56,13 +56,13 @@ export class OpenSessions {
     return this.#attach(session, { after: 0, told: new Set() });
   }
 
-  /** Attaches to a session, as it is from now on. Throws `not_found`. */
+  /** Attaches to a session, without its conversation so far. Throws `not_found`. */
   async resume(id: string): Promise<AttachedSession> {
     const { session, seq } = await this.#read(id);
     return this.#attach(session, { after: seq, told: new Set() });
   }
 
-  /** Attaches to a session; `tellHistory` tells all that was said in it before. Throws `not_found`. */
+  /** Attaches to a session; `tellHistory` sends its conversation so far. Throws `not_found`. */
   async load(id: string): Promise<{ attached: AttachedSession; tellHistory: () => Promise<void> }> {
     const { link } = this.#deps;
     const { session, seq } = await this.#read(id);
@@ -77,7 +77,7 @@ export class OpenSessions {
     return { attached, tellHistory };
   }
 
-  /** Tells no more of a session, which goes on. */
+  /** Sends no more updates of a session, which continues. */
   forget(id: string): void {
     this.#open.get(id)?.detach();
     this.#open.delete(id);
@@ -125,7 +125,7 @@ export class OpenSessions {
     return attached;
   }
 
-  /** What the agent of a session offers, as far as its provider can tell. */
+  /** The choices that the agent of a session offers, as far as its provider can list them. */
   async #offered({ provider, agent }: Session): Promise<Offered> {
     const { link } = this.#deps;
     const query = agent === null ? {} : { agent };

@@ -19,13 +19,13 @@ import {
 /** A decision on an approval. */
 export type Decision = BodyInputOf<typeof decideApproval>;
 
-/** The tool call that an approval is about, as the editor has been told of it. */
+/** The tool call of an approval, as the editor has it. */
 export interface AskedCall {
   item_id: string;
   tool: DisplayedTool;
 }
 
-/** What an editor is asked for an approval: all that it would do, and the answers that it takes. */
+/** The request to an editor for an approval: everything that it would allow, and the possible answers. */
 export function permissionRequest(
   approval: Approval,
   call: AskedCall | null,
@@ -111,7 +111,7 @@ export const reject: PermissionOption = {
   kind: 'reject_once',
 };
 
-/** What an editor shows of a detail, and whether that is all of it. */
+/** The shown part of a detail, and whether it is complete. */
 interface Parts {
   content: ToolCallContent[];
   isWhole: boolean;

@@ -21,7 +21,7 @@ interface Dependencies {
   link: ServerLink;
   sessionId: string;
   ends: TurnEnds;
-  /** What the editor has chosen for its turns. */
+  /** The settings of the editor for its turns. */
   wishes: () => ChosenSettings;
 }
 
@@ -31,7 +31,7 @@ interface Dependencies {
  */
 export class Prompting {
   readonly #deps: Dependencies;
-  /** Those that wait or run. */
+  /** The waiting and running prompts. */
   readonly #prompts = new Set<Prompt>();
   /** The turns that were sent from here. */
   readonly #own = new Set<string>();
@@ -55,8 +55,8 @@ export class Prompting {
   }
 
   /**
-   * Sends a prompt; resolves when its turn has ended. `signal` stops it where the editor withdraws its request; where the
-   * editor is gone, the turn goes on. Throws why the turn failed, or could not be sent, or `unreachable`.
+   * Sends a prompt; resolves when its turn has ended. `signal` stops the turn if the editor withdraws its request; if
+   * the editor is gone, the turn continues. Throws the failure of the turn or of the request, or `unreachable`.
    */
   async run(input: InputItem[], signal: AbortSignal): Promise<PromptResponse> {
     const prompt: Prompt = { stop: new AbortController(), turnId: null };

@@ -38,8 +38,8 @@ export class ServerLink {
   }
 
   /**
-   * Calls an endpoint, once more if the connection was lost, and then again until `patienceMs` are over. What it does is
-   * done once, because each request has a key of its own. Throws refusals, and `unreachable`.
+   * Calls an endpoint, once more if the connection was lost, and then again until `patienceMs` are over. Each request
+   * has its own key, so its effect occurs once. Throws refusals, and `unreachable`.
    */
   async ask<E extends Endpoint>(
     endpoint: E,
@@ -67,8 +67,8 @@ export class ServerLink {
   }
 
   /**
-   * The events of a session after a seq, in order, each once. Tells when the connection is lost and when it is back.
-   * Ends when `signal` aborts. Throws what the server refuses.
+   * Yields the events of a session after a seq, in order, each once. Reports a lost connection and its return. Ends
+   * when `signal` aborts. Throws refusals of the server.
    */
   async *events(options: {
     sessionId: string;
@@ -115,7 +115,7 @@ export class ServerLink {
     this.#client = null;
   }
 
-  /** The client; one that cannot be had is tried again until a moment. */
+  /** The client. If the server is unreachable, tries again until a moment. */
   async #found(until: number, mayStart: boolean): Promise<Client> {
     for (;;) {
       try {

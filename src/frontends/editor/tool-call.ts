@@ -1,9 +1,8 @@
 import type { ToolCallContent, ToolKind } from '@agentclientprotocol/sdk/unstable';
 import type { ToolCall } from '../../api/tool-call.ts';
 import { lastBytes } from '../../core/lib/cut.ts';
-import { changesIn } from './changes.ts';
 
-/** How much of the output of a tool is told, in bytes. */
+/** The maximum part of the output of a tool that is sent, in bytes. */
 export const MAX_BYTES = 1024 * 1024;
 
 /** A tool call, as items and events show it. */
@@ -14,14 +13,14 @@ export interface DisplayedTool extends Pick<
   input?: unknown;
 }
 
-/** What a tool call has caused. */
+/** The effects of a tool call. */
 interface ToolContent {
   output?: string;
-  /** The changes of files that a person was asked for, where the call itself tells of none. */
+  /** The changes of files in the approval request, if the call itself has none. */
   changes?: readonly ToolCallContent[];
 }
 
-/** What an editor is told of a tool call. What is left out stays as it was. */
+/** The fields of a tool call for the editor. An absent field does not change. */
 export function toolFields(
   item_id: string,
   { title, kind, input, diffs = [], locations = [] }: DisplayedTool,
@@ -54,7 +53,7 @@ export function textContent(text: string): ToolCallContent[] {
   return [{ type: 'content', content: { type: 'text', text: lastBytes(text, MAX_BYTES) } }];
 }
 
-/** An output without the diffs in it, which are told by themselves. */
+/** An output without its diffs, which are sent separately. */
 function without(output: string, diffs: NonNullable<DisplayedTool['diffs']>): string {
   const rest = diffs.reduce((text, { diff }) => text.replace(diff, () => ''), output);
   return rest.trim() === '' ? '' : rest;
@@ -80,3 +79,37 @@ const kinds: readonly ToolKind[] = [
   'fetch',
   'switch_mode',
 ];
+
+/** A part of a file before and after. */
+interface Change {
+  /** Null for a file that is new. */
+  oldText: string | null;
+  newText: string;
+}
+
+/** The changes in a unified diff of one file: one for each of its hunks, with the lines around. */
+export function changesIn(diff: string): Change[] {
+  const [header = '', ...hunks] = diff.split(/^@@.*\n?/m);
+  const isNew = /^--- \/dev\/null$/m.test(header);
+  if (hunks.length === 0) return [{ oldText: isNew ? null : '', newText: '' }];
+  return hunks.map((hunk) => ({
+    oldText: isNew ? null : side(hunk, '-'),
+    newText: side(hunk, '+'),
+  }));
+}
+
+/** The lines of a hunk on one side of the change. */
+function side(hunk: string, sign: '-' | '+'): string {
+  let text = '';
+  let isMine = false;
+  for (const line of hunk.replace(/\n$/, '').split('\n')) {
+    // "\ No newline at end of file" is about the line before it.
+    if (line.startsWith('\\')) {
+      if (isMine) text = text.replace(/\n$/, '');
+      continue;
+    }
+    isMine = line.startsWith(sign) || !/^[+-]/.test(line);
+    if (isMine) text += `${line.slice(1)}\n`;
+  }
+  return text;
+}

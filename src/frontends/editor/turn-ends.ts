@@ -14,7 +14,7 @@ export class TurnEnds {
     this.#end(turn.turn_id).resolve(turn);
   }
 
-  /** Rejects for all who wait. The turns may end all the same, and those who ask later are told. */
+  /** Rejects all waits. The turns may still end, and later waits resolve. */
   fail(error: AppError): void {
     for (const end of this.#ends.values()) end.reject(error);
     this.#ends.clear();

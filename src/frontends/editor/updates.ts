@@ -1,14 +1,19 @@
 import type { SessionUpdate, ToolCallContent } from '@agentclientprotocol/sdk/unstable';
 import type { DescribedEvent, Payload } from '../../api/events.ts';
 import type { Item, Usage } from '../../api/sessions.ts';
-import { addDelta, type KnownBytes, restOf, type TextPiece } from '../../client/streamed-text.ts';
+import {
+  addDelta,
+  type KnownBytes,
+  remainderOf,
+  type TextPiece,
+} from '../../client/streamed-text.ts';
 import { lastBytes } from '../../core/lib/cut.ts';
 import { type DisplayedTool, toolFields } from './tool-call.ts';
 import type { StoredInputItem } from '../../api/input.ts';
 
 type Update = SessionUpdate;
 
-/** Turns the events of a session into what an editor is told. It keeps what was told of the items that are open. */
+/** Translates the events of a session into updates for the editor. It remembers the sent part of open items. */
 export class EventReader {
   readonly #sent: KnownBytes = new Map();
   /** The end of the output of each open tool call, and its length in bytes. */
@@ -29,7 +34,11 @@ export class EventReader {
         );
       case 'message.completed':
       case 'reasoning.completed':
-        return chunk(kind === 'message.completed', payload.item_id, restOf(this.#sent, payload));
+        return chunk(
+          kind === 'message.completed',
+          payload.item_id,
+          remainderOf(this.#sent, payload),
+        );
       case 'tool.started':
         return this.#tool(payload, payload.status);
       case 'tool.updated':
@@ -75,7 +84,7 @@ export class EventReader {
   }
 }
 
-/** How much of the output of a tool that still runs is told each time that it grows. */
+/** The maximum part of the output of a running tool that is sent again when it grows. */
 const LIVE_BYTES = 16 * 1024;
 
 type ToolPiece = TextPiece & { tool: DisplayedTool };
@@ -86,14 +95,14 @@ function toolUpdate(isKnown: boolean, fields: ReturnType<typeof toolFields>): Up
     : { sessionUpdate: 'tool_call', ...fields };
 }
 
-/** An item that has ended, as the editor is told of it. */
+/** A completed item, as updates for the editor. */
 export function itemUpdates({ item_id, kind, status, text, tool }: Item): Update[] {
   if (kind !== 'tool') return chunk(kind === 'message', item_id, text);
   if (!tool) return [];
   return [toolUpdate(false, toolFields(item_id, tool, status, { output: text }))];
 }
 
-/** What was said to the agent, by whoever. */
+/** The input of a turn, from any sender. */
 export function inputUpdates(turn_id: string, input: readonly StoredInputItem[]): Update[] {
   return input.map((item) => ({
     sessionUpdate: 'user_message_chunk',

@@ -3,7 +3,7 @@ import type { Clock } from '../../core/lib/clock.ts';
 import { findProgram } from '../../core/lib/find-program.ts';
 import { plain } from '../../core/lib/plain.ts';
 
-/** What a service manager hands to the server alone: a child that had these could speak, or be taken, for the server. */
+/** The variables that a service manager passes to the server only: a child with them could pose as the server. */
 const VARIABLES = [
   'NOTIFY_SOCKET',
   'WATCHDOG_USEC',
@@ -15,7 +15,7 @@ const VARIABLES = [
 
 interface Needs {
   clock: Clock;
-  /** Called with why the manager cannot be told something. */
+  /** Called with the reason if a message does not reach the manager. */
   onTrouble: (message: string) => void;
 }
 
@@ -25,7 +25,7 @@ export function withoutManager(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !taken.has(name)));
 }
 
-/** Tells a service manager that speaks the protocol of systemd how the server does. Messages arrive in order. */
+/** Reports the state of the server to a service manager with the protocol of systemd. Messages arrive in order. */
 export class Notifier {
   readonly #send: (assignments: readonly string[]) => Promise<void>;
   readonly #needs: Needs;
@@ -33,7 +33,7 @@ export class Notifier {
   readonly #pingMs: number | null;
   #last: Promise<void> = Promise.resolve();
 
-  /** Takes the variables of the manager out of `env`; null where no manager wants to be told. */
+  /** Takes the variables of the manager out of `env`; null if no manager expects messages. */
   static takenFrom(env: NodeJS.ProcessEnv, needs: Needs): Notifier | null {
     const { NOTIFY_SOCKET: socket, WATCHDOG_USEC: usec, WATCHDOG_PID: pid } = env;
     for (const name of VARIABLES) delete env[name];

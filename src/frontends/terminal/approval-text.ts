@@ -16,7 +16,7 @@ interface Shape {
 }
 
 /**
- * All that an approval would allow, as lines that are no wider than `columns`. Nothing is cut: long lines are wrapped,
+ * The whole request of an approval, as lines of at most `columns` columns. Nothing is cut: long lines are wrapped,
  * and characters that a terminal would obey or hide are shown as their code points.
  */
 export function approvalText(approval: ApprovalToShow, shape: Shape): string[] {

@@ -25,7 +25,7 @@ export type Block =
   | { type: 'notice'; key: string; code: string; message: string }
   | { type: 'end'; key: string; status: Turn['status']; message: string | null };
 
-/** Of an approval, what a conversation shows. */
+/** The fields of an approval that a conversation shows. */
 export type ConversationApproval = Pick<
   Approval,
   'id' | 'kind' | 'title' | 'status' | 'decided_by' | 'reason'
@@ -37,10 +37,10 @@ export interface TurnWithItems {
   items: readonly Item[];
 }
 
-/** Of events, those that a conversation shows and that no item holds. */
+/** The events of a conversation that belong to no item. */
 export type Notice = EventOf<'session.notice'>;
 
-/** The conversation of some turns, oldest first. `approvals` and `notices` are those of the turns, in any order. */
+/** The conversation of some turns, oldest first. `approvals` and `notices` of these turns may have any order. */
 export function conversation(
   turns: readonly TurnWithItems[],
   approvals: readonly Approval[] = [],

@@ -6,11 +6,11 @@ import { withoutColors } from './palette.ts';
 /** A block that grows beyond this is rendered in parts. In UTF-16 code units. */
 const LONG = 600;
 
-/** What is rendered for good: a part of the text, its lines, and how the rest continues it. */
+/** A part that is rendered for the last time: its text, its lines, and how the rest continues it. */
 interface Finished {
   source: string;
   lines: readonly string[];
-  /** What the rest needs before it to be read as what it is: the opening fence of code. */
+  /** The opening fence of code that the rest continues; empty without one. */
   again: string;
   /** Whether the rest belongs to the last block of this part, so that no empty line is between them. */
   goesOn: boolean;
@@ -19,8 +19,8 @@ interface Finished {
 const nothing: Finished = { source: '', lines: [], again: '', goesOn: false };
 
 /**
- * A Markdown text that grows at its end. Only its last block is rendered again when it has grown; of a long last block,
- * only the end. What comes later may change what stands above (the address of a link, the widths of a table), so the
+ * A Markdown text that grows at its end. Only its last block is rendered again when it has grown, or the end of a long last
+ * block. Later text may change earlier lines (the address of a link, the widths of a table), so the
  * whole text is rendered anew by `markdownLines` once it is complete.
  */
 export class GrowingMarkdown {
@@ -107,7 +107,7 @@ function cutOfParagraph({ raw }: Tokens.Paragraph, shape: MarkdownShape): Cut | 
   return isClosed(head) ? { head, rest: raw.slice(at), again: '', goesOn: true } : null;
 }
 
-/** Whether every mark that opens something is followed by one that closes it, as far as counting tells. */
+/** Whether every opening mark seems to have a closing one, by their number. */
 function isClosed(text: string): boolean {
   const count = (mark: string) => text.split(mark).length - 1;
   return ['*', '_', '`', '~'].every((mark) => count(mark) % 2 === 0) && count('[') === count(']');

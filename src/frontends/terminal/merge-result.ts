@@ -10,7 +10,7 @@ const SHORT = 8;
 /** How a plan is shown. */
 export interface MergeResultStyle {
   palette: Palette;
-  /** What helps after a refusal; null: nothing that is known. */
+  /** The next step after a refusal; null: unknown. */
   hintFor: (refusal: string) => string | null;
   /** Whether all commits and files of the plan are shown, for somebody who accepts the plan; else the first of each. */
   isWhole?: boolean;
@@ -24,7 +24,7 @@ const HOW: Record<MergeResult['how'], string> = {
   none: '',
 };
 
-/** What a merge or a rebase would do, line by line. */
+/** The lines of the plan of a merge or rebase. */
 export function mergeResultLines(plan: MergeResult, style: MergeResultStyle): string[] {
   const { worktree, target, outcome, how, obstacles, conflicts } = plan;
   const { palette } = style;
@@ -58,7 +58,7 @@ export function mergeResultLines(plan: MergeResult, style: MergeResultStyle): st
   return lines;
 }
 
-/** What a pull request would be, line by line. */
+/** The lines of the plan of a pull request. */
 export function pullRequestLines(plan: PullRequest, style: MergeResultStyle): string[] {
   const { palette } = style;
   const { branch, target, remote, remote_url, pushed } = plan;

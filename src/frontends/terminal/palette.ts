@@ -27,7 +27,7 @@ export interface Palette {
   /** Names, keys and my own words. */
   accent: Style;
   emphasis: Style;
-  /** What a search found. */
+  /** A match of a search. */
   found: Style;
   /** Lines of a diff. */
   added: Style;

@@ -9,7 +9,7 @@ import { type DiffFile, type DiffHunk, readPatches } from '../../core/lib/unifie
 /** The diff of a session with its comments as a file for an editor. */
 export interface ReviewFile {
   text: string;
-  /** What the comments of an edited text change. Throws `invalid`, with the number of the line, where it cannot be read. */
+  /** Reads the changed comments of an edited text. Throws `invalid` with the number of the line that it cannot read. */
   read(text: string): ReviewChanges;
 }
 

@@ -2,29 +2,31 @@ import type { FileChange, SessionDiff } from '../../api/diffs.ts';
 import type { ReviewComment } from '../../api/reviews.ts';
 import { type AnchorState, locateAnchor, anchorStateOf } from '../../core/lib/diff-anchor.ts';
 import { oneLine, revealed } from '../../core/lib/plain.ts';
-import { type DiffFile, readPatches } from '../../core/lib/unified-diff.ts';
+import { type DiffFile, type DiffLine, readPatches } from '../../core/lib/unified-diff.ts';
 import type { Palette, Style } from './palette.ts';
-import { between, truncated, widthOf, wrapped } from './width.ts';
+import { between, padded, truncated, widthOf, wrapped } from './width.ts';
 
-/** A row of the sheet: a heading, a line of the diff, or a line of a comment below it. */
+/** A row of a diff: a heading, a line of the diff, or a line of a comment below it. */
 export interface ReviewLine {
   /** The same for the same thing, also after comments have come and gone. */
   key: string;
   kind: 'file' | 'hunk' | 'line' | 'note' | 'comment';
   /** The index of its file; -1 below all files. */
   file: number;
-  /** Of a hunk and its lines: the index in the file; else -1. */
+  /** The index of the hunk in its file; -1 outside of hunks. */
   hunk: number;
-  /** Of a line: the index in its hunk; else -1. */
+  /** The index of the line in its hunk; -1 for other rows. */
   at: number;
-  /** Of a comment: its id. */
+  /** The index of the removed line on the left side, if the row has two lines; else -1. */
+  beside: number;
+  /** The id of the comment; null for other rows. */
   comment: string | null;
   text: string;
-  /** Of a comment that is stale. */
+  /** Whether the row belongs to a stale comment. */
   isStale: boolean;
 }
 
-/** A diff with its comments, as the sheet shows it. */
+/** A diff with its comments, in rows. */
 export interface ReviewLines {
   files: readonly DiffFile[];
   rows: readonly ReviewLine[];
@@ -34,11 +36,12 @@ export interface ReviewLines {
   digits: number;
 }
 
-/** The rows of a diff with its comments, which stand below the last of their lines; stale ones below the name of their file. */
+/** The rows of a diff with its comments: each below its last line, a stale one below the name of its file. */
 export function reviewLinesOf(
   diff: Pick<SessionDiff, 'files' | 'is_cut' | 'left_out_count'>,
   comments: readonly ReviewComment[],
   columns: number,
+  isSplit = false,
 ): ReviewLines {
   const files = readPatches(diff.files);
   const judged = comments.map((comment) => {
@@ -76,9 +79,10 @@ export function reviewLinesOf(
     for (const [h, hunk] of file.hunks.entries()) {
       add({ key: `h${f}.${h}`, kind: 'hunk', file: f, hunk: h, text: hunk.head });
       const here = byHunk.get(hunk) ?? [];
-      for (const [at] of hunk.lines.entries()) {
-        add({ key: `l${f}.${h}.${at}`, kind: 'line', file: f, hunk: h, at, text: '' });
-        for (const { comment, place } of here) if (place?.to === at) write(comment, f, '', false);
+      for (const { at, beside } of isSplit ? sideBySide(hunk.lines) : inOrder(hunk.lines)) {
+        add({ key: lineKey(f, h, at), kind: 'line', file: f, hunk: h, at, beside, text: '' });
+        for (const { comment, place } of here)
+          if (place?.to === at || place?.to === beside) write(comment, f, '', false);
       }
     }
   }
@@ -100,7 +104,38 @@ export function reviewLinesOf(
   };
 }
 
-const blank = { file: -1, hunk: -1, at: -1, comment: null, isStale: false };
+const blank = { file: -1, hunk: -1, at: -1, beside: -1, comment: null, isStale: false };
+
+type LinePair = Pick<ReviewLine, 'at' | 'beside'>;
+
+export function lineKey(file: number, hunk: number, at: number): string {
+  return `l${file}.${hunk}.${at}`;
+}
+
+function inOrder(lines: readonly DiffLine[]): LinePair[] {
+  return lines.map((_, at) => ({ at, beside: -1 }));
+}
+
+/** The lines of a hunk, each added line beside the removed line that it replaces. */
+function sideBySide(lines: readonly DiffLine[]): LinePair[] {
+  const pairs: LinePair[] = [];
+  let removed: number[] = [];
+  const flush = () => {
+    pairs.push(...removed.map((at) => ({ at, beside: -1 })));
+    removed = [];
+  };
+  for (const [at, { mark }] of lines.entries()) {
+    // A note of git belongs to the line before.
+    const side = mark === '\\' ? lines[at - 1]?.mark : mark;
+    if (side === '-') removed.push(at);
+    else {
+      if (side !== '+') flush();
+      pairs.push({ at, beside: removed.shift() ?? -1 });
+    }
+  }
+  flush();
+  return pairs;
+}
 
 const notes: Record<NonNullable<FileChange['no_patch']>, string> = {
   binary: 'not shown: binary file',
@@ -115,7 +150,7 @@ function headOf({ path, old_path, status, additions, deletions }: FileChange): s
   return inOneLine(`${from}${path}  ${status.replace('_', ' ')}${counts}`);
 }
 
-/** What stands above a comment whose lines the diff does not show. */
+/** The line above a comment whose lines are not in the diff. */
 function lostHead({ first_line, last_line, side }: ReviewComment, lost: AnchorState): string {
   const lines =
     first_line === last_line ? `line ${first_line}` : `lines ${first_line}-${last_line}`;
@@ -151,13 +186,16 @@ export interface RowLook {
   palette: Palette;
   isCursor: boolean;
   isSelected: boolean;
+  /** Whether the lines before and after the change are side by side. */
+  isSplit?: boolean;
 }
 
 /** A row as one line of at most `columns` columns: what a terminal would obey in it is shown as code points. */
 export function rowText({ files, digits }: ReviewLines, row: ReviewLine, look: RowLook): string {
-  const { columns, left, palette, isCursor, isSelected } = look;
+  const { columns, palette, isCursor, isSelected, isSplit = false } = look;
   const edge = isCursor ? palette.accent('▌') : isSelected ? palette.accent('│') : ' ';
-  const line = files[row.file]?.hunks[row.hunk]?.lines[row.at];
+  const lines = files[row.file]?.hunks[row.hunk]?.lines ?? [];
+  const line = lines[row.at];
   if (row.kind !== 'line' || !line) {
     const style = styles(palette)[row.kind];
     const indent = row.kind === 'comment' ? `  ${row.isStale ? '!' : '┃'} ` : '';
@@ -165,16 +203,35 @@ export function rowText({ files, digits }: ReviewLines, row: ReviewLine, look: R
     return `${edge}${(row.isStale ? palette.bad : style)(text)}`;
   }
   const number = (one: number | null) => String(one ?? '').padStart(digits);
-  const gutter = `${number(line.old)} ${number(line.new)} `;
-  const room = columns - 1 - gutter.length - 1;
-  const style = line.mark === '+' ? palette.added : line.mark === '-' ? palette.removed : same;
-  const said = line.mark === '\\' ? palette.faint : style;
-  return `${edge}${(isSelected ? same : palette.faint)(gutter)}${said(`${line.mark}${cutText(line.text, left, room)}`)}`;
+  if (!isSplit) {
+    const gutter = `${number(line.old)} ${number(line.new)} `;
+    return `${edge}${lineText(line, gutter, columns - 1, look)}`;
+  }
+  const isNote = line.mark === '\\';
+  const isOld = line.mark === '-' || (isNote && lines[row.at - 1]?.mark === '-');
+  const before = lines[row.beside] ?? (isOld || line.mark === ' ' ? line : null);
+  const after = isOld ? null : line;
+  const room = Math.floor((columns - 3) / 2);
+  const half = (one: DiffLine | null, at: number | null = null) =>
+    one === null ? '' : lineText(one, `${number(at)} `, room, look);
+  return `${edge}${padded(half(before, before?.old), room)}  ${half(after, after?.new)}`;
+}
+
+/** A line of a diff behind its numbers, in `columns` columns. */
+function lineText(
+  { mark, text }: DiffLine,
+  gutter: string,
+  columns: number,
+  { left, palette, isSelected }: RowLook,
+): string {
+  const style = { '+': palette.added, '-': palette.removed, '\\': palette.faint, ' ': same }[mark];
+  const cut = cutText(text, left, columns - gutter.length - 1);
+  return (isSelected ? same : palette.faint)(gutter) + style(`${mark}${cut}`);
 }
 
 /** The columns of a line from `left` on that there is room for; a mark stands for what is missing at either end. */
 function cutText(text: string, left: number, room: number): string {
-  // What is far to the right of what is shown is not looked at, however long the line is.
+  // Text far to the right of the visible part is not read, because lines may be very long.
   const shown = withoutTabs(inOneLine(text.slice(0, (left + room + 1) * 4)));
   if (left === 0) return truncated(shown, room);
   const rest = between(shown, left, widthOf(shown));

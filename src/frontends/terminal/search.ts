@@ -33,7 +33,7 @@ export function withMatches(line: string, search: string, style: Style): string 
 function positions(text: string, search: string): number[] {
   const lower = text.toLowerCase();
   const wanted = search.toLowerCase();
-  // Lower case may be longer, as that of İ. Positions in it would be wrong, so nothing is found there.
+  // Lower case may be longer, for example of İ. Its positions would be wrong, so nothing is found there.
   if (wanted === '' || lower.length !== text.length) return [];
   const found: number[] = [];
   for (let at = lower.indexOf(wanted); at >= 0; at = lower.indexOf(wanted, at + wanted.length))

@@ -1,17 +1,18 @@
 import type { Approval } from '../../api/approvals.ts';
 import type { Budget } from '../../api/budgets.ts';
+import type { AgentCommand } from '../../api/commands.ts';
 import type { BodyInputOf } from '../../api/endpoint.ts';
+import { AppError } from '../../api/errors.ts';
 import { endpoints } from '../../api/index.ts';
 import type { Process } from '../../api/processes.ts';
-import type { QueueEntry, SessionQueue } from '../../api/queue.ts';
-import type { MergeResult } from '../../api/worktree-merge.ts';
-import type { AgentCommand } from '../../api/commands.ts';
-import type { Review, ReviewComment } from '../../api/reviews.ts';
 import type { Model } from '../../api/providers.ts';
+import type { QueueEntry, SessionQueue } from '../../api/queue.ts';
+import type { Review, ReviewComment } from '../../api/reviews.ts';
 import type { Session, Turn } from '../../api/sessions.ts';
 import type { UsageReport } from '../../api/usage.ts';
+import type { MergeResult } from '../../api/worktree-merge.ts';
+import { type AgentChoice, agentChoices } from '../../client/agent-choices.ts';
 import type { Client } from '../../client/client.ts';
-import { agentChoices, type AgentChoice } from '../../client/agent-choices.ts';
 import { type Defaults, settingsFor } from '../../client/defaults.ts';
 import {
   type DiffAndReview,
@@ -19,7 +20,6 @@ import {
   editReview,
   readDiffAndReview,
 } from '../../client/review.ts';
-import { AppError } from '../../api/errors.ts';
 import { ownTimeZone } from '../../core/lib/cron.ts';
 import { reviewFile } from '../terminal/review-file.ts';
 
@@ -36,7 +36,7 @@ type SessionBody = BodyInputOf<typeof endpoints.createSession>;
 
 /** A session to open, and what to say to it; a blank prompt says nothing. */
 export interface NewSession {
-  /** Without a provider: the first agent that is offered. What is null is as the defaults say. */
+  /** Without a provider: the first agent that is offered. A null setting has its default. */
   session: Omit<SessionBody, 'provider'> & { provider: SessionBody['provider'] | null };
   prompt: string;
 }
@@ -72,7 +72,7 @@ export class Acts {
     return this.#mine.has(approval);
   }
 
-  /** Answers an approval. An event tells how it was resolved, also where another client answered first. */
+  /** Answers an approval. An event reports the decision, also if another client answered first. */
   async decide({ id: approval_id, session_id }: Approval, body: Decision): Promise<void> {
     this.#mine.add(approval_id);
     try {
@@ -175,7 +175,7 @@ export class Acts {
     await this.#client.call(endpoints.updateSession, { params: { session_id }, body });
   }
 
-  /** What turns have used in the last 30 days, in the time zone of this machine. */
+  /** Reads the usage of the last 30 days, in the time zone of this machine. */
   usage(by: UsageReport['by']): Promise<UsageReport> {
     const query = { by, time_zone: ownTimeZone() };
     return this.#client.call(endpoints.getUsage, { query });
@@ -186,8 +186,8 @@ export class Acts {
   }
 
   /**
-   * What a merge or a rebase of a worktree would do, or does. `commit_message`: the message of a commit of all changes of
-   * the worktree, which comes first; null: nothing is committed.
+   * Merges or rebases a worktree, or plans that. `commit_message`: the message of a first commit of all changes of the
+   * worktree; null: nothing is committed.
    */
   mergeOrRebase(
     worktree_id: string,
@@ -233,7 +233,6 @@ export class Acts {
     await this.#client.call(endpoints.dropQueueEntry, { params: { entry_id } });
   }
 
-  /** What a session has changed, and the comments on it. */
   diffAndReview(session_id: string): Promise<DiffAndReview> {
     return readDiffAndReview(this.#client, session_id);
   }

@@ -4,21 +4,22 @@ import type { Client } from '../../client/client.ts';
 import type { Defaults } from '../../client/defaults.ts';
 import type { EventScope } from '../../client/event-scope.ts';
 import type { Edit } from '../../client/review.ts';
+import { serversOf } from '../../client/routed.ts';
 import type { Clock } from '../../core/lib/clock.ts';
 import type { PromptHistory } from '../../core/lib/prompt-history.ts';
-import { defaultScreen, type ScreenSettings } from '../../core/lib/screen-settings.ts';
+import { type ScreenSettings, defaultScreen } from '../../core/lib/screen-settings.ts';
 import { Acts } from './acts.ts';
-import { ServerOverview } from './overview-store.ts';
-import { JoinedOverview } from './joined-overview.ts';
 import { firstChoices } from './forms/new-session.tsx';
-import { emptyKeyboard, Listeners, useKeyboard } from './keyboard.ts';
+import { JoinedOverview } from './joined-overview.ts';
+import { Listeners, emptyKeyboard, useKeyboard } from './keyboard.ts';
 import { ListState } from './list/list-state.ts';
-import { clientOf, type ScreenContext } from './screen/screen-context.ts';
-import { ownKeys } from './screen/own-keys.ts';
-import { Screen } from './screen/screen.tsx';
 import { Observable } from './observable.ts';
-import { Tail } from './tail.ts';
-import { TailPage } from './tail-page.tsx';
+import { ServerOverview } from './overview-store.ts';
+import { EventModel } from './panes/event-model.ts';
+import { EventPage } from './screen/event-page.tsx';
+import { OwnKeys } from './screen/own-keys.ts';
+import { type ScreenContext, clientOf } from './screen/screen-context.ts';
+import { Screen } from './screen/screen.tsx';
 import type { Terminal } from './terminal.ts';
 import type { Visit } from './visit.ts';
 
@@ -54,8 +55,8 @@ export function App(props: AppProps): ReactNode {
   const { client, clock, start, terminal, onInterrupt } = props;
   const { exit, suspendTerminal } = useApp();
   const { rows, columns } = useWindowSize();
-  const [tail, setTail] = useState(() =>
-    start.page === 'tail' ? new Tail({ client, clock, ...start }) : null,
+  const [events, setEvents] = useState(() =>
+    start.page === 'tail' ? new EventModel({ client, clock, ...start }) : null,
   );
   const [place] = useState(() => placeFor(props, lender(terminal, suspendTerminal)));
   const { overviewStore, listState } = place;
@@ -68,9 +69,9 @@ export function App(props: AppProps): ReactNode {
     };
   }, [overviewStore, listState]);
   useEffect(() => {
-    tail?.start();
-    return () => tail?.stop();
-  }, [tail]);
+    events?.start();
+    return () => events?.stop();
+  }, [events]);
   const [keyboard] = useState(emptyKeyboard);
   useKeyboard(
     keyboard,
@@ -83,11 +84,11 @@ export function App(props: AppProps): ReactNode {
     terminal.pointers,
   );
   const size = { rows, columns };
-  const leaveTail = () => (start.page === 'tail' ? exit() : setTail(null));
+  const leaveEvents = () => (start.page === 'tail' ? exit() : setEvents(null));
   return (
     <Listeners value={keyboard}>
-      {tail ? (
-        <TailPage {...size} place={place} tail={tail} onLeave={leaveTail} />
+      {events ? (
+        <EventPage {...size} place={place} model={events} onLeave={leaveEvents} />
       ) : (
         <Screen
           {...size}
@@ -95,7 +96,7 @@ export function App(props: AppProps): ReactNode {
           notice={start.page === 'top' ? start.notice : undefined}
           onEvents={(scope, id) => {
             const node = overviewStore.overview.get().nodes.get(id ?? '')?.name;
-            setTail(new Tail({ client: clientOf(place, { id }), clock, scope, node }));
+            setEvents(new EventModel({ client: clientOf(place, { id }), clock, scope, node }));
           }}
           onLeave={() => exit()}
         />
@@ -147,7 +148,7 @@ function placeFor(
   lend: Lend,
 ): ScreenContext {
   const watches = start.page === 'tail' ? 'approvals' : 'everything';
-  const servers = client.servers;
+  const servers = serversOf(client);
   const overviewStore = servers
     ? new JoinedOverview(servers, clock)
     : new ServerOverview({ client, clock, watches });
@@ -161,7 +162,8 @@ function placeFor(
     clock,
     overviewStore,
     terminal,
-    keys: ownKeys(settings.keys),
+    keys: new OwnKeys(settings.keys),
+    diff: settings.diff,
     history,
     listState: new ListState(overviewStore.overview, clock, wanted),
     acts,

@@ -1,18 +1,16 @@
+import { AppError } from '../../api/errors.ts';
 import type { RuntimeEventRecord } from '../../api/events.ts';
 import { endpoints } from '../../api/index.ts';
 import type { Diagnostics } from '../../api/runtime.ts';
 import type { Notice, Servers } from '../../client/servers.ts';
-import { AppError } from '../../api/errors.ts';
 import type { Clock } from '../../core/lib/clock.ts';
-import { type OverviewStore, SERVER_MS } from './overview-store.ts';
 import { BATCH_MS, type Connection } from './follow.ts';
-import type { NodeState } from './node-state.ts';
-import { emptyOverview, joined, type Overview, type Resolved } from './overview.ts';
-import { overviewKinds, withEvent } from './overview-events.ts';
-import { overviewOf, readOverview, readWork, withWorkOf } from './read-overview.ts';
 import { Observable } from './observable.ts';
+import { overviewKinds, withEvent } from './overview-events.ts';
+import { type NodeState, type OverviewStore, SERVER_MS } from './overview-store.ts';
+import { type Overview, type Resolved, emptyOverview, joined } from './overview.ts';
+import { overviewOf, readOverview, readWork, withWorkOf } from './read-overview.ts';
 
-/** What is known of one server. */
 interface Part {
   state: NodeState;
   overview: Overview;

@@ -1,7 +1,7 @@
 import { type Key, useInput, usePaste } from 'ink';
 import { createContext, useContext, useLayoutEffect, useState } from 'react';
 import { graphemesOf } from './forms/editor.ts';
-import { handPointer, type Pointed, type PointerRegion } from './read-pointer.ts';
+import { type Pointed, type PointerRegion, handPointer } from './read-pointer.ts';
 
 export type Handler = (input: string, key: Key) => void;
 type PasteHandler = (text: string) => void;
@@ -27,7 +27,7 @@ const MOST_TYPED = 32;
 
 /**
  * Passes every key and every paste to the listeners. Used once, at the root: ink's own hooks subscribe in a passive
- * effect, so a component that has just been shown would miss a key. What is pasted is no key, whatever it contains.
+ * effect, so a component that has just been shown would miss a key. A pasted text is never a key.
  * Keys that arrive together are passed on one after the other, each to what is shown after the one before.
  */
 export function useKeyboard(
@@ -42,7 +42,7 @@ export function useKeyboard(
     handler(...first);
     for (const listener of keys) listener(...first);
     waiting.shift();
-    // React draws in between: it is told in the first turn, and has drawn before the second.
+    // React draws in between: a state change of the first turn is drawn before the second turn.
     if (waiting.length > 0) setImmediate(() => setImmediate(next));
   };
   const pass = (typed: [input: string, key: Key][]) => {

@@ -9,8 +9,8 @@ import { Tint } from './tint.tsx';
 const MOST = 6;
 
 /**
- * What the user is told, on as many lines as it needs: the notice; without one why the connection was refused, if it
- * was. Empty where there is nothing to tell. `beside` are the columns on the right that are taken.
+ * The lines of the notice, or the reason for a refused connection; empty without either. `beside`: the number of columns
+ * that are used on the right.
  */
 export function noticeLines(
   { notice, connection }: { notice: string; connection?: Connection },

@@ -1,9 +1,9 @@
-import { type EventOf, isIn, type KindIn, type RuntimeEventRecord } from '../../api/events.ts';
+import { type EventOf, type KindIn, type RuntimeEventRecord, isIn } from '../../api/events.ts';
 import { processAfter, processKinds } from '../../client/process-after.ts';
-import { changed, type Overview } from './overview.ts';
+import { type Overview, changed } from './overview.ts';
 import { withApproval, withSession, withTurn, withWork } from './session-now.ts';
 
-/** The kinds that `withEvent` reads. Of what grows, only the beginning and the end: a list that flickers is not read. */
+/** The kinds that `withEvent` reads. Deltas are left out, because they would make the list flicker. */
 export const overviewKinds = [
   'session.*',
   'turn.*',
@@ -31,7 +31,7 @@ export function withEvent(overview: Overview, event: RuntimeEventRecord): Overvi
   if (isIn('team', event)) return withTeam(overview, event);
   if (isIn('worktree', event)) return withWorktree(overview, event);
   if (isIn('queue', event)) return withQueue(overview, event);
-  // What a budget holds is shown with the queues.
+  // The queues show sessions that a budget holds.
   if (isIn('budget', event)) return { ...overview, queueSeq: event.seq };
   if (isIn('review', event)) return { ...overview, reviewSeq: event.seq };
   return overview;

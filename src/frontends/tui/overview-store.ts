@@ -3,11 +3,10 @@ import type { Diagnostics } from '../../api/runtime.ts';
 import type { Client } from '../../client/client.ts';
 import type { Clock } from '../../core/lib/clock.ts';
 import { type Connection, follow } from './follow.ts';
-import type { NodeState } from './node-state.ts';
-import { emptyOverview, type Overview } from './overview.ts';
-import { overviewKinds, withEvent } from './overview-events.ts';
-import { oldestFirst, readOverview, readWork, withWorkOf } from './read-overview.ts';
 import { Observable } from './observable.ts';
+import { overviewKinds, withEvent } from './overview-events.ts';
+import { type Overview, emptyOverview } from './overview.ts';
+import { oldestFirst, readOverview, readWork, withWorkOf } from './read-overview.ts';
 
 /** The server's diagnostics are polled at this interval, because no event reports them. */
 export const SERVER_MS = 10_000;
@@ -18,13 +17,13 @@ interface OverviewStoreDependencies {
   watches: 'everything' | 'approvals';
 }
 
-/** What the screen knows of one server, or of several. */
+/** The state of one server, or of several. */
 export interface OverviewStore {
   readonly overview: Observable<Overview>;
   readonly connection: Observable<Connection>;
   /** As of the last poll; null before the first, and where there are several servers. */
   readonly server: Observable<Diagnostics | null>;
-  /** Each of several servers; empty where there is one. */
+  /** The servers, if there are several; else empty. */
   readonly nodes: Observable<readonly NodeState[]>;
   start(): void;
   stop(): void;
@@ -55,7 +54,7 @@ export class ServerOverview implements OverviewStore {
       begin: () => (all ? this.#listAll() : this.#listApprovals()),
       take: (events) => this.overview.change((overview) => events.reduce(withEvent, overview)),
       onConnection: (connection) => this.connection.set(connection),
-      // What retention took is missing in the events, and is in the lists.
+      // The lists include the changes of events that retention has removed.
       onGap: () => void (all ? this.#listAll() : this.#listApprovals()).catch(() => undefined),
     });
     if (all) this.#looks = this.#deps.clock.every(SERVER_MS, () => void this.#lookAtServer());
@@ -91,4 +90,19 @@ export class ServerOverview implements OverviewStore {
       // The stream reports that the server is away.
     }
   }
+}
+
+/** One of several servers, as the screen knows it. */
+export interface NodeState {
+  name: string;
+  url: string;
+  /** Null where nothing can be asked of it. */
+  client: Client | null;
+  state: 'reading' | 'live' | 'away';
+  /** Why it is away, in a sentence; null where it is not. */
+  detail: string | null;
+  /** Since when it is away, in Unix milliseconds; null where it is not. */
+  since: number | null;
+  /** As of the last poll; null before the first. */
+  server: Diagnostics | null;
 }

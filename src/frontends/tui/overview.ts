@@ -12,7 +12,7 @@ export interface Overview {
   approvals: ReadonlyMap<string, Approval>;
   /** The running and the queued ones, and the ended ones that were listed. */
   processes: ReadonlyMap<string, Process>;
-  /** Those that were not deleted. */
+  /** Without deleted teams. */
   teams: ReadonlyMap<string, Team>;
   worktrees: ReadonlyMap<string, WorktreeLocation>;
   /** The sessions of the entries of all queues, by the id of the entry. */
@@ -23,7 +23,7 @@ export interface Overview {
   reviewSeq: number;
   /** The approval that was resolved last, by this client or another. */
   resolved: Resolved | null;
-  /** Of several servers, the one of each thing, by the id of the thing; empty where there is one server. */
+  /** The server of each item by the id of the item, if there are several servers; else empty. */
   nodes: ReadonlyMap<string, Node>;
 }
 
@@ -90,7 +90,7 @@ export function joined(
     teams: all(({ teams }) => teams),
     worktrees: all(({ worktrees }) => worktrees),
     queued: all(({ queued }) => queued),
-    // Of several servers, the sum changes with each event of any of them.
+    // The sum changes with each event of any server.
     queueSeq: parts.reduce((sum, { overview }) => sum + overview.queueSeq, 0),
     reviewSeq: parts.reduce((sum, { overview }) => sum + overview.reviewSeq, 0),
     resolved,

@@ -9,7 +9,7 @@ import { Tint } from './tint.tsx';
 export interface PromptProps {
   question: string;
   initial?: string;
-  /** The width of the line; by default that of the terminal. */
+  /** The width of the line; by default the width of the terminal. */
   columns?: number;
   onChange?: (text: string) => void;
   onAnswer: (text: string) => void;

@@ -1,10 +1,10 @@
 import { useEffect, useEffectEvent, useRef, useState, useSyncExternalStore } from 'react';
-import { oneLine } from '../../client/event-summary.ts';
 import { AppError } from '../../api/errors.ts';
+import { oneLine } from '../../client/event-summary.ts';
 import type { Clock } from '../../core/lib/clock.ts';
+import type { Observable } from './observable.ts';
 import type { OverviewStore } from './overview-store.ts';
 import type { Resolved } from './overview.ts';
-import type { Observable } from './observable.ts';
 import { withTitles } from './titles.ts';
 
 /** The current value of a source. */
@@ -44,10 +44,10 @@ const NOTICE_MS = 6000;
 const CHARACTER_MS = 60;
 
 export interface Notices {
-  /** What the user is told; empty where there is nothing to tell. */
+  /** The text of the notice; empty without a notice. */
   notice: string;
   tell: (text: string) => void;
-  /** Waits for a piece of work, and tells why the server refused it. */
+  /** Waits for a piece of work, and shows the reason if the server refuses it. */
   attempt: (work: Promise<unknown>) => void;
 }
 
@@ -68,6 +68,31 @@ export function useNotice(clock: Clock, { overview }: OverviewStore): Notices {
     });
   };
   return { notice, tell, attempt };
+}
+
+/** The result of `read`, which is called again when `deps` change; null until the first result. */
+export function useRead<T>(
+  { attempt }: Notices,
+  deps: readonly unknown[],
+  read: (signal: AbortSignal) => Promise<T>,
+): T | null {
+  const [found, setFound] = useState<T | null>(null);
+  useEffect(() => {
+    const stopped = new AbortController();
+    const { signal } = stopped;
+    const work = async () => {
+      try {
+        const value = await read(signal);
+        if (!signal.aborted) setFound(value);
+      } catch (error) {
+        if (!signal.aborted) throw error;
+      }
+    };
+    attempt(work());
+    return () => stopped.abort();
+    // oxlint-disable-next-line react-hooks/exhaustive-deps -- read again with each change of `deps`, not with each frame
+  }, deps);
+  return found;
 }
 
 function timeOf(text: string): number {

@@ -1,16 +1,16 @@
 import type { Approval } from '../../api/approvals.ts';
+import { AppError } from '../../api/errors.ts';
 import { endpoints } from '../../api/index.ts';
 import type { Process } from '../../api/processes.ts';
 import type { QueueEntry } from '../../api/queue.ts';
 import type { Diagnostics } from '../../api/runtime.ts';
 import type { Session } from '../../api/sessions.ts';
 import type { Client } from '../../client/client.ts';
-import { pagesOf } from '../../client/pages.ts';
-import { AppError } from '../../api/errors.ts';
 import { listAll } from '../../client/listing.ts';
+import { pagesOf } from '../../client/pages.ts';
 import { replayBefore } from '../../client/replay.ts';
-import { emptyOverview, type Overview, type SessionNow } from './overview.ts';
 import { withEvent } from './overview-events.ts';
+import { type Overview, type SessionNow, emptyOverview } from './overview.ts';
 import { idle } from './session-now.ts';
 
 /** This many of its latest events are read to show what a running session does. */
@@ -18,7 +18,7 @@ const LAST_EVENTS = 20;
 /** This many of what has ended is listed: the newest of each kind. */
 const ENDED = 100;
 
-/** Lists everything of a server. What running sessions do is not in it: `readWork` reads that. */
+/** Lists everything of a server. `readWork` reads the work of running sessions. */
 export async function readOverview(
   client: Client,
 ): Promise<{ seq: number; server: Diagnostics; overview: Overview }> {
@@ -77,7 +77,7 @@ export function overviewOf({
   };
 }
 
-/** What each running session does, from its latest events up to a seq. */
+/** Yields the present work of each running session, from its latest events up to a seq. */
 export async function* readWork(
   client: Client,
   { sessions }: Overview,

@@ -1,16 +1,16 @@
 import type { EventOf, KindIn } from '../../api/events.ts';
 import type { Session } from '../../api/sessions.ts';
+import { oneLine, summarizeEvent } from '../../client/event-summary.ts';
 import { requestedApproval } from '../../client/requested-approval.ts';
 import {
   sessionAfter,
   sessionAfterApproval,
   sessionAfterTurn,
 } from '../../client/session-after.ts';
-import { oneLine, summarizeEvent } from '../../client/event-summary.ts';
 import { shorten } from '../../core/lib/shorten.ts';
-import { changed, type Overview, type SessionNow } from './overview.ts';
+import { type Overview, type SessionNow, changed } from './overview.ts';
 
-/** Of what a session is at, this many characters are kept for its row. */
+/** The maximum number of characters of the present work of a session. */
 const MAX_DOING = 200;
 
 /** The overview after an event of a session. */
@@ -63,7 +63,7 @@ export function withApproval(overview: Overview, event: EventOf<KindIn<'approval
 export function withWork(overview: Overview, event: EventOf<KindIn<'message' | 'tool'>>): Overview {
   const known = overview.sessions.get(event.session_id ?? '');
   if (!known) return overview;
-  // Of a tool that begins, only what it is.
+  // A tool call that starts has only a title.
   const begun = event.kind === 'tool.started' ? event.payload.tool.title : undefined;
   const doing = begun === undefined ? summarizeEvent(event) : oneLine(begun);
   return withNow(overview, { ...known, doing: shorten(doing, MAX_DOING) });

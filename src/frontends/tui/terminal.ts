@@ -11,7 +11,7 @@ export interface Terminal {
   pointers: Set<(pointed: Pointed) => void>;
   /** The directory in which the program was started. */
   directory: string;
-  /** Writes what is no part of a frame and moves no cursor. */
+  /** Writes a sequence that is not part of a frame and moves no cursor. */
   write: (sequence: string) => void;
   /** Puts a text on its clipboard. False for a text that is too long for that. */
   copy: (text: string) => boolean;
@@ -37,7 +37,7 @@ const ENDING = ['SIGHUP', 'SIGQUIT'] as const;
 const FOCUS = /\u001B\[([IO])/g;
 /** A terminal that does not report its focus counts as looked at for this time after a key. */
 const KEY_MS = 60_000;
-/** Whoever is not stopped within this time goes on: a process without a shell cannot be. */
+/** The limit for the stop signal: a process without a shell is never stopped. */
 const STOP_MS = 200;
 
 interface TerminalOptions {
@@ -103,8 +103,8 @@ export function takeTerminal({
     },
     async lend(work) {
       giveBack();
-      // A stream that is paused while it has listeners goes on reading, and would take keys of the program. That ink has
-      // taken its listener away is known to the stream after this turn.
+      // A paused stream with listeners still reads, and would take keys of the program. The stream notices in the next
+      // turn that ink has removed its listener.
       stdin.off('data', look);
       await clock.sleep(0);
       stdin.pause();

@@ -11,7 +11,7 @@ import {
   type Provider,
   ProviderError,
 } from '../../agents/provider.ts';
-import { unlessAborted } from '../../agents/unless-aborted.ts';
+import { unlessAborted } from '../../agents/agent-process.ts';
 import { openBase } from './base.ts';
 import { buildChildren } from './build/children.ts';
 import { selfCommand } from '../../core/lib/self.ts';

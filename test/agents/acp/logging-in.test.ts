@@ -1,4 +1,4 @@
-import { puppet } from '../../support/providers/puppet.ts';
+import { puppet } from '../../support/providers/scripted-agent.ts';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { authStatusEndpoints } from '../../../src/api/provider-logins.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isPermissive } from '../../../src/agents/acp/permissive-words.ts';
+import { isPermissive } from '../../../src/agents/acp/modes.ts';
 
 test.each<[id: string, name: string, description: string | null]>([
   ['bypassPermissions', 'Bypass', null],

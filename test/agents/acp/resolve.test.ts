@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { configSchema } from '../../../src/core/config/schema.ts';
-import { environmentOf } from '../../../src/agents/acp/agent-environment.ts';
+import { environmentOf } from '../../../src/agents/acp/agent-kind.ts';
 import { catalogue } from '../../../src/agents/acp/catalogue.ts';
 import { recognise, resolveAgents } from '../../../src/agents/acp/resolve.ts';
 import { AcpProvider } from '../../../src/agents/acp/provider.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { readMessage } from '../../../src/agents/acp/message.ts';
+import { readMessage } from '../../../src/agents/acp/connection.ts';
 import { asked, decide, turnOf } from '../../support/providers/calls.ts';
 import {
   endTurn,

@@ -3,7 +3,7 @@ import type { AgentContext } from '@agentclientprotocol/sdk/unstable';
 import { describe, expect, test } from 'vitest';
 import { newHistory } from '../../../src/agents/demo/history.ts';
 import { runTurn } from '../../../src/agents/demo/run-turn.ts';
-import { Session } from '../../../src/agents/demo/session.ts';
+import { Session } from '../../../src/agents/demo/sessions.ts';
 import { Turn } from '../../../src/agents/demo/turn.ts';
 import { chunkOf, openClient, testWorld } from '../../support/demo-agent/client.ts';
 import { temporaryDirectory } from '../../support/demo-agent/directory.ts';

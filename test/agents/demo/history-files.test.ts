@@ -1,8 +1,7 @@
 import { mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { historyFiles } from '../../../src/agents/demo/history-files.ts';
-import { beginTurn, newHistory } from '../../../src/agents/demo/history.ts';
+import { historyFiles, beginTurn, newHistory } from '../../../src/agents/demo/history.ts';
 import { temporaryDirectory } from '../../support/demo-agent/directory.ts';
 
 describe('history files', () => {

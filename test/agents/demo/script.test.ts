@@ -1,7 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { commands, type Command } from '../../../src/agents/demo/commands.ts';
-import { parseScript } from '../../../src/agents/demo/script.ts';
+import { commands, type Command, parseScript } from '../../../src/agents/demo/script.ts';
 import { formatScript } from '../../support/demo-agent/script.ts';
 import { anyText } from '../../support/any-text.ts';
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { type StoredToken, TokenStore } from '../../../src/core/access/token-store.ts';
+import { type StoredToken, TokenStore } from '../../../src/core/access/tokens.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import { apiOf } from '../../support/http/request.ts';
 import { withRuntime } from '../../support/runtime.ts';

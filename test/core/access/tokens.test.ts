@@ -13,12 +13,11 @@ import {
   type TestRuntime,
   withRuntime,
 } from '../../support/runtime.ts';
-import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
+import { completed, scriptedProvider, writeFile } from '../../support/scripted-provider.ts';
 import { openSession, runTurn } from '../../support/turns.ts';
 import { makeRepository } from '../../support/worktrees/work.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
-import { writeFile } from '../../support/sessions/played-provider.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { apiOf, expectAsDescribed, send, table, unauthorized } from '../../support/http/request.ts';
 import { sharedGate } from '../../support/http/shared-gate.ts';

@@ -49,7 +49,7 @@ describe('the defaults', () => {
         max_streams_per_token: null,
       },
       client: { autostart: null, history: true, permission_mode: 'require_approval' },
-      screen: { theme: 'auto', colors: {}, keys: {}, mouse: false },
+      screen: { theme: 'auto', colors: {}, keys: {}, mouse: false, diff: 'auto' },
       log: { level: 'info' },
       defaults: { provider: null, agent: null, model: null, effort: null, permission_mode: null },
       auth: { token: null, token_file: null },
@@ -541,11 +541,7 @@ describe('[fleet]', () => {
       'url = ["nats://h", "nats:"]\nname = "n"',
       /fleet\.url: "nats:" is not an address/,
     ],
-    [
-      'no address',
-      'url = ","\nname = "n"',
-      /fleet\.url: no NATS address is given: expected nats:/,
-    ],
+    ['no address', 'url = ","\nname = "n"', /fleet\.url: no NATS address is given: expected nats:/],
     [
       'a name alone',
       'name = "n"',

@@ -177,9 +177,7 @@ describe('checking a store', () => {
       run('PRAGMA user_version = 99')(store, tx);
     };
     await expect(checked(newer)).rejects.toMatchObject({
-      message: expect.stringMatching(
-        /data format 99 of cadre 9\.9\.9.*use the newer version/,
-      ),
+      message: expect.stringMatching(/data format 99 of cadre 9\.9\.9.*use the newer version/),
     });
   });
 

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { sqlWasm } from '../../../src/core/lib/self.ts';
 import { ANCHOR_FILE, ANCHORED } from '../../../src/core/store/anchor.ts';
 import { backUpClosed } from '../../../src/core/store/backup.ts';
-import { checksum } from '../../../src/core/store/checksum.ts';
+import { checksum } from '../../../src/core/store/corruption-log.ts';
 import { forksOf } from '../../../src/core/store/forks.ts';
 import type { FileSystem } from '../../../src/core/store/host/file-system.ts';
 import { SKIPPED_SEQS } from '../../../src/core/store/lost-store.ts';

@@ -1,6 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { loadHostedSqlite } from '../../../src/core/store/host/sqlite.ts';
-import type { RawSqlite } from '../../../src/core/store/host/raw-sqlite.ts';
+import { loadHostedSqlite, type RawSqlite } from '../../../src/core/store/host/sqlite.ts';
 import { sqlWasm } from '../../../src/core/lib/self.ts';
 import { pageOf } from '../../support/entries.ts';
 import { openStore, told } from '../../support/store.ts';

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { DATABASE_FILE } from '../../../src/core/store/connection.ts';
 import type { Database } from '../../../src/core/store/database.ts';
-import { makeTemplate } from '../../../src/core/store/template.ts';
+import { makeTemplate } from '../../../src/core/store/open.ts';
 import { sqlWasm } from '../../../src/core/lib/self.ts';
 import { openDatabase } from '../../support/database.ts';
 import { tempDirectory } from '../../support/temp.ts';

@@ -10,7 +10,7 @@ import { openSession } from '../../support/turns.ts';
 
 const server = sharedDemo();
 
-it('What rules decide is not asked: an agent runs and edits what they allow, and is told what they deny.', async () => {
+it('Approval rules answer the requests of an agent: allowed commands and edits proceed, and denied ones return a reason.', async () => {
   const { client, directory } = server();
   const cadre = cadreOn(server());
   const add = async (...words: string[]) => {

@@ -7,12 +7,11 @@ import type { CommandContext } from '../../../src/frontends/cli/world.ts';
 import type { Client } from '../../../src/client/client.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { withRuntime } from '../../support/runtime.ts';
-import { completed } from '../../support/scripted-provider.ts';
-import { playedProvider } from '../../support/sessions/played-provider.ts';
+import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
 import { openSession, send } from '../../support/turns.ts';
 
 test('A line that is refused because of a turn whose end was shown before the refusal came is queued, and begins at once.', () => {
-  const provider = playedProvider();
+  const provider = scriptedProvider();
   return withRuntime(
     async ({ client, directory }) => {
       const { id } = await openSession(client, directory);

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { loginProviderIds, providerId } from '../../../src/api/provider-kinds.ts';
 import { choicesOf } from '../../../src/frontends/cli/choices.ts';
-import { shells } from '../../../src/frontends/cli/complete/scripts.ts';
+import { scripts } from '../../../src/frontends/cli/commands/completion.ts';
 import { states } from '../../../src/frontends/cli/commands/session-files.ts';
 import { mcpAgents } from '../../../src/frontends/cli/mcp/agents.ts';
 import { managerNames } from '../../../src/frontends/cli/service/manager.ts';
@@ -63,10 +63,10 @@ const schemas: Record<string, unknown> = {
 
 /** Choices that no schema has. */
 const unlisted = {
-  'completion shell': [...shells],
+  'completion shell': Object.keys(scripts),
   'mcp install agent': mcpAgents.map(({ name }) => name),
   'mcp uninstall agent': mcpAgents.map(({ name }) => name),
-  // Those whose login is kept in a home of their own.
+  // The providers with their own home for the login.
   'providers login provider': [...loginProviderIds, 'acp'],
   'providers logout provider': [...loginProviderIds, 'acp'],
   'sessions snapshots state': [...states],
@@ -75,7 +75,7 @@ const unlisted = {
 };
 
 describe('the choices of options and arguments', () => {
-  it('are those of the schema wherever a schema has an enum for them', async () => {
+  it('equal the enum of the schema, if the schema has one.', async () => {
     const listed = Object.entries(schemas).map(([place, schema]) => [place, choicesOf(schema)]);
     expect(choicesIn(await createProgram({} as World, commands))).toEqual({
       ...Object.fromEntries(listed),

@@ -22,7 +22,7 @@ function expectFailure(
 }
 
 describe('cadre without a server', () => {
-  test('tells its version, in one line or as JSON.', async () => {
+  test('cadre prints its version as one line or as JSON.', async () => {
     using home = tempDirectory();
     const short = await runCadre(home.path, ['--version']);
     expect([short.code, short.stdout, short.stderr]).toEqual([0, `${version}\n`, '']);
@@ -35,7 +35,7 @@ describe('cadre without a server', () => {
     expect(fs.readdirSync(home.path)).toEqual([]);
   });
 
-  test('tells the licences of what it contains, as text or as JSON.', async () => {
+  test('cadre prints the licences of its packages as text or as JSON.', async () => {
     using home = tempDirectory();
     const text = await runCadre(home.path, ['licenses']);
     expect(text.stdout).toMatch(/^ {2}zod \d\S*, MIT$/m);
@@ -116,7 +116,7 @@ describe('a usage error', () => {
     }
   });
 
-  test('of a word that is nearly right suggests the right one.', async () => {
+  test('A misspelled command suggests the correct command.', async () => {
     using home = tempDirectory();
     const { stderr } = await runHere(home.path, ['sesions', 'list']);
     expect(stderr).toContain('did you mean cadre sessions list?');
@@ -137,7 +137,7 @@ describe('a usage error', () => {
     }
   });
 
-  test('that only the server or the command itself can tell ends with 2 as well.', () =>
+  test('A usage error that the server or the command finds ends with 2, too.', () =>
     withDemo(async (server) => {
       const cadre = cadreOn(server);
       expectFailure(

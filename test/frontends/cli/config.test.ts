@@ -94,7 +94,7 @@ describe('cadre config check', () => {
     expect(json.json()).toEqual({ ok: false, problems: expect.arrayContaining(lines) });
   });
 
-  test('says which names of agents are those of no agent, and which there are.', async () => {
+  test('config check reports unknown names of agents, with the known names.', async () => {
     using home = tempDirectory();
     const check = async (text: string) => {
       configure(home.path, text);
@@ -161,7 +161,7 @@ describe('cadre config check', () => {
     ]);
   });
 
-  test('of a file that is not there, and was named, ends with 2.', async () => {
+  test('A configuration file that was named and does not exist ends the command with 2.', async () => {
     using home = tempDirectory();
     const { code, stdout } = await runHere(home.path, ['config', 'check', '--config', 'none.toml']);
     expect([code, stdout]).toEqual([

@@ -13,7 +13,7 @@ describe('a cursor file in a directory that others write to', () => {
     const file = path.join(place.path, 'cursor');
     const cursor = new CursorFile(file, null);
     cursor.start('epoch');
-    // What is laid over it in the meantime is replaced, not followed.
+    // A link in place of the file is replaced, not followed.
     fs.rmSync(file);
     fs.symlinkSync(victim, file);
     cursor.moveTo(7);

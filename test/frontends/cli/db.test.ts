@@ -167,7 +167,7 @@ describe('cadre db backup', () => {
 });
 
 describe('cadre db check', () => {
-  test('of a running server checks a copy of what it has, and leaves none.', () =>
+  test('db check of a running server checks a temporary copy of the database.', () =>
     withHistory(async (server) => {
       const cadre = cadreOn(server);
       const { code, stdout, stderr } = await cadre(['db', 'check']);
@@ -218,7 +218,7 @@ describe('cadre db check', () => {
       ]);
     }));
 
-  test('of a file that is not there, or is no store, says so.', () =>
+  test('db check reports a missing file, and a file that is not a database.', () =>
     withHistory(async (server) => {
       await using place = tempDirectory();
       const cadre = cadreOn(server);
@@ -229,7 +229,7 @@ describe('cadre db check', () => {
       expectFailure(await cadre(['db', 'check', file]), 1, /not a database.*restore a backup/);
     }));
 
-  test('of the file that a server has open is refused.', () =>
+  test('db check refuses the file that a server has open.', () =>
     withHistory(async (server) => {
       const file = path.join(server.directory, 'events.cadre');
       expectFailure(await cadreOn(server)(['db', 'check', file]), 7, /another server \(pid \d+\)/);

@@ -13,7 +13,7 @@ import { pathWith, putProgram } from '../../support/providers/demo-agents.ts';
 
 type Found = { ok: boolean; checks: { check: string; status: string; detail: string }[] };
 
-/** What it found, by the name of the check. */
+/** The findings, by the name of the check. */
 function findingsOf(ended: Ended): Record<string, [status: string, detail: string]> {
   const { checks } = ended.json() as Found;
   return Object.fromEntries(checks.map(({ check, status, detail }) => [check, [status, detail]]));
@@ -108,7 +108,7 @@ describe('cadre doctor --agents', () => {
       'fail',
       expect.stringContaining('set providers.acp.agents.mine.command'),
     ]);
-    // Nobody has configured it, so that it is no fault of the setup.
+    // The agent is not configured, so the setup is not at fault.
     expect(found['agent qwen']).toEqual(['warn', expect.stringContaining('I need a key')]);
     expect(fs.readdirSync(tmp)).toEqual([]);
   });
@@ -295,7 +295,7 @@ describe('cadre doctor', () => {
     ]);
   });
 
-  test('goes on where the configuration is wrong, and says what of it.', async () => {
+  test('doctor reports an invalid configuration, and continues with the other checks.', async () => {
     using home = tempDirectory();
     const env = { CADRE_LOG_LEVEL: 'loud' };
     const ended = await runHere(home.path, ['doctor', '--json'], { env });

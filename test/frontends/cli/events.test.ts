@@ -62,7 +62,7 @@ describe('cadre events tail', () => {
       expect(stderr).toBe('');
     }));
 
-  test('follows: what happens is shown as it happens, until it is told to stop.', () =>
+  test('events tail shows each event at once until a signal ends it.', () =>
     withDemo(async (server) => {
       const { client, directory } = server;
       const tail = startCadre(directory, [
@@ -85,7 +85,7 @@ describe('cadre events tail', () => {
       expect([ended.code, ended.stderr]).toEqual([130, '']);
     }));
 
-  test('goes on over a kill and a restart of the server, without loss or repeat, and says so on stderr.', async () => {
+  test('events tail continues after a kill and a restart of the server, without loss or repeat, and reports both on stderr.', async () => {
     await using place = tempDirectory();
     const directory = place.path;
     const port = await keptPort();

@@ -1,8 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { markdownHtml } from '../../../src/frontends/cli/export/markdown-html.ts';
-import { exportHtml } from '../../../src/frontends/cli/export/html.ts';
+import { markdownHtml, exportHtml } from '../../../src/frontends/cli/export/html.ts';
 import { runHere } from '../../support/cli/cadre.ts';
 import { sharedDemo } from '../../support/demo-server.ts';
 import { tempDirectory } from '../../support/temp.ts';

@@ -68,8 +68,8 @@ describe('the command that helps after a refusal', () => {
       'serve|run|status|top|doctor|sessions|approvals|events|processes|worktrees|teams|providers|mcp|tokens|db|config';
     const command = new RegExp(`\\bcadre (${nouns})\\b`);
     const files = globSync('src/**/*.ts', {
-      // What the first say is read by a person with a terminal or an editor, as is what a sidecar says that has no
-      // server; what the last one says is read in the log of a repository.
+      // The first messages are for a person with a terminal or an editor, or come from a sidecar without a server; the
+      // last message is for the log of a repository.
       exclude: [
         'src/{client,frontends}/**',
         'src/core/config/**',

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { installationOf } from '../../../src/frontends/cli/installation.ts';
+import { installationOf } from '../../../src/frontends/cli/commands/about.ts';
 import { version } from '../../../src/core/lib/self.ts';
 import { put } from '../../support/built-tree.ts';
 import { runCadre, runHere } from '../../support/cli/cadre.ts';

@@ -17,7 +17,7 @@ const texts = [
 ];
 
 describe('JSON with comments', () => {
-  test.each(texts)('gets a value and loses it again, and all else stays: %j', (text) => {
+  test.each(texts)('Setting and removing a value keeps everything else: %j', (text) => {
     const made = withValue(text, keys, value);
     expect(valueAt(made, keys)).toEqual(value);
     const comments = text.match(/\/\/ \w[^\n]*|\/\*.*?\*\//g) ?? [];
@@ -30,12 +30,12 @@ describe('JSON with comments', () => {
       expect(valueAt(without, [key])).toEqual(text === '' ? undefined : valueAt(text, [key]));
   });
 
-  test('is as it was before, after the value came and went, where it was laid out by the usual rules.', () => {
+  test('A text in the usual layout is unchanged after a value was set and removed.', () => {
     for (const text of ['{\n  "a": 1\n}\n', '{\n  "a": 1,\n  "mcp": {\n    "x": 1\n  }\n}\n'])
       expect(withoutValue(withValue(text, keys, value), keys)).toBe(text);
   });
 
-  test('loses any of its members, and no other.', () => {
+  test('withoutValue removes any member, and no other.', () => {
     fc.assert(
       fc.property(
         fc.dictionary(fc.string({ minLength: 1 }), fc.jsonValue(), {
@@ -57,7 +57,7 @@ describe('JSON with comments', () => {
   });
 
   test.each(['{', '{"a" 1}', '{"a": }', '[1]', '{"a": 1 "b": 2}', 'nonsense', '{"mcp": 7}'])(
-    'that is none is refused, and so is a value on the way that is no object: %j',
+    'An invalid text, or a path through a value other than an object, is refused: %j',
     (text) => {
       expect(() => withValue(text, keys, value)).toThrow(
         expect.objectContaining({ code: 'invalid' }),

@@ -8,7 +8,7 @@ import { openRuntime, type TestRuntime } from '../../support/runtime.ts';
 import { startServer, type TestServer, untilNothingCarries } from '../../support/server.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
-/** A claude that keeps its servers as the real one does, refuses a name that it has, and notes what it was told. */
+/** A claude that stores its servers as the real one does, refuses a name that it has, and records its arguments. */
 const claude = `
 const fs = require('node:fs');
 const file = process.env.HOME + '/.claude.json';

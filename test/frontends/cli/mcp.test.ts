@@ -53,7 +53,7 @@ describe('cadre mcp', () => {
       expect((seen.json() as { result: { messages: [] } }).result.messages).toHaveLength(1);
     }));
 
-  test('says what is wrong with arguments that are none.', () =>
+  test('mcp call reports invalid arguments.', () =>
     withDemo(async (server) => {
       const cadre = cadreOn(server);
       const { id } = await server.client.call(endpoints.createSession, {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { table } from '../../../src/frontends/cli/output.ts';
 import { whole } from '../../../src/frontends/cli/layout.ts';
 import { singulars } from '../../../src/bundles/choose.ts';
-import { metricsDocument } from '../../../src/frontends/cli/metrics-document.ts';
+import { metricsDocument } from '../../../src/frontends/cli/commands/diagnostics.ts';
 import { createProgram } from '../../../src/frontends/cli/program.ts';
 import { commands } from '../../../src/frontends/cli/commands/index.ts';
 import { withoutColors } from '../../../src/frontends/terminal/palette.ts';

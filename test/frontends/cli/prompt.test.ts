@@ -47,7 +47,7 @@ describe('the prompt', () => {
     expect(await awaited).toEqual([{ type: 'text', text: 'hello\n\nlate' }]);
   });
 
-  test('of nothing is refused; where the name of a worktree took the text, that is said.', async () => {
+  test('An empty prompt is refused; the error reports a text that was read as the name of a worktree.', async () => {
     const { world: given, stdin } = world();
     stdin.end();
     const options = { image: [], worktree: 'fix the login' };

@@ -47,7 +47,7 @@ const NEW_TOKEN = 'another-token-another-token';
 describe('a server that gets a HUP', () => {
   const listening = sharedServer({ config: '' });
 
-  test('takes over lists, limits and level, says so by name, and goes on.', async () => {
+  test('SIGHUP applies lists, limits and the log level, reports each by name, and keeps the server running.', async () => {
     const server = listening();
     const { token } = server;
     await reload(server, '');

@@ -72,7 +72,7 @@ ID  new.txt:10
   ]);
 });
 
-it('What cannot be done says why.', async () => {
+it('Each refusal of cadre review has a reason.', async () => {
   const { cadre, id, comment } = await changed();
   const refused = [
     [

@@ -51,7 +51,7 @@ describe('serve --detach', () => {
     const stat = fs.readFileSync(`/proc/${started.pid}/stat`, 'utf8').replace(/.*\) /, '');
     expect(stat.split(' ').slice(2, 4)).toEqual([`${started.pid}`, `${started.pid}`]);
     expect(fs.statSync(log).mode & 0o777).toBe(0o600);
-    // It is not told of a manager that was there for whoever started it.
+    // The server does not get the service manager of its starter.
     expect(fs.readFileSync(log, 'utf8')).not.toContain('systemd-notify');
   });
 
@@ -184,7 +184,7 @@ describe('service install', () => {
     expect(meant.stdout).toMatch(/^ExecStart=.* --bind 0\.0\.0\.0:7433 --allow-remote$/m);
   });
 
-  test('without a manager says how to go on.', async () => {
+  test('A machine without a service manager gets the command for a background server.', async () => {
     await using place = tempDirectory('service');
     const env = { PATH: programs(place.path) };
     const none = await runHere(place.path, ['service', 'install'], { env });

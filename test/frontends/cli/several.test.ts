@@ -160,7 +160,7 @@ describe('commands with several servers', () => {
     expect(JSON.parse(stdout)).toMatchObject(hosts.map((node) => ({ node, state: 'reachable' })));
   });
 
-  test('say whose token is refused, and where that of a configured server is looked for.', async () => {
+  test('A refused token is reported with its server, and with the place for the token of a configured server.', async () => {
     const [laptop, gpu] = [given().url('laptop'), given().url('gpu')];
     const both = ['--url', laptop, '--url', gpu, '--token-file', given().tokenFile('laptop')];
     for (const command of [['status'], ['sessions', 'list']])
@@ -212,7 +212,7 @@ describe('commands with several servers', () => {
 });
 
 describe('cadre events tail of several servers', () => {
-  test('goes on with one cursor file, and writes no line again that is in its output.', () =>
+  test('events tail continues from one cursor file, and writes no line twice.', () =>
     withServers(['laptop', 'gpu'], async (given) => {
       const { home } = given;
       const names = ['laptop', 'gpu'] as const;
@@ -253,7 +253,7 @@ describe('cadre events tail of several servers', () => {
       expect(keys.filter((key) => key.startsWith('gpu'))).toHaveLength(1);
     }));
 
-  test('says which server is gone and when it is back, and goes on.', () =>
+  test('events tail reports when a server disappears and returns, and continues.', () =>
     withServers(['laptop', 'gpu'], async (given) => {
       const tail = startCadre(given.home, ['events', 'tail', '--kind', 'session.created']);
       await openSession(given.client('gpu'), given.directory('gpu'), { title: 'one' });

@@ -13,7 +13,7 @@ import { tempDirectory } from '../../support/temp.ts';
 import { openSession, runTurn, send } from '../../support/turns.ts';
 import { makeRepository } from '../../support/worktrees/work.ts';
 
-describe('what is said', () => {
+describe('conversations', () => {
   const server = sharedDemo();
 
   test('is all words of the command line, and below them what is piped in.', async () => {
@@ -143,7 +143,7 @@ describe('what is said', () => {
 describe('a conversation', () => {
   const server = sharedDemo();
 
-  test('can be told apart in the list: by its title, its last words and when it was last active.', async () => {
+  test('A session in the list shows its title, its last message and its last activity.', async () => {
     const cadre = cadreOn(server());
     await cadre(['run', 'say the last words']);
     const [heading, first] = (await cadre(['sessions', 'list', '--padded'])).stdout.split('\n');
@@ -346,7 +346,7 @@ function installed(...names: string[]) {
 }
 
 describe('a server that is gone for good', () => {
-  test('ends a run without a terminal after --reconnect, with 6 and how to go on.', async () => {
+  test('A run without a terminal ends after --reconnect with 6 and the next step.', async () => {
     await using directory = tempDirectory('server');
     const server = await startServer(directory.path);
     const args = ['run', '--reconnect', '200ms', 'say soon; silent'];

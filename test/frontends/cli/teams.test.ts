@@ -96,7 +96,7 @@ describe('cadre teams', () => {
     expect(await ok('interrupt-all', team)).toBe('No turns are running\n');
   });
 
-  test('spawn adds a member, which view shows, and events tail tells of the team.', async () => {
+  test('spawn adds a member, which view and events tail show.', async () => {
     const { team, member } = await talking();
     const spawned = (await ok('spawn', team, 'say "hi"', '--source', end(member))).trim();
     expect(await ok('view', team)).toContain(end(spawned));

@@ -35,7 +35,7 @@ describe('cadre worktrees', () => {
     expect(read(place, 'a.txt')).toBe('one\n');
   });
 
-  test('list shows those of a repository in a table, and those of a status.', async () => {
+  test('worktrees list shows the worktrees of a repository or with a status in a table.', async () => {
     const { cadre, repo, end: id } = await made('list');
     const listed = await cadre(['worktrees', 'list', '--repo', repo, '--padded']);
     const [heading = '', row = ''] = listed.stdout.split('\n');
@@ -75,7 +75,7 @@ describe('cadre worktrees', () => {
     });
   });
 
-  test('release says how many claims are left, and keeps the last one where it is told to.', async () => {
+  test('worktrees release reports the number of remaining claims, and keeps the worktree with --keep.', async () => {
     const { cadre, session, open, end, place } = await made('release');
     const other = await open();
     await cadre(['worktrees', 'claim', end, '--session', other]);

@@ -18,7 +18,7 @@ import { openSession, runTurn, send } from '../../support/turns.ts';
 const server = sharedDemo();
 const of = methods.agent.session;
 
-/** The kinds of updates, without those that are told beside the conversation. */
+/** The kinds of updates, without the updates outside of the conversation. */
 function course(updates: readonly SessionUpdate[]): string[] {
   return updates
     .map(({ sessionUpdate }) => sessionUpdate)
@@ -90,7 +90,7 @@ describe('session/new', () => {
     });
   });
 
-  test('gives the session that it was told to give, with what was said in it.', async () => {
+  test('cadre acp --session serves this session, with its conversation.', async () => {
     const { client, directory } = server();
     const { id } = await openSession(client, directory);
     await runTurn(client, id, 'say before');
@@ -103,7 +103,7 @@ describe('session/new', () => {
 });
 
 describe('session/prompt', () => {
-  test('tells what the agent thinks, says, does and plans, in order, and ends with what it used.', async () => {
+  test('A prompt streams thoughts, messages, tool calls and plans in order, and ends with the usage.', async () => {
     const editor = await openEditor(server());
     const { sessionId } = await editor.open(server().directory);
     const script = 'think about it; plan a | b; tool read X => 12 lines; say all done';
@@ -217,8 +217,8 @@ describe('session/prompt', () => {
   });
 });
 
-describe('what happens elsewhere', () => {
-  test('a turn that somebody else began is told with what was said, and can be cancelled.', async () => {
+describe('activity of other clients', () => {
+  test('A turn of another client appears with its prompt, and can be cancelled.', async () => {
     const { client, directory } = server();
     const editor = await openEditor(server());
     const { sessionId } = await editor.open(directory);
@@ -242,7 +242,7 @@ describe('what happens elsewhere', () => {
     expect(one.text('user_message_chunk')).toBe('say by other');
   });
 
-  test('a turn goes on when its editor leaves.', async () => {
+  test('A turn continues when its editor leaves.', async () => {
     const { client, directory } = server();
     const editor = await openEditor(server());
     const { sessionId } = await editor.open(directory);
@@ -263,7 +263,7 @@ describe('what happens elsewhere', () => {
 });
 
 describe('session/load', () => {
-  test('tells everything that was said and done, with how it ended.', async () => {
+  test('session/load sends the whole conversation with the end of each turn.', async () => {
     const { client, directory } = server();
     const { id } = await openSession(client, directory);
     await runTurn(client, id, 'think hm; plan a | b; tool read X => 12 lines; say first');
@@ -293,7 +293,7 @@ describe('session/load', () => {
     expect(editor.text()).toMatch(/next$/);
   });
 
-  test('tells a turn that runs from its beginning, and then its course.', async () => {
+  test('session/load sends a running turn from its start, and then its progress.', async () => {
     const { client, directory } = server();
     const { id } = await openSession(client, directory, { permission_mode: 'require_approval' });
     await runTurn(client, id, 'say before');
@@ -318,7 +318,7 @@ describe('session/load', () => {
 });
 
 describe('session/resume', () => {
-  test('tells nothing of before, but asks what waits for an answer.', async () => {
+  test('session/resume sends no earlier updates, but the pending requests.', async () => {
     const { client, directory } = server();
     const { id } = await openSession(client, directory, { permission_mode: 'require_approval' });
     await runTurn(client, id, 'say before');
@@ -396,7 +396,7 @@ describe('session/close and session/delete', () => {
     });
   });
 
-  test('set_title names the session, and a name that comes from elsewhere is told.', async () => {
+  test('set_title names the session, and a title from another client reaches the editor.', async () => {
     const { client, directory } = server();
     const editor = await openEditor(server());
     const { sessionId } = await editor.open(directory);
@@ -463,7 +463,7 @@ describe('session/request_permission', () => {
     const asked: unknown[] = [];
     for (const [option, says] of [
       ['once', 'allowed (allow_once)'],
-      // Cadre keeps the consent: the agent is told nothing that it could keep for longer.
+      // Cadre keeps the consent, so the agent gets an answer for this call only.
       ['session', 'allowed (allow_once)'],
       ['reject', 'rejected'],
     ] as const) {
@@ -499,7 +499,7 @@ describe('session/request_permission', () => {
     });
   });
 
-  test('shows a change as a diff, of the call that the agent told of, which keeps it.', async () => {
+  test('An approval request shows a change as a diff, which stays in the tool call.', async () => {
     const ids: string[] = [];
     const editor = await openEditor(server(), {
       askUser(request, signal) {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { changesIn } from '../../../src/frontends/editor/changes.ts';
+import { changesIn } from '../../../src/frontends/editor/tool-call.ts';
 import { diffDetail } from '../../../src/agents/details.ts';
 
 function changes(before: string | null, after: string | null) {

@@ -130,7 +130,7 @@ describe('questions of an agent', () => {
       });
     }));
 
-  test('that an editor cannot take say where they can be answered.', () =>
+  test('Questions that an editor cannot show name the other places for the answer.', () =>
     withRuntime(async ({ url, token, directory }) => {
       let shown = '';
       const editor = await openEditor(

@@ -22,7 +22,7 @@ test('SIGKILL of the server under a prompt: it fails with what happened, and the
     });
     expect(await editor.prompt(sessionId, 'history')).toMatchObject({ stopReason: 'end_turn' });
     expect(editor.text()).toContain('last prompt: say begun; silent');
-    // Nothing is told twice.
+    // The editor receives nothing twice.
     expect(editor.text().match(/begun/g)).toHaveLength(2);
     // One that followed nothing looks for the server again.
     const { sessions } = await idle.agent.request(methods.agent.session.list, {});

@@ -42,7 +42,7 @@ async function answered(more: Partial<Approval>, ...options: string[]) {
   return { decision: await decided.promise, asked };
 }
 
-test('An editor is asked twice before it accepts what the agent does not describe, and told why', async () => {
+test('An editor has to confirm twice, with the reason, before it accepts an action that the agent does not describe.', async () => {
   const missing = { arguments_missing: true };
   const accepted = await answered(missing, 'once', 'once');
   expect(accepted.decision).toEqual({ decision: 'accept' });

@@ -12,7 +12,7 @@ import { tempDirectory } from '../../support/temp.ts';
 const PATH = process.env.PATH ?? '';
 
 describe.skipIf(!canNotify)('a service manager', () => {
-  test('is told in order, and what it handed over is gone from the environment.', async () => {
+  test('A service manager gets messages in order, and its variables are gone from the environment.', async () => {
     await using place = tempDirectory('notify');
     await using manager = await listen(place.path);
     const env: NodeJS.ProcessEnv = { PATH, NOTIFY_SOCKET: manager.path, WATCHDOG_USEC: '2000000' };
@@ -32,7 +32,7 @@ describe.skipIf(!canNotify)('a service manager', () => {
     ]);
   });
 
-  test('gets pings twice in the time of its watchdog, as long as the store answers.', async () => {
+  test('A service manager gets two pings in each watchdog period while the store answers.', async () => {
     await using place = tempDirectory('notify');
     await using manager = await listen(place.path);
     const clock = new ManualClock();
@@ -68,7 +68,7 @@ describe.skipIf(!canNotify)('a service manager', () => {
     expect(manager.messages()).toHaveLength(1);
   });
 
-  test('that is another process of the same service has no say in the watchdog.', () => {
+  test('Another process of the same service does not affect the watchdog.', () => {
     const clock = new ManualClock();
     const env = { PATH, NOTIFY_SOCKET: '/nowhere', WATCHDOG_USEC: '1000', WATCHDOG_PID: '1' };
     const notifier = Notifier.takenFrom(env, { clock, onTrouble: unexpected });
@@ -82,7 +82,7 @@ describe.skipIf(!canNotify)('a service manager', () => {
     expect(asked).toBe(0);
   });
 
-  test('that is gone is a trouble that is told, and no failure.', async () => {
+  test('A missing service manager is reported, and does not stop the server.', async () => {
     const troubles: string[] = [];
     const onTrouble = (message: string) => void troubles.push(message);
     const env = { PATH, NOTIFY_SOCKET: '/nowhere/notify' };
@@ -92,7 +92,7 @@ describe.skipIf(!canNotify)('a service manager', () => {
     ]);
   });
 
-  test('hears of a server: ready, reloading, pings, stopping; its commands hear nothing of the manager.', async () => {
+  test('A service manager gets ready, reloading, pings and stopping; child processes get none of its variables.', async () => {
     await using place = tempDirectory('notify');
     await using manager = await listen(place.path);
     const env = { NOTIFY_SOCKET: manager.path, WATCHDOG_USEC: '400000' };
@@ -122,7 +122,7 @@ describe.skipIf(!canNotify)('a service manager', () => {
     await untilNothingCarries(directory.path);
   });
 
-  test('hears why a server does not start.', async () => {
+  test('A service manager gets the reason of a failed start.', async () => {
     await using place = tempDirectory('notify');
     await using manager = await listen(place.path);
     const env = { NOTIFY_SOCKET: manager.path };
@@ -134,7 +134,7 @@ describe.skipIf(!canNotify)('a service manager', () => {
 });
 
 describe('without systemd-notify', () => {
-  test('a server goes on, and says that nobody is told.', async () => {
+  test('A server without systemd-notify runs, and reports that messages are lost.', async () => {
     await using place = tempDirectory('notify');
     const troubles: string[] = [];
     const onTrouble = (message: string) => void troubles.push(message);
@@ -143,7 +143,7 @@ describe('without systemd-notify', () => {
     expect(troubles).toEqual([expect.stringContaining('systemd-notify not found on PATH')]);
   });
 
-  test('and without a manager nothing is said.', () => {
+  test('A server without a service manager reports nothing.', () => {
     expect(Notifier.takenFrom({ PATH }, { clock: systemClock, onTrouble: unexpected })).toBeNull();
   });
 });

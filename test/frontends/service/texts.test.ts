@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { launchAgent } from '../../../src/frontends/service/launch-agent.ts';
+import { launchAgent } from '../../../src/frontends/cli/service/launchd.ts';
 import { sealOf } from '../../../src/frontends/service/sealed.ts';
 import {
   lastingFile,
@@ -10,7 +10,7 @@ import {
   settingsLeftBehind,
   variablesOf,
 } from '../../../src/frontends/service/start.ts';
-import { systemdUnit } from '../../../src/frontends/service/systemd-unit.ts';
+import { systemdUnit } from '../../../src/frontends/cli/service/systemd.ts';
 import { python } from '../../support/python.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
@@ -44,7 +44,7 @@ describe('the systemd unit', () => {
     },
   );
 
-  test('waits to be told only where there is a program that tells.', () => {
+  test('The systemd unit has Type=notify only if systemd-notify is installed.', () => {
     const start = { command: ['/c'], variables: {}, variablesFile: '/e', log: '/l' } as const;
     const told = systemdUnit(start, { version: '1', canNotify: true });
     expect(told).toMatch(/^Type=notify\nNotifyAccess=all\nWatchdogSec=2min$/m);

@@ -14,8 +14,8 @@ function asked(...details: ApprovalDetail[]): ApprovalToShow {
   return { kind: 'command', title: 'a title', details, ...rest };
 }
 
-describe('the sheet of an approval', () => {
-  test('shows a command of several lines whole, and where it would run.', () => {
+describe('The text of an approval', () => {
+  test('The text has all lines of a command, and its directory.', () => {
     const command = 'cd build && \\\nmake clean && \\\nrm -rf /precious';
     const sheet = approvalText(asked({ type: 'command', command, cwd: '/srv' }), {
       columns: 20,
@@ -31,7 +31,7 @@ describe('the sheet of an approval', () => {
     ]);
   });
 
-  test('says what it leaves out because it is too large, and what an acceptance for the session allows.', () => {
+  test('The text names omitted parts, and the effect of an acceptance for the session.', () => {
     const detail = { type: 'omitted', name: 'the change to big.bin', bytes: 2_000_000 } as const;
     const sheet = approvalText(
       { ...asked(detail), session_allows: 'edits of any file' },
@@ -44,7 +44,7 @@ describe('the sheet of an approval', () => {
     ]);
   });
 
-  test('shows every character of a command, those that hide as code points.', () => {
+  test('The text has every character of a command, and hidden characters as code points.', () => {
     fc.assert(
       fc.property(text, fc.integer({ min: 12, max: 100 }), (command, wide) => {
         const sheet = approvalText(asked({ type: 'command', command, cwd: null }), {
@@ -66,7 +66,7 @@ describe('the sheet of an approval', () => {
     );
   });
 
-  test('shows a diff, the input of a tool, questions, and without details the request.', () => {
+  test('The text has the diff, the input of a tool, the questions, or the request without details.', () => {
     const shape = { columns: 40, palette: colorless };
     const diff = '--- a\n+++ a\n@@ -1 +1 @@\n-old\n+new\n';
     expect(approvalText(asked({ type: 'diff', path: 'src/a.ts', diff }), shape).slice(2)).toEqual([
@@ -119,7 +119,7 @@ describe('the sheet of an approval', () => {
     ]);
   });
 
-  test('is no wider than the terminal for any diff.', () => {
+  test('No line of the text is wider than the terminal, for any diff.', () => {
     fc.assert(
       fc.property(text, columns, (diff, wide) => {
         const lines = approvalText(asked({ type: 'diff', path: diff, diff }), {

@@ -76,7 +76,7 @@ const approvals = async ({ client }: RawStage, status: 'pending' | 'accepted' | 
 
 // Without Python there is no terminal to test in; on Debian: apt-get install python3.
 describe.skipIf(!hasPty)('asking at the terminal', () => {
-  test('two approvals that are asked at once need two answers: one y accepts one of them.', () =>
+  test('Two simultaneous approvals need two answers: one y accepts one of them.', () =>
     asking('two', async ({ expectShows, type, ended, glass }, stage) => {
       await expectShows(prompt);
       expect(glass.text()).toContain('ls harmless');
@@ -130,7 +130,7 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
       }),
   );
 
-  test('v shows the request again, and d declines as it does on the screen.', () =>
+  test('The key v shows the request again, and d declines as on the screen.', () =>
     asking('one', async ({ expectShows, type, ended, glass }, stage) => {
       await expectShows(prompt);
       type('v');
@@ -144,7 +144,7 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
       expect(await approvals(stage, 'declined')).toEqual(['ls harmless']);
     }));
 
-  test('what was typed before the question was shown accepts nothing.', () =>
+  test('Keys that were typed before the question accept nothing.', () =>
     withRawAgent(
       {
         turns: {
@@ -195,7 +195,7 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
     }),
   );
 
-  test('what the agent does not describe is accepted by a typed word alone.', () =>
+  test('A request that the agent does not describe is accepted by a typed word alone.', () =>
     asking('undescribed', async ({ expectShows, type, ended, glass }, stage) => {
       await expectShows(prompt);
       expect(glass.text()).toContain('does not say what this request would do');
@@ -211,7 +211,7 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
       expect(await approvals(stage, 'accepted')).toEqual(['Shell']);
     }));
 
-  test('approvals are asked for at the terminal also where the prompt is piped in.', () =>
+  test('The terminal asks for approvals also if the prompt is piped in.', () =>
     withRawAgent(role, async (stage) => {
       const { file, args } = selfCommand();
       const cadre = [file, ...args, '--data-dir', stage.given.directory];
@@ -224,7 +224,7 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
       expect(await approvals(stage, 'accepted')).toEqual(['ls harmless']);
     }));
 
-  test('a question that somebody else answers is withdrawn.', () =>
+  test('A question that another client answers is withdrawn.', () =>
     asking('one', async ({ expectShows, ended, glass }, { client }) => {
       await expectShows(prompt);
       const [pending] = await client.call(endpoints.listApprovals, {});

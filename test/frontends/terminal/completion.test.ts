@@ -94,7 +94,7 @@ describe.skipIf(!hasPty)('ids of every kind complete under the alias of the set-
     },
   );
 
-  test('under another name, for which the script was made', async () => {
+  test('The ids complete under another name, for which the script was made.', async () => {
     using home = tempDirectory('completion');
     const named = await runHere(home.path, ['completion', 'bash', '--name', 'mate']);
     expect(named.stdout).toMatch(/^complete -F _cadre mate$/m);

@@ -80,7 +80,7 @@ const blocks = conversation(
 );
 
 describe('a conversation', () => {
-  test('is my prompts, the messages, tools in one line each, what was asked, and how it ended.', () => {
+  test('A conversation has the prompts, the messages, a line for each tool call, the approvals, and the end of a turn.', () => {
     expect(conversationLines(blocks, { columns: 40, palette: colorless, folded: true })).toEqual([
       '> fix the tests',
       '  [image]',
@@ -95,7 +95,7 @@ describe('a conversation', () => {
     ]);
   });
 
-  test('shows thoughts, and what tools were given and answered, where it is unfolded.', () => {
+  test('An expanded conversation has the reasoning, and the input and output of tool calls.', () => {
     const lines = conversationLines(blocks, { columns: 40, palette: colorless, folded: false });
     expect(lines.slice(3, 13)).toEqual([
       'hm',
@@ -111,7 +111,7 @@ describe('a conversation', () => {
     ]);
   });
 
-  test('is a Markdown document, too.', () => {
+  test('A conversation is also printed as a Markdown document.', () => {
     expect(conversationMarkdown(blocks)).toBe(`## You
 
 fix the tests
@@ -133,7 +133,7 @@ I **look**.
 `);
   });
 
-  test('is never wider than the terminal, and passes on nothing that a terminal obeys.', () => {
+  test('No line of a conversation is wider than the terminal or contains a control character.', () => {
     const block = fc.oneof(
       markdown.map((text): Block => ({ type: 'message', key: 'm', status: 'open', text })),
       markdown.map((text): Block => ({ type: 'thought', key: 'm', status: 'open', text })),
@@ -164,7 +164,7 @@ I **look**.
   });
 });
 
-describe('what agents say besides words', () => {
+describe('Notices and places of tool calls', () => {
   const located = {
     ...tool,
     title: 'Read',
@@ -181,7 +181,7 @@ describe('what agents say besides words', () => {
     [notice(3, null, 'slow\u001b[2J'), notice(4, 'turn_1', 'full'), notice(5, 'turn_0', 'other')],
   );
 
-  test('is a line each: notices, also those of no turn, and the places of a tool', () => {
+  test('Each notice, also one without a turn, and the places of a tool call are one line.', () => {
     const shape = { columns: 60, palette: colorless, folded: true };
     expect(conversationLines(shown, shape).slice(2, 6)).toEqual([
       '',
@@ -193,13 +193,13 @@ describe('what agents say besides words', () => {
     expect(unfolded).toContain('│ at: /src/a.ts:12, /src/b.ts');
   });
 
-  test('is in a Markdown document', () => {
+  test('Notices and places are in the Markdown document.', () => {
     const document = conversationMarkdown(shown);
     expect(document).toContain('- Read: /src/a.ts:12, /src/b.ts (completed)');
     expect(document).toContain('- warning: full');
   });
 
-  test('names no place again that the title of a tool names', () => {
+  test('A place in the title of a tool call is not repeated.', () => {
     const [, block] = conversation([
       { turn, items: [item(2, 'tool', '', { tool: { ...located, title: 'Read a.ts and b.ts' } })] },
     ]);

@@ -15,7 +15,7 @@ const diff = `diff --git a/x.sql b/x.sql
 `;
 
 describe('a diff', () => {
-  test('is coloured by what its lines are, also where a removed line looks like a heading.', () => {
+  test('A diff has colours by the kind of its lines, also if a removed line looks like a heading.', () => {
     const { strong, accent, added, removed, faint } = colors;
     expect(diffLines(diff, { columns: 80, palette: colors })).toEqual([
       strong('diff --git a/x.sql b/x.sql'),
@@ -30,7 +30,7 @@ describe('a diff', () => {
     ]);
   });
 
-  test('has its colour on every line that a long line is wrapped to.', () => {
+  test('Each part of a wrapped line of a diff has its colour.', () => {
     const { added } = colors;
     expect(diffLines('@@ -0,0 +1 @@\n+abcdefgh', { columns: 15, palette: colors })).toHaveLength(2);
     expect(diffLines('+abcdefgh', { columns: 5, palette: colors })).toEqual([
@@ -39,7 +39,7 @@ describe('a diff', () => {
     ]);
   });
 
-  test('is known as one by its headings.', () => {
+  test('A diff is recognized by its headings.', () => {
     expect(isDiff(diff)).toBe(true);
     expect(isDiff('- a list\n+ of things')).toBe(false);
   });

@@ -33,11 +33,11 @@ describe('Markdown that grows', () => {
     ['a list', 'first:\n\n'.concat('- an item of some words\n'.repeat(300))],
     ['a numbered list', Array.from({ length: 300 }, (_, i) => `${i + 1}. item ${i}`).join('\n')],
     ['lines', 'a short line\n'.repeat(600)],
-  ])('has the same lines as if it had come at once: %s.', (_name, text) => {
+  ])('A streaming text has the same lines as the complete text: %s.', (_name, text) => {
     expect(grow(text, 97)).toEqual(markdownLines(text, shape));
   });
 
-  test('begins anew where its beginning or the terminal changes.', () => {
+  test('A streaming text is rendered again if its start or the terminal changes.', () => {
     const growing = new GrowingMarkdown();
     growing.lines('one\n\ntwo\n\nthree', shape);
     expect(growing.lines('other', shape)).toEqual(['other']);
@@ -49,7 +49,7 @@ describe('Markdown that grows', () => {
     ]);
   });
 
-  test('is never wider than the terminal, and passes on nothing that a terminal obeys.', () => {
+  test('No line of a streaming text is wider than the terminal or contains a control character.', () => {
     fc.assert(
       fc.property(fc.array(markdown), columns, (pieces, wide) => {
         const growing = new GrowingMarkdown();

@@ -45,7 +45,7 @@ type ShellOfJob = Parameters<Parameters<typeof inShell>[1]>[0];
 describe.skipIf(!hasPty)('Ctrl-Z and fg', () => {
   const server = sharedDemo();
 
-  test('attach comes back with its line and what was typed on it, twice, and sends it.', async () => {
+  test('The command attach keeps its line after Ctrl-Z and fg, twice, and sends the line.', async () => {
     const { client, directory } = server();
     const { id } = await openSession(client, directory, { title: 'the job' });
     await inShell(directory, async (shell) => {
@@ -68,7 +68,7 @@ describe.skipIf(!hasPty)('Ctrl-Z and fg', () => {
     });
   });
 
-  test('attach is interrupted by Ctrl-C after fg, too.', async () => {
+  test('Ctrl-C interrupts the turn of attach also after fg.', async () => {
     const { client, directory } = server();
     const { id } = await openSession(client, directory);
     await send(client, id, 'say so far; silent');

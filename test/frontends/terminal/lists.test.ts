@@ -51,12 +51,12 @@ describe.skipIf(!hasPty)('on a terminal', () => {
     },
   );
 
-  test('a table in a pipe is whole.', async () => {
+  test('A table in a pipe is not cut.', async () => {
     const { stdout } = await cadreOn(server())(['processes', 'list']);
     expect(stdout).toContain(wide);
   });
 
-  test('a record has no raw numbers and no JSON: times with their age, lengths of time with units.', async () => {
+  test('A record has times with their age and durations with units, and no JSON.', async () => {
     const { lines } = await shown(['processes', 'show', processId.slice(-8)], 200);
     const text = lines.join('\n');
     expect(text).toMatch(/^queued_at +\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ \(\d+s ago\)$/m);
@@ -70,7 +70,7 @@ describe.skipIf(!hasPty)('on a terminal', () => {
     expect(heading).toMatch(/^ID +STATUS +EXIT +AGE +RAN +SESSION +COMMAND$/);
   });
 
-  test('states have colours, which NO_COLOR and TERM=dumb switch off.', async () => {
+  test('States have colours, which NO_COLOR and TERM=dumb switch off.', async () => {
     expect((await really(['processes', 'list'], 80)).written).toContain('\u001b[36mrunning');
     expect((await shown(['doctor'], 80)).written).toContain('\u001b[32mok');
     const colorless: [command: string, env: Record<string, string>][] = [
@@ -97,7 +97,7 @@ describe.skipIf(!hasPty)('on a terminal', () => {
     expect((await cadre(release)).stdout).toMatch(/: cleaned$/m);
   });
 
-  test('an empty list says what would fill it.', async () => {
+  test('An empty list names the command that fills it.', async () => {
     const { lines } = await shown(['worktrees', 'list', '--status', 'missing'], 80);
     expect(lines.at(-1)).toMatch(
       /^cadre: no worktrees: create a worktree with cadre worktrees create/,

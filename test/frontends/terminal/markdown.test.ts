@@ -14,7 +14,7 @@ import {
 const shape = { columns: 40, palette: colorless };
 
 describe('Markdown on a terminal', () => {
-  test('has headings, lists, tasks, quotes, code and rules.', () => {
+  test('Markdown has headings, lists, tasks, quotes, code and rules.', () => {
     const text = `# Plan
 
 Do **this** and \`that\`,
@@ -65,7 +65,7 @@ end`;
     ]);
   });
 
-  test('has tables whose columns are aligned, wrapped where they are too wide, or listed.', () => {
+  test('Tables are aligned; wide tables are wrapped, or printed as lists.', () => {
     const table = '| name | what |\n|---|---|\n| 漢字 | two wide letters |\n| b | c |';
     expect(markdownLines(table, shape)).toEqual([
       'name  what',
@@ -97,7 +97,7 @@ end`;
     ]);
   });
 
-  test('has code in colours, where the language is known.', () => {
+  test('Code has colours if its language is known.', () => {
     const [line] = markdownLines('```js\nconst a = "b"; // c\n```', { ...shape, palette: colors });
     expect(line).toContain(colors.keyword('const'));
     expect(withoutColors(line ?? '')).toBe('  const a = "b"; // c');
@@ -105,12 +105,12 @@ end`;
     expect(plainLine).toBe(`  ${colors.code('const')}`);
   });
 
-  test('gives its code to be copied, also that of lists and quotes.', () => {
+  test('The code of a text can be copied, also within lists and quotes.', () => {
     const text = 'here:\n```sh\nnpm test\n```\n- item\n  ```\n  in a list\n  ```\n> ```\n> quoted';
     expect(codeBlocks(text)).toEqual(['npm test', 'in a list', 'quoted']);
   });
 
-  test('is never wider than the terminal, and passes on nothing that a terminal obeys.', () => {
+  test('No line of Markdown is wider than the terminal or contains a control character.', () => {
     fc.assert(
       fc.property(markdown, columns, (text, wide) => {
         const lines = markdownLines(text, { columns: wide, palette: colors });
@@ -120,14 +120,14 @@ end`;
     );
   });
 
-  test('that would take very long to be read is shown as it is.', () => {
+  test('Markdown that takes very long to parse is shown unchanged.', () => {
     const marks = '*a_'.repeat(7000);
     expect(markdownLines(`# Title\n\n${marks}`, shape).slice(2).join('')).toBe(marks);
     const long = `# ${'word '.repeat(50_000)}`;
     expect(markdownLines(long, shape)[0]).toBe('# word word word word word word word');
   });
 
-  test('that is nested deeper than the stack holds is shown as it is.', () => {
+  test('Markdown that is nested too deeply is shown unchanged.', () => {
     const lines = markdownLines('>'.repeat(20_000), shape);
     expect(lines.join('').length).toBeGreaterThan(0);
   });

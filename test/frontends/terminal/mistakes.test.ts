@@ -37,7 +37,7 @@ describe('without a server', () => {
     ]);
   });
 
-  test('a wrong value names its flag, in one sentence that says where to look.', async () => {
+  test('The error of a wrong value names its flag and the next step in one sentence.', async () => {
     using home = tempDirectory();
     const { stderr } = await runHere(home.path, ['sessions', 'list', '--limit', 'many']);
     expect(stderr).toBe(

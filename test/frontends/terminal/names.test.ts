@@ -7,7 +7,7 @@ import { openSession } from '../../support/turns.ts';
 describe('names', () => {
   const server = sharedDemo();
 
-  test('names are taken wherever ids are: sessions by title, processes by command, teams and members by name.', async () => {
+  test('Names are accepted in place of ids: titles of sessions, commands of processes, names of teams and members.', async () => {
     const cadre = cadreOn(server());
     const json = async (...args: string[]) => (await cadre([...args, '--json'])).json();
     const [lead, reviewer] = await Promise.all(
@@ -29,7 +29,7 @@ describe('names', () => {
     });
   });
 
-  test('a name of several is an error that lists them, and an id goes before a name.', async () => {
+  test('An ambiguous name is an error that lists the records, and an id has precedence over a name.', async () => {
     const cadre = cadreOn(server());
     const { client, directory } = server();
     const open = async (title: string) => (await openSession(client, directory, { title })).id;

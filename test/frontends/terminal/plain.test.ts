@@ -9,7 +9,7 @@ function inPieces(pieces: readonly string[]): string {
 }
 
 describe('a text for a terminal', () => {
-  test('has no bidi overrides and no zero-width characters.', () => {
+  test('A plain text has no bidi overrides and no zero-width characters.', () => {
     expect(plain('safe \u202e\u2066gnp.exe\u2069 \u200btail\u200d\ufeff\u00ad')).toBe(
       'safe gnp.exe tail',
     );
@@ -26,7 +26,7 @@ describe('a text for a terminal', () => {
     ['a flag of a region', '\u{1f3f4}\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}'],
     ['a skin colour', '\u{1f44d}\u{1f3fd}'],
     ['a flag on a pole', '\u{1f3f3}\ufe0f\u200d\u{1f308}'],
-  ])('keeps the invisible characters within an emoji: %s.', (_name, emoji) => {
+  ])('A plain text keeps the invisible characters within an emoji: %s.', (_name, emoji) => {
     expect(plain(`a ${emoji} b`)).toBe(`a ${emoji} b`);
     expect(revealed(emoji)).toBe(emoji);
     expect(plain(`${emoji}\u200d`)).toBe(emoji);
@@ -37,7 +37,7 @@ describe('a text for a terminal', () => {
         expect(inPieces([emoji.slice(0, at), emoji.slice(at)])).toBe(emoji);
   });
 
-  test('never contains a control, bidi or format character outside an emoji.', () => {
+  test('A plain text never contains a control, bidi or format character outside an emoji.', () => {
     fc.assert(
       fc.property(text, (given) => {
         expect(hasUnsafe(plain(given))).toBe(false);
@@ -45,7 +45,7 @@ describe('a text for a terminal', () => {
     );
   });
 
-  test('that comes in pieces never contains such a character either.', () => {
+  test('A text in pieces never contains such a character either.', () => {
     expect(inPieces(['a\u200d', '\u200db', '\ufe0f', '\u{e007f}c'])).toBe('abc');
     fc.assert(
       fc.property(fc.array(text, { maxLength: 5 }), (given) => {
@@ -54,7 +54,7 @@ describe('a text for a terminal', () => {
     );
   });
 
-  test('that is revealed shows every such character as its code point.', () => {
+  test('A revealed text has every such character as its code point.', () => {
     expect(revealed('rm \u202efoo\u0007\r\n\u001b[8m\tend')).toBe(
       'rm <U+202E>foo<U+0007><U+000D>\n<U+001B>[8m\tend',
     );

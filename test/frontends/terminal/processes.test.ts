@@ -12,7 +12,7 @@ const start = (...args: string[]) =>
   startCadre(server().directory, ['--data-dir', server().directory, 'processes', ...args]);
 
 describe('processes run', () => {
-  test('sets no time limit, unless one is asked for, which it and `processes show` tell.', async () => {
+  test('The command processes run sets no time limit by default, and prints a given limit.', async () => {
     const cadre = cadreOn(server());
     const free = await cadre(['processes', 'run', 'true', '--json']);
     expect(free.json()).toMatchObject({ timeout_ms: 0 });
@@ -80,7 +80,7 @@ describe('processes logs -f', () => {
     expect((await following.ended).stdout).toBe('99\n100\ndone\n');
   });
 
-  test('without --tail shows everything, of both outputs.', async () => {
+  test('The command processes logs -f without --tail shows all of both outputs.', async () => {
     const process = await begun();
     const following = start('logs', process.process_id, '-f');
     await following.until('ready');
@@ -92,7 +92,7 @@ describe('processes logs -f', () => {
   test.each([
     ['SIGINT', 130],
     ['SIGTERM', 143],
-  ] as const)('that is ended by %s exits with %i.', async (signal, code) => {
+  ] as const)('The command processes logs -f exits after %s with %i.', async (signal, code) => {
     const process = await begun();
     const following = start('logs', process.process_id, '-f');
     await following.until('ready');
@@ -102,7 +102,7 @@ describe('processes logs -f', () => {
   });
 });
 
-test('processes restart prints the id of the new process, and has ended the old one.', async () => {
+test('The command processes restart ends the old process, and prints the id of the new one.', async () => {
   const old = await run(server(), 'echo up; sleep 1000');
   await printed(server(), old, 'up');
   const { stdout } = await cadreOn(server())(['processes', 'restart', old.process_id.slice(-8)]);

@@ -31,7 +31,7 @@ function below(text: string, line: string, ...added: string[]): string {
 const open = (comments: readonly ReviewComment[] = []) => reviewFile(changes, comments);
 
 describe('the file of a review', () => {
-  test('has the diff with each comment below its last line, and nothing that a terminal would obey.', () => {
+  test('The file has the diff with each comment below its last line, and no control characters.', () => {
     const { text } = open(known);
     expect(text).toContain(
       '\n+three\n# one\n#[1] two\n#\n# lines\n line 4\n line 5\n line 6\n#[3] [2] of three\n',
@@ -40,7 +40,7 @@ describe('the file of a review', () => {
     expect(text).not.toMatch(/[\u001B\u202E]/);
   });
 
-  test('changes nothing where it is left as it is, with blank lines at ends of lines gone, or with others between.', () => {
+  test('A file that was not changed, or only in blank lines, changes no comment.', () => {
     const { text, read } = open(known);
     const nothing = { add: [], drop: [] };
     expect(read(text)).toEqual(nothing);
@@ -48,7 +48,7 @@ describe('the file of a review', () => {
     expect(read(below(text, ' line 9', '', ''))).toEqual(nothing);
   });
 
-  test('gives what was written below a line, or below several, as a comment on them.', () => {
+  test('A text below one or several lines becomes a comment on these lines.', () => {
     const { text, read } = open();
     const written = below(
       below(text, '+z', '#[2] both', '#   indented', '# more'),
@@ -73,7 +73,7 @@ describe('the file of a review', () => {
     });
   });
 
-  test('drops what is gone from it, and replaces what says something else.', () => {
+  test('A removed comment is dropped, and a changed comment is replaced.', () => {
     const { text, read } = open(known);
     const changed = text.replace('# one\n', '').replace('# lines', '# LINES');
     expect(read(changed)).toEqual({
@@ -82,7 +82,7 @@ describe('the file of a review', () => {
     });
   });
 
-  test('leaves a comment that is stale as it is, and says so.', () => {
+  test('A stale comment stays unchanged, and is marked as stale.', () => {
     const stale = aComment({ ...at(3), lines: ['+tree'] }, 'stale');
     const { text, read } = open([stale]);
     expect(text).toContain('# 1 comment is stale');
@@ -118,12 +118,12 @@ describe('the file of a review', () => {
     ],
     ['no lines', (text: string) => below(text, ' line 1', '#[0] why'), /1 to 200 lines/],
     ['an empty file', () => ' \n', /the review file is empty, so nothing was changed/],
-  ] as const)('refuses %s, with the number of the line.', ([, edit, message]) => {
+  ] as const)('The file is refused with the number of the line for %s.', ([, edit, message]) => {
     const { text, read } = open();
     expect(() => read(edit(text))).toThrow(message);
   });
 
-  test('gives back any comments on any lines.', () => {
+  test('The file keeps any comments on any lines.', () => {
     const lines = files.flatMap((file) =>
       file.hunks.flatMap((hunk) => hunk.lines.map((_, i) => ({ file, hunk, i }))),
     );

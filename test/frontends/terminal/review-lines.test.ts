@@ -31,8 +31,8 @@ const shown = (columns: number, more: object = {}) => {
   return sheet.rows.map((row) => rowText(sheet, row, { ...look, columns, ...more }));
 };
 
-describe('the sheet of a diff', () => {
-  test('has the numbers of both sides, comments below their lines, and those that are stale below the name of their file.', () => {
+describe('The rows of a diff', () => {
+  test('The rows have the numbers of both sides, comments below their lines, and stale comments below the name of their file.', () => {
     expect(shown(60)).toEqual([
       ' a.ts  modified  +1 -1',
       '   ! stale: on line 2, changed',
@@ -57,7 +57,7 @@ describe('the sheet of a diff', () => {
   });
 
   test.for([38, 40, 61, 80])(
-    'has no line that is wider than %i columns, wherever it is scrolled to, and nothing that a terminal obeys.',
+    'No row is wider than %i columns or contains a control character, at any scroll position.',
     (columns) => {
       const palette = paletteFor({}, { FORCE_COLOR: '1' });
       for (const left of [0, 1, 8, 33, 400, 5000])
@@ -68,7 +68,30 @@ describe('the sheet of a diff', () => {
     },
   );
 
-  test('shows the rest of a long line when it is scrolled.', () => {
+  test('A split diff shows each added line beside the line that it replaces, and comments below both.', () => {
+    const patch = fileChange('a.ts', 'one\ntwo\nthree\n', 'one\n2\n2½ 日本\nthree');
+    const split = (columns: number) => {
+      const changed = readPatches([patch]);
+      const old = { path: 'a.ts', side: 'old', first_line: 2, last_line: 2 } as const;
+      const removed = aComment(anchorOf(changed, old) as Anchor, 'why');
+      const sheet = reviewLinesOf({ ...diff, files: [patch] }, [removed], columns, true);
+      return sheet.rows
+        .slice(2, -1)
+        .map((row) => rowText(sheet, row, { ...look, columns, isSplit: true }).trimEnd());
+    };
+    expect(split(43)).toEqual([
+      ' 1  one                1  one',
+      ' 2 -two                2 +2',
+      '   ┃ why',
+      ' 3 -three              3 +2½ 日本',
+      '                       4 +three',
+      '                         \\ No newline at e…',
+    ]);
+    for (const columns of [20, 43, 160])
+      for (const line of split(columns)) expect(widthOf(line)).toBeLessThanOrEqual(columns);
+  });
+
+  test('A long line shows its rest when it is scrolled.', () => {
     const long = 'abcdefghij'.repeat(20);
     const sheet = reviewLinesOf({ ...diff, files: [fileChange('a', '', `${long}\n`)] }, [], 40);
     const row = sheet.rows.find(({ kind }) => kind === 'line');

@@ -5,7 +5,7 @@ import { matchingLines, withMatches } from '../../../src/frontends/terminal/sear
 import { colors, text, withoutColors } from '../../support/terminal/texts.ts';
 
 describe('a search in lines', () => {
-  test('finds in whatever case, across colours, and marks every match.', () => {
+  test('A search ignores case and colours, and marks every match.', () => {
     const { bad, found } = colors;
     const lines = ['nothing', `a ${bad('red nee')}dle`, 'Needle, needle'];
     expect(matchingLines(lines, 'needle')).toEqual([1, 2]);
@@ -19,7 +19,7 @@ describe('a search in lines', () => {
     expect(withMatches('漢字 needle 漢字', 'needle', found)).toBe(`漢字 ${found('needle')} 漢字`);
   });
 
-  test('changes nothing of the text.', () => {
+  test('A search does not change the text.', () => {
     fc.assert(
       fc.property(text, fc.constantFrom('a', '字', ' ', 'e\u0301', 'long'), (given, search) => {
         const line = plain(given).replaceAll(/\s+/g, ' ');

@@ -35,7 +35,7 @@ async function serving(
 }
 
 describe.skipIf(!hasPty)('serve on a terminal', () => {
-  test('shows a banner instead of its log, and says with the first Ctrl-C what it waits for.', () =>
+  test('The command serve shows a banner instead of its log, and the first Ctrl-C shows the running work.', () =>
     serving([], async (terminal, client) => {
       await terminal.expectShows('(all with --log-level info)');
       expect(terminal.glass.text()).not.toMatch(/info .*ready/);
@@ -59,7 +59,7 @@ describe.skipIf(!hasPty)('serve on a terminal', () => {
       expect((await terminal.ended).code).toBe(0);
     }));
 
-  test('shows its log where a level is chosen.', () =>
+  test('The command serve shows its log if a level is given.', () =>
     serving(['--log-level', 'info'], async (terminal) => {
       await terminal.expectShows('info  ready');
       expect(terminal.glass.text()).not.toContain('shows all');
@@ -68,7 +68,7 @@ describe.skipIf(!hasPty)('serve on a terminal', () => {
     }));
 });
 
-test('serve takes the level fatal, and ends with an error where its directory cannot be made.', async () => {
+test('The command serve accepts the level fatal, and fails if it cannot create its directory.', async () => {
   await using place = tempDirectory('serve');
   const args = ['serve', '--log-level', 'fatal', '--data-dir', '/proc/nope'];
   const { code, stderr } = await runCadre(place.path, args);

@@ -18,7 +18,7 @@ test('JSON on a terminal escapes all that the terminal would hide or obey, and i
   expect(on(false)).toContain('\u202e');
 });
 
-test('What a merge or a pull request asks about shows hidden characters by their code points.', () => {
+test('The plans of a merge and of a pull request show hidden characters as code points.', () => {
   const style: MergeResultStyle = { palette: colorless, hintFor: () => null };
   const shown = {
     worktree: { branch: HIDDEN, path: '/w' },

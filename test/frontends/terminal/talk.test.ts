@@ -5,8 +5,7 @@ import type { Client } from '../../../src/client/client.ts';
 import { cadreOn } from '../../support/cli/cadre.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { withRuntime } from '../../support/runtime.ts';
-import { completed } from '../../support/scripted-provider.ts';
-import { playedProvider } from '../../support/sessions/played-provider.ts';
+import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
 import { openSession, runTurn, send } from '../../support/turns.ts';
 import { hasPty, inTerminal } from '../../support/tui/pty.ts';
 
@@ -23,7 +22,7 @@ function untilReady(client: Client, session_id: string): Promise<void> {
 describe.skipIf(!hasPty)('talking at the terminal', () => {
   const server = sharedDemo();
 
-  test('run ends with a line that says how to go on, and the session counts as seen.', async () => {
+  test('The command run ends with the command that continues the session, and the session is seen.', async () => {
     const { client, directory } = server();
     await using terminal = inTerminal(directory, ['run', 'tool look => x; say hi']);
     expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });
@@ -40,7 +39,7 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     );
   });
 
-  test('attach shows the end of a conversation, sends lines, and shows what others send.', async () => {
+  test('The command attach shows the end of a conversation, sends lines, and shows prompts of other clients.', async () => {
     const { client, directory } = server();
     const { id } = await openSession(client, directory, { title: 'the job' });
     await runTurn(client, id, 'say before');
@@ -64,7 +63,7 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     await untilReady(client, id);
   });
 
-  test('attach sends a block that was pasted as one message, with what was typed around it.', async () => {
+  test('The command attach sends a pasted block and the text around it as one message.', async () => {
     const { client, directory } = server();
     const { id } = await openSession(client, directory);
     await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
@@ -88,7 +87,7 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     );
   });
 
-  test('attach completes the slash commands of the agent by Tab, and shows its notices.', async () => {
+  test('The command attach completes the slash commands of the agent by Tab, and shows its notices.', async () => {
     const { client, directory } = server();
     const { id } = await openSession(client, directory, { title: 'slashes' });
     await runTurn(client, id, 'commands planning | testing; notice mind the gap');
@@ -105,7 +104,7 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
   });
 
-  test('attach follows a turn that runs from its beginning; Ctrl-C interrupts it, and a line waits for its end.', async () => {
+  test('The command attach shows a running turn from its start; Ctrl-C interrupts the turn, and a line waits for its end.', async () => {
     const { client, directory } = server();
     const { id } = await openSession(client, directory);
     await send(client, id, 'say so far; silent');
@@ -146,7 +145,7 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     await expectEventually(texts).toEqual(['second', 'first', 'so far']);
   });
 
-  test('attach asks for approvals, and gives back the line that was typed.', async () => {
+  test('The command attach asks for approvals, and keeps the line of the user.', async () => {
     const { client, directory } = server();
     const mode = { permission_mode: 'require_approval' };
     const { id } = await openSession(client, directory, mode);
@@ -169,7 +168,7 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
   });
 
-  test('l leaves a request open, and Ctrl-D attach as well; the next attach asks for it again.', async () => {
+  test('The keys l and Ctrl-D leave a request open; the next attach asks again.', async () => {
     const { client, directory } = server();
     const { id } = await openSession(client, directory, { permission_mode: 'require_approval' });
     await send(client, id, 'ask first');
@@ -202,7 +201,7 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     expect((await terminal.ended).code).toBe(0);
   });
 
-  test('attach asks nothing that was answered before.', async () => {
+  test('The command attach does not repeat an answered request.', async () => {
     const { client, directory } = server();
     const { id } = await openSession(client, directory, { permission_mode: 'require_approval' });
     await send(client, id, 'ask first; ask second');
@@ -222,7 +221,7 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });
   });
 
-  test('attach leaves the terminal as it was when a signal ends it, and is refused without one.', async () => {
+  test('A signal ends attach and restores the terminal; attach without a terminal is refused.', async () => {
     const { client, directory } = server();
     const { id } = await openSession(client, directory);
     await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
@@ -270,8 +269,8 @@ describe.skipIf(!hasPty)('a question of an agent', () => {
     { ...question, id: 'name', question: 'Which name?', options: [], free: true },
   ];
 
-  test('is answered on the terminal: by number, and by a text; /n declines.', async () => {
-    const provider = playedProvider({ capabilities: { approvals: true } });
+  test('The question of an agent is answered by number or by a text; /n declines.', async () => {
+    const provider = scriptedProvider({ capabilities: { approvals: true } });
     await withRuntime(
       async ({ directory }) => {
         for (const answers of [true, false]) {
@@ -301,7 +300,7 @@ describe.skipIf(!hasPty)('a question of an agent', () => {
 });
 
 describe.skipIf(!hasPty)('a choice of providers', () => {
-  test('is asked for on the terminal where several are ready, and what makes it last is said.', () =>
+  test('The terminal asks for a provider if several are ready, and names the setting that stores the choice.', () =>
     withRuntime(
       async ({ client, directory }) => {
         await using terminal = inTerminal(directory, ['sessions', 'create']);

@@ -7,14 +7,14 @@ import { colors, columns, text, withoutColors } from '../../support/terminal/tex
 const line = text.map((given) => plain(given).replaceAll(/\s/g, ' '));
 
 describe('a text in columns', () => {
-  test('is measured as a terminal shows it: wide characters are two, combining ones none.', () => {
+  test('A wide character has two columns, and a combining character none.', () => {
     expect(widthOf('漢字')).toBe(4);
     expect(widthOf('e\u0301')).toBe(1);
     expect(widthOf('\u{1f468}\u200d\u{1f469}\u200d\u{1f467}')).toBe(2);
     expect(widthOf(colors.bad('red'))).toBe(3);
   });
 
-  test('is cut with an ellipsis where it is too wide, and never wider than asked for.', () => {
+  test('A text that is too wide is cut with an ellipsis, and is never wider than the limit.', () => {
     expect(truncated('a long line', 6)).toBe('a lon…');
     expect(truncated('漢字漢字', 4)).toBe('漢…');
     expect(truncated('short', 5)).toBe('short');
@@ -26,7 +26,7 @@ describe('a text in columns', () => {
     );
   });
 
-  test('is exactly as wide as asked for when it is padded.', () => {
+  test('A padded text has exactly the given width.', () => {
     expect(padded('漢字', 6)).toBe('漢字  ');
     fc.assert(
       fc.property(line, columns, (given, wide) => {
@@ -35,7 +35,7 @@ describe('a text in columns', () => {
     );
   });
 
-  test('is wrapped at spaces, words that are too long are broken, and nothing is lost.', () => {
+  test('A text is wrapped at spaces, long words are broken, and nothing is lost.', () => {
     expect(wrapped('one two three', 8)).toEqual(['one two ', 'three']);
     expect(wrapped('one two three', 8, { trims: true })).toEqual(['one two', 'three']);
     expect(wrapped('abcdefghij', 4)).toEqual(['abcd', 'efgh', 'ij']);
@@ -50,7 +50,7 @@ describe('a text in columns', () => {
     );
   });
 
-  test('keeps its colours on each line that it is wrapped to.', () => {
+  test('A wrapped text keeps its colours on each line.', () => {
     const lines = wrapped(colors.bad('one two\nthree'), 4, { trims: true });
     expect(lines.map(withoutColors)).toEqual(['one', 'two', 'thre', 'e']);
     for (const one of lines) expect(one).toMatch(/^\u001b\[31m.*\u001b\[39m$/);

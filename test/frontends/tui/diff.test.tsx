@@ -3,10 +3,10 @@ import path from 'node:path';
 import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import type { Client } from '../../../src/client/client.ts';
+import { defaultScreen } from '../../../src/core/lib/screen-settings.ts';
 import { numbered } from '../../support/diffs.ts';
 import { withRuntime } from '../../support/runtime.ts';
-import { completed } from '../../support/scripted-provider.ts';
-import { playedProvider } from '../../support/sessions/played-provider.ts';
+import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
 import { keys, withScreen } from '../../support/tui/stage.tsx';
 import { openSession } from '../../support/turns.ts';
 import { makeRepository, write } from '../../support/worktrees/work.ts';
@@ -18,12 +18,12 @@ interface Changed {
   id: string;
   repo: string;
   comments: () => Promise<string[]>;
-  provider: ReturnType<typeof playedProvider>;
+  provider: ReturnType<typeof scriptedProvider>;
 }
 
 /** A session with a new file of 40 lines and one changed line. */
 async function onChanges(run: (changed: Changed) => Promise<void>): Promise<void> {
-  const provider = playedProvider({});
+  const provider = scriptedProvider({});
   await withRuntime(
     async ({ client, directory }) => {
       const repo = makeRepository(path.join(directory, 'repo'));
@@ -105,7 +105,7 @@ test('A comment of another client is there at once; the draft survives closing; 
     }),
   ));
 
-test('What cannot be commented on or sent says why; a directory that is no repository, too.', () =>
+test('The diff dialog gives the reason if it cannot add, edit, drop or send a comment.', () =>
   onChanges(({ client, id }) =>
     withScreen(client, start, async ({ expectShows, expectHides, press }) => {
       await expectShows('the job');
@@ -136,3 +136,43 @@ test('What cannot be commented on or sent says why; a directory that is no repos
       await expectShows('Comments queued as one turn');
     }),
   ));
+
+test('A wide terminal shows a diff side by side; t and the configuration select another form.', () =>
+  onChanges(async ({ client, comments }) => {
+    const size = { rows: 24, columns: 160 };
+    const unified = /▌ {2}1 {4}-one\n {4} 1 \+ONE/;
+    const split = /▌ {2}1 -one +1 \+ONE/;
+    await withScreen(
+      client,
+      start,
+      async ({ expectShows, press }) => {
+        await expectShows('the job');
+        await press('D');
+        await expectShows('1/2 a.txt');
+        await press('j', 'j');
+        await expectShows(split);
+        await press('c', 'w', 'h', 'y', keys.enter);
+        await expectShows(/1 \+ONE\n +┃ why/);
+        expect(await comments()).toEqual(['a.txt:1-1 why']);
+        await press('t');
+        await expectShows(/ {2}1 {4}-one\n▌ {4}1 \+ONE\n +┃ why/);
+        await press('k', 't');
+        await expectShows(split);
+      },
+      size,
+    );
+    await withScreen(
+      client,
+      start,
+      async ({ expectShows, press }) => {
+        await expectShows('the job');
+        await press('D');
+        await expectShows('1/2 a.txt');
+        await press('j', 'j');
+        await expectShows(unified);
+        await expectShows('t side by side');
+      },
+      size,
+      { ...defaultScreen, diff: 'unified' },
+    );
+  }));

@@ -21,12 +21,12 @@ const written = (text: string) => inserted(emptyEditor, text);
 const marked = ({ text, cursor }: Editor) => `${text.slice(0, cursor)}|${text.slice(cursor)}`;
 
 describe('the editor', () => {
-  test('takes a paste whole: its lines stay, and nothing in it is a command.', () => {
+  test('A pasted text keeps its lines, and nothing in it is a command.', () => {
     const pasted = inserted(written('a'), 'one\r\ntwo\rthree\u001b[31m\tred\u0007');
     expect(marked(pasted)).toBe('aone\ntwo\nthree    red|');
   });
 
-  test('moves and deletes by characters as people count them.', () => {
+  test('The editor moves and deletes by whole graphemes.', () => {
     const family = written('a👨‍👩‍👧漢é');
     expect(marked(left(left(family)))).toBe('a👨‍👩‍👧|漢é');
     expect(marked(withoutBefore(left(left(family))))).toBe('a|漢é');
@@ -35,7 +35,7 @@ describe('the editor', () => {
     expect(marked(withoutWord(written('two words ')))).toBe('two |');
   });
 
-  test('knows lines: their beginning, their end, and the one above at about the same column.', () => {
+  test('The editor moves to the start and end of a line, and to the same column of the line above.', () => {
     const lines = written('first\nlast one');
     expect(marked(home(lines))).toBe('first\n|last one');
     const up = vertically(lines, -1, 40);
@@ -44,7 +44,7 @@ describe('the editor', () => {
     expect(marked(end(home(lines)))).toBe('first\nlast one|');
   });
 
-  test('shows lines no wider than there is room for, wide characters counted.', () => {
+  test('The editor shows no line that is wider than its columns, also with wide characters.', () => {
     const { lines, row } = visibleLines(written('漢字漢字 and'), 6);
     expect(lines.map(({ text }) => text)).toEqual(['漢字', '漢字 ', 'and']);
     expect(row).toBe(2);

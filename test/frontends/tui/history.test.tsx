@@ -49,7 +49,7 @@ test('The composer of the screen goes through what was sent, searches it, and ad
 
 // Without Python there is no terminal to test in; on Debian: apt-get install python3.
 describe.skipIf(!hasPty)('A prompt', () => {
-  test('from run and attach is there in the next attach, by Up and by Ctrl-R.', async () => {
+  test('The prompts of run and attach are in the history of the next attach, by Up and by Ctrl-R.', async () => {
     const { client, directory } = server();
     const { id } = await openSession(client, directory, { title: 'attached' });
     const file = path.join(directory, HISTORY_FILE);
@@ -77,7 +77,7 @@ describe.skipIf(!hasPty)('A prompt', () => {
     await next.ended;
   });
 
-  test('is not kept where client.history is off.', async () => {
+  test('No history is kept if client.history is off.', async () => {
     const { client, directory } = server();
     const { id } = await openSession(client, directory, { title: 'silent' });
     const before = new PromptHistory(directory).read();

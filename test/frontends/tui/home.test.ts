@@ -8,7 +8,7 @@ import { tempDirectory } from '../../support/temp.ts';
 import { hasPty, inTerminal, programInTerminal } from '../../support/tui/pty.ts';
 
 describe.skipIf(!hasPty)('cadre alone, on a terminal', () => {
-  test('offers to start a server, which goes on with its log in the data directory.', async () => {
+  test('The command cadre offers to start a server, which keeps running with its log in the data directory.', async () => {
     await using place = tempDirectory('server');
     // As for a new user, the data directory does not exist.
     const directory = path.join(place.path, '.local', 'share', 'cadre');
@@ -32,7 +32,7 @@ describe.skipIf(!hasPty)('cadre alone, on a terminal', () => {
     }
   });
 
-  test('leaves with q where no server is wanted.', async () => {
+  test('The offer closes with q, and starts no server.', async () => {
     await using place = tempDirectory('server');
     await using terminal = inTerminal(place.path, []);
     await terminal.expectShows('No server is running on');

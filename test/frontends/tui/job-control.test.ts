@@ -3,11 +3,10 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { selfCommand } from '../../../src/core/lib/self.ts';
 import { atLength } from '../../support/at-length.ts';
-import { completed } from '../../support/scripted-provider.ts';
+import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { sharedRuntime } from '../../support/runtime.ts';
-import { playedProvider } from '../../support/sessions/played-provider.ts';
 import { openSession } from '../../support/turns.ts';
 import { makeRepository, write } from '../../support/worktrees/work.ts';
 import { hasPty, inTerminal, programInTerminal } from '../../support/tui/pty.ts';
@@ -46,7 +45,7 @@ const questions = [
 
 // Without Python there is no terminal to test in; on Debian: apt-get install python3.
 describe.skipIf(!hasPty)('the screen in a terminal', () => {
-  const provider = playedProvider({ capabilities: { approvals: true } });
+  const provider = scriptedProvider({ capabilities: { approvals: true } });
   const withRuntime = sharedRuntime({ providers: [provider] });
 
   test('Ctrl-Z gives the terminal back to the shell, and fg comes back to the same screen.', () =>
@@ -166,7 +165,7 @@ describe.skipIf(!hasPty)('the screen in a terminal', () => {
       expect(await ended).toEqual({ code: 130, terminal: 'as it was' });
     }));
 
-  test('the questions of an agent are answered one by one: by number, by several, by a text.', () =>
+  test('The questions of an agent are answered one by one: by number, by several options, by a text.', () =>
     withRuntime(async ({ client, directory }) => {
       await openSession(client, directory, { title: 'asks' });
       await using terminal = inTerminal(directory, ['top'], {}, { rows: 24, columns: 80 });

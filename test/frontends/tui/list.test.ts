@@ -48,7 +48,7 @@ const busy = overviewOf({
 });
 
 describe('the list', () => {
-  test('has what waits, sessions, processes and teams in sections that stay.', () => {
+  test('The list has fixed sections for approvals, sessions, processes and teams.', () => {
     expect(ids(busy)).toEqual({
       'needs approval': ['old', 'new'],
       sessions: ['broken', 'news', 'runs', 'idle', 'asks'],
@@ -59,7 +59,7 @@ describe('the list', () => {
     });
   });
 
-  test('has two orders: as created, and by attention with the longest wait first.', () => {
+  test('The list has two orders: by creation, and by attention with the longest wait first.', () => {
     expect(ids(busy, { order: 'attention' }).sessions).toEqual([
       'asks',
       'broken',
@@ -73,7 +73,7 @@ describe('the list', () => {
     expect(ids(overview, { order: 'attention' }).sessions).toEqual(['s9', 's5', 's3']);
   });
 
-  test('has what was pinned first, in both orders.', () => {
+  test('Pinned sessions are first in both orders.', () => {
     const overview = overviewOf({
       sessions: [session('old', 9, { pinned: true }), session('new', 1, { status: 'failed' })],
     });
@@ -81,7 +81,7 @@ describe('the list', () => {
       expect(ids(overview, { order }).sessions).toEqual(['old', 'new']);
   });
 
-  test('is narrowed by lenses, each with its count.', () => {
+  test('Each lens shows its rows and their number.', () => {
     expect(Object.values(ids(busy, { lens: 'needs you' })).flat()).toEqual([
       'old',
       'new',
@@ -149,7 +149,7 @@ describe('the list', () => {
     expect(ids(overview, { lens: 'needs you' })).toEqual({ sessions: ['new'] });
   });
 
-  test('wakes a session when its time has come, and at once when it waits for an answer.', () => {
+  test('A snoozed session wakes at its time, and at once if it waits for an approval.', () => {
     const [thing] = listItemsOf(
       overviewOf({ sessions: [session('s', 1, { snoozed_until: NOW })] }),
     );
@@ -161,7 +161,7 @@ describe('the list', () => {
     expect(asking && standingOf(asking, NOW - 1)).toBe('waiting');
   });
 
-  test('finds a title, an id, a directory and the last words, also in what is folded.', () => {
+  test('The filter finds a title, an id, a directory and the last words, also in collapsed sections.', () => {
     const overview = overviewOf({
       sessions: [
         session('sess_abc', 1, { last_words: 'All tests pass' }),
@@ -176,7 +176,7 @@ describe('the list', () => {
     expect(found('nowhere')).toEqual([]);
   });
 
-  test('says of a session its state, place, agent, age and last words.', () => {
+  test('The row of a session has its state, place, agent, age and last words.', () => {
     const words = session('s', 61, { title: null, cwd: '/home/ada/src/shop', last_words: 'done' });
     const [thing] = listItemsOf(overviewOf({ sessions: [{ ...words, id: 'sess_0123456789' }] }));
     if (!thing) throw new Error('no thing');
@@ -226,7 +226,7 @@ describe('the room of the list', () => {
       'heading' in line ? `${line.heading.name} ${line.from}-${line.to}` : line.thing.id,
     );
 
-  test('is shared: no section pushes another off the screen.', () => {
+  test('The sections share the room, so that each section stays visible.', () => {
     expect(shown(12)).toEqual([
       'sessions 0-6',
       's0',
@@ -259,11 +259,11 @@ describe('the room of the list', () => {
     expect(headings).toEqual(['sessions 7', 'processes 2']);
   });
 
-  test('is what is around the chosen row where not even the headings fit.', () => {
+  test('A list without room for all headings shows the lines around the selected row.', () => {
     expect(shown(4, 'p2')).toEqual(['processes 0-2', 'p1', 'p2', 'teams 0-1']);
   });
 
-  test('goes to those who need more once the others have enough.', () => {
+  test('Sections that need less room leave the rest to the other sections.', () => {
     expect(shares([41, 2, 1], 9)).toEqual([6, 2, 1]);
     expect(shares([1, 1], 9)).toEqual([1, 1]);
     expect(shares([9, 9], 5)).toEqual([3, 2]);
@@ -280,14 +280,14 @@ describe('the place in the list', () => {
     return { listState, source, clock, chosen: () => listState.view.get().chosen?.id };
   }
 
-  test('begins at what needs a person, or at the id that was asked for.', () => {
+  test('The list starts at a row that needs the user, or at the requested id.', () => {
     expect(boardOf(busy).chosen()).toBe('old');
     expect(boardOf(busy, 'runs').chosen()).toBe('runs');
     const calm = boardOf(overviewOf({ sessions: [session('a', 1), session('b', 2)] }));
     expect(calm.chosen()).toBe('a');
   });
 
-  test('stays at its id while rows come, go and change their order.', () => {
+  test('The selection stays at its id while rows come, leave and change their order.', () => {
     const { listState, source, chosen } = boardOf(busy);
     listState.select('idle');
     source.set(
@@ -300,7 +300,7 @@ describe('the place in the list', () => {
     expect(chosen()).toBe('z');
   });
 
-  test('goes to the next that needs a person across all, and says where there is none.', () => {
+  test('The next row that needs the user is found in all sections, if there is one.', () => {
     const { listState, chosen } = boardOf(busy);
     const visited = Array.from({ length: 5 }, () => {
       listState.nextThatNeedsMe();
@@ -315,7 +315,7 @@ describe('the place in the list', () => {
     );
   });
 
-  test('is on the heading of a section that was folded, and unfolds it again.', () => {
+  test('The heading of a collapsed section is selected, and expands the section again.', () => {
     const { listState, chosen } = boardOf(busy);
     listState.select('idle');
     listState.fold('sessions', true);
@@ -328,7 +328,7 @@ describe('the place in the list', () => {
     expect(chosen()).toBe('broken');
   });
 
-  test('shows what is selected from elsewhere, whatever is filtered or folded.', () => {
+  test('A row that is selected by its id becomes visible, whatever is filtered or collapsed.', () => {
     const { listState, chosen } = boardOf(busy);
     listState.changeView({ filter: 'news' });
     listState.select('done');
@@ -375,7 +375,7 @@ describe('the place in the list', () => {
     expect([chosen(), reached()]).toEqual(['later', true]);
   });
 
-  test('moves ages on without an event.', () => {
+  test('Ages grow without an event.', () => {
     const { listState, clock } = boardOf(busy);
     const before = listState.view.get().now;
     clock.advance(60_000);

@@ -1,13 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { selfCommand } from '../../../src/core/lib/self.ts';
 import { sharedRuntime } from '../../support/runtime.ts';
-import { completed } from '../../support/scripted-provider.ts';
-import { playedProvider } from '../../support/sessions/played-provider.ts';
+import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
 import { hasPty, inTerminal, programInTerminal } from '../../support/tui/pty.ts';
 import { keys, withScreen } from '../../support/tui/stage.tsx';
 import { openSession, send } from '../../support/turns.ts';
 
-const provider = playedProvider({});
+const provider = scriptedProvider({});
 const withRuntime = sharedRuntime({ providers: [provider] });
 const start = { page: 'top' } as const;
 
@@ -87,7 +86,7 @@ const crashing = 'process.on("SIGUSR2",()=>{throw new Error("crashed")})';
 describe.skipIf(!hasPty)('The reports of the mouse', () => {
   const env = { CADRE_SCREEN_MOUSE: 'true' };
 
-  test('are off where nothing is configured.', () =>
+  test('The reports of the mouse are off by default.', () =>
     withRuntime(async ({ directory }) => {
       await using terminal = inTerminal(directory, ['top']);
       await terminal.expectShows(/live$/m);
@@ -97,7 +96,7 @@ describe.skipIf(!hasPty)('The reports of the mouse', () => {
     }));
 
   test.for(['q', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR2'] as const)(
-    'are on while the screen is open, and off again after %s.',
+    'The reports of the mouse are on while the screen is open, and off after %s.',
     (end) =>
       withRuntime(async ({ directory }) => {
         const preload = `--import=data:text/javascript,${encodeURIComponent(crashing)}`;
@@ -112,7 +111,7 @@ describe.skipIf(!hasPty)('The reports of the mouse', () => {
       }),
   );
 
-  test('are off while the screen is suspended, and on again after that.', () =>
+  test('The reports of the mouse are off while the screen is suspended, and on again afterwards.', () =>
     withRuntime(async ({ client, directory }) => {
       await openSession(client, directory, { title: 'the job' });
       const { file, args } = selfCommand();

@@ -30,7 +30,7 @@ const after = (...events: RuntimeEventRecord[]) => events.reduce(withEvent, empt
 const first = (overview: Overview) => overview.sessions.get('sess_1');
 
 describe('the overview', () => {
-  test('has the status of a session by the moves of its turns and approvals.', () => {
+  test('The events of turns and approvals determine the status of a session.', () => {
     const running = after(created('sess_1'), turn('accepted'));
     expect(first(running)).toMatchObject({ session: { status: 'running' }, since: 900 });
     const waiting = [asked('a'), asked('b')].reduce(withEvent, running);
@@ -47,7 +47,7 @@ describe('the overview', () => {
     });
   });
 
-  test('says what a session does: its last message that is whole, or its tool.', () => {
+  test('The work of a session is its last complete message, or its tool call.', () => {
     const said = after(
       created('sess_1'),
       turn('accepted'),
@@ -63,7 +63,7 @@ describe('the overview', () => {
     );
   });
 
-  test('keeps what is closed or has ended, and knows nothing of what was never listed.', () => {
+  test('The overview keeps closed sessions and ended processes, and ignores those that were never listed.', () => {
     const closed = event(9, 'session.closed', { session: { status: 'closed' } });
     expect(first(after(created('sess_1'), closed))?.session.status).toBe('closed');
     expect(after(closed, turn('completed')).sessions.size).toBe(0);
@@ -79,7 +79,7 @@ describe('the overview', () => {
     expect(after(process('completed')).processes.size).toBe(0);
   });
 
-  test('knows the teams that were not deleted, and the branch of a worktree.', () => {
+  test('The overview has the teams that were not deleted, and the branch of a worktree.', () => {
     const team = (kind: string, deleted_at: number | null) =>
       event(2, kind, { team: { id: 'team_1', name: 'shop', deleted_at } });
     const made = after(team('team.created', null));

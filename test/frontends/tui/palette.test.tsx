@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { actions } from '../../../src/frontends/tui/screen/actions.ts';
+import { type ActionName, defaultKeys } from '../../../src/core/lib/screen-actions.ts';
+import { OwnKeys, wordsOf } from '../../../src/frontends/tui/screen/own-keys.ts';
 import { withDemo } from '../../support/demo-server.ts';
 import { keys, withScreen } from '../../support/tui/stage.tsx';
 import { openSession } from '../../support/turns.ts';
@@ -17,9 +18,11 @@ test('The command palette lists every action of the help with its key.', () =>
         await press(':');
         await expectShows('↑ ↓ select  tab complete');
         const shown = lines().map((line) => line.replace('▌', ' '));
-        for (const { label, name, key } of actions)
-          if (key !== ':')
-            expect(shown.some((line) => line.startsWith(` ${label.padEnd(9)}${name}`))).toBe(true);
+        const names = Object.keys(defaultKeys) as ActionName[];
+        for (const name of names.filter((one) => one !== 'palette')) {
+          const entry = ` ${new OwnKeys().label(name).padEnd(9)}${wordsOf(name)}`;
+          expect(shown.filter((line) => line.startsWith(entry))).toHaveLength(1);
+        }
       },
       { rows: 60, columns: 120 },
     );

@@ -55,7 +55,7 @@ test('The queue of a session is moved, paused, changed and dropped with keys.', 
     });
   }));
 
-test('What is asked is about the entry that was chosen, however the queue has changed meanwhile.', () =>
+test('A question about an entry keeps its entry when the queue changes.', () =>
   withDemo(async ({ client, directory }) => {
     const { entries, said, drop } = await busyWith(client, directory, [
       'one',

@@ -3,7 +3,7 @@ import { withDemo } from '../../support/demo-server.ts';
 import { keys, withScreen } from '../../support/tui/stage.tsx';
 import { openSession, runTurn } from '../../support/turns.ts';
 
-test('What was said is found as one types, and opened at its place in the conversation.', () =>
+test('A search finds messages while the user types, and opens the conversation at the message.', () =>
   withDemo(async ({ client, directory }) => {
     const { id } = await openSession(client, directory, { title: 'the zebra' });
     for (const n of [1, 2, 3]) await runTurn(client, id, `say ${`line of ${n}\n`.repeat(30)}`);

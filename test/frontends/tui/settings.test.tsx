@@ -1,15 +1,14 @@
 import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { withRuntime } from '../../support/runtime.ts';
-import { completed } from '../../support/scripted-provider.ts';
-import { playedProvider } from '../../support/sessions/played-provider.ts';
+import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
 import { keys, withScreen } from '../../support/tui/stage.tsx';
 import { openSession } from '../../support/turns.ts';
 
 const start = { page: 'top' } as const;
 
 function providerWithModels() {
-  const provider = playedProvider({ capabilities: { approvals: true, models: true } });
+  const provider = scriptedProvider({ capabilities: { approvals: true, models: true } });
   const model = (id: string, display_name: string) => ({ id, display_name, reasoning_levels: [] });
   const models = () => Promise.resolve([model('small', 'Fast'), model('large', 'Thorough')]);
   return Object.assign(provider, { models });
@@ -66,7 +65,7 @@ test('The model and mode that a person selects apply from the next prompt of tha
 });
 
 test('An agent without models still offers its modes, with the reason why there are no models.', async () => {
-  const provider = playedProvider({ capabilities: { approvals: true } });
+  const provider = scriptedProvider({ capabilities: { approvals: true } });
   await withRuntime(
     async ({ client, directory }) => {
       await openSession(client, directory, { title: 'the job' });

@@ -8,7 +8,7 @@ import { keys, withScreen } from '../../support/tui/stage.tsx';
 const start = { page: 'top' } as const;
 
 describe('the screen over several servers', () => {
-  test('shows the server of each row, what each does, and answers there.', () =>
+  test('The screen shows the server and the work of each row, and answers approvals on that server.', () =>
     withServers(['laptop', 'gpu'], async (given) => {
       const open = (node: string, title: string, more: object = {}) =>
         openSession(given.client(node), given.directory(node), { title, ...more });
@@ -53,7 +53,7 @@ describe('the screen over several servers', () => {
       client.close();
     }));
 
-  test('keeps what was known of a server that is gone, and is right again when it is back.', () =>
+  test('The screen keeps the rows of a server that stops, and updates them when the server is back.', () =>
     withServers(['laptop', 'gpu'], async (given) => {
       const { id } = await openSession(given.client('gpu'), given.directory('gpu'), {
         title: 'far away',
@@ -75,7 +75,7 @@ describe('the screen over several servers', () => {
       client.close();
     }));
 
-  test('shows what was last known of a server that is gone from the start.', () =>
+  test('The screen shows the last known rows of a server that never responds.', () =>
     withServers(['laptop', 'gpu'], async (given) => {
       await openSession(given.client('gpu'), given.directory('gpu'), { title: 'remembered' });
       await given.cadre(['sessions', 'list']);

@@ -13,7 +13,7 @@ describe.skipIf(!hasPty)('on a terminal', () => {
   const server = sharedDemo();
   const withServer = <T>(test: (given: TestRuntime) => Promise<T>) => test(server());
 
-  test('events tail is a screen, which goes with q and leaves the terminal as it was.', () =>
+  test('The command events tail opens a screen, which q closes, and restores the terminal.', () =>
     withServer(async ({ client, directory }) => {
       const { id } = await openSession(client, directory);
       await using terminal = inTerminal(directory, ['events', 'tail']);
@@ -37,7 +37,7 @@ describe.skipIf(!hasPty)('on a terminal', () => {
       expect(glass.text()).toBe('');
     }));
 
-  test('events tail begins where it is told to, and goes on where a cursor file says.', () =>
+  test('The command events tail starts at the given event, and continues at the event of a cursor file.', () =>
     withServer(async ({ client, directory }) => {
       await openSession(client, directory, { title: 'the first' });
       const seen = async (text: string, ...args: string[]) => {
@@ -56,7 +56,7 @@ describe.skipIf(!hasPty)('on a terminal', () => {
       expect(second).not.toContain('the first');
     }));
 
-  test('top shows what goes on, and the events of a session; TERM ends it with 143, as it was.', () =>
+  test('The command top shows the sessions and their events; SIGTERM ends it with 143, and restores the terminal.', () =>
     withDemo(async ({ client, directory }) => {
       const { id } = await openSession(client, directory, { title: 'the job' });
       await using terminal = inTerminal(directory, ['top'], { CI: 'true', NO_COLOR: '1' });
@@ -72,7 +72,7 @@ describe.skipIf(!hasPty)('on a terminal', () => {
       expect(glass.isAlternate).toBe(false);
     }));
 
-  test('follows two sessions that say much at once, and still listens: Ctrl-C ends it with 130, as it was.', () =>
+  test('A flood of two sessions delays no key: Ctrl-C ends the screen with 130, and restores the terminal.', () =>
     withServer(async ({ client, directory }) => {
       await using terminal = inTerminal(directory, ['events', 'tail']);
       const { glass, expectShows, type, ended } = terminal;
@@ -94,7 +94,7 @@ describe.skipIf(!hasPty)('on a terminal', () => {
       expect(glass.isAlternate).toBe(false);
     }));
 
-  test('is as without one where there is no server, where no one follows, and for programs.', async () => {
+  test('A terminal changes nothing without a server, without --follow, and with --json.', async () => {
     await withServer(async ({ directory }) => {
       for (const args of [
         ['events', 'tail', '--no-follow'],

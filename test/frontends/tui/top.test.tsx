@@ -15,7 +15,7 @@ const run = (client: Client, command: string) =>
   client.call(endpoints.createProcess, { body: { command } });
 
 describe('the place to work', () => {
-  test('shows what each session is at, and keeps what was closed in a section that is folded.', () =>
+  test('The screen shows the work of each session, and closed sessions in a collapsed section.', () =>
     withDemo(async ({ client, directory }) => {
       await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
         await expectShows('No sessions: press n to open one');
@@ -43,7 +43,7 @@ describe('the place to work', () => {
       });
     }));
 
-  test('knows what a session is at that worked before anybody looked.', () =>
+  test('The screen shows the work of a session that started before the screen.', () =>
     withDemo(async ({ client, directory }) => {
       const { id } = await openSession(client, directory, { title: 'old job' });
       await runTurn(client, id, 'say hello');
@@ -54,7 +54,7 @@ describe('the place to work', () => {
       });
     }));
 
-  test('says something to a session, keeps what was begun, and shows the answer as it grows.', () =>
+  test('The screen sends a prompt, keeps unsent drafts, and shows the answer while it streams.', () =>
     withDemo(async ({ client, directory }) => {
       await openSession(client, directory, { title: 'one' });
       await openSession(client, directory, { title: 'two' });
@@ -85,7 +85,7 @@ describe('the place to work', () => {
       });
     }));
 
-  test('opens a new session: enter goes on, and only the button or ^S creates it.', () =>
+  test('The form of a new session goes to the next field with Enter, and only the button or ^S creates the session.', () =>
     withDemo(async ({ client, directory }) => {
       await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
         await expectShows('press n to open one');
@@ -131,7 +131,7 @@ describe('the place to work', () => {
       });
     }));
 
-  test('shows all that is to be approved before it accepts it.', () =>
+  test('The screen shows a whole request before it accepts the request.', () =>
     withDemo(async ({ client, directory }) => {
       const { id } = await openSession(client, directory, { title: 'asks', ...asking });
       await send(client, id, `ask ${Array.from({ length: 60 }, (_, i) => `part${i}`).join(' ')}`);
@@ -158,7 +158,7 @@ describe('the place to work', () => {
       );
     }));
 
-  test('completes the slash commands of an agent in what is said to it, and shows its notices and title.', () =>
+  test('The prompt completes the slash commands of an agent, and the screen shows its notices and title.', () =>
     withDemo(async ({ client, directory }) => {
       const { id } = await openSession(client, directory);
       await runTurn(client, id, 'commands planning | testing; notice mind the gap; title My work');
@@ -174,7 +174,7 @@ describe('the place to work', () => {
       });
     }));
 
-  test('restarts a process that has ended, and ends one that runs.', () =>
+  test('The screen kills a running process, and restarts a process that has ended.', () =>
     withDemo(async ({ client }) => {
       await run(client, 'sleep 60');
       await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
@@ -195,7 +195,7 @@ describe('the place to work', () => {
       });
     }));
 
-  test('pins a session, snoozes it for a time, and wakes it.', () =>
+  test('The screen pins a session, snoozes it for a time, and wakes it.', () =>
     withDemo(async ({ client, directory }) => {
       const { id } = await openSession(client, directory, { title: 'old' });
       await openSession(client, directory, { title: 'young' });
@@ -222,7 +222,7 @@ describe('the place to work', () => {
       });
     }));
 
-  test('marks as seen what a key went to, while the terminal has the focus, and rings otherwise.', () =>
+  test('A session that a key selected is seen while the terminal has the focus; otherwise the screen rings.', () =>
     withDemo(async ({ client, directory }) => {
       const { id } = await openSession(client, directory, { title: 'the job' });
       const seen = async () => {
@@ -246,7 +246,7 @@ describe('the place to work', () => {
       });
     }));
 
-  test('renames a session, and mutes it: the list says so, and no bell rings for it.', () =>
+  test('The screen renames a session and mutes it: the list shows both, and no bell rings.', () =>
     withDemo(async ({ client, directory }) => {
       const { id } = await openSession(client, directory, { title: 'old name' });
       const session = () => client.call(endpoints.getSession, { params: { session_id: id } });
@@ -272,7 +272,7 @@ describe('the place to work', () => {
       });
     }));
 
-  test('offers the directories of recent sessions for a new one.', () =>
+  test('The form of a new session offers the directories of recent sessions.', () =>
     withDemo(async ({ client, directory }) => {
       const [one, two] = ['one', 'two'].map((name) => path.join(directory, name));
       for (const cwd of [one, two]) {
@@ -300,7 +300,7 @@ describe('the place to work', () => {
       });
     }));
 
-  test('filters as one types, and keeps its place after the events of a row.', () =>
+  test('The list filters while the user types, and keeps its selection after the events of a row.', () =>
     withDemo(async ({ client, directory }) => {
       for (const title of ['first', 'second', 'third'])
         await openSession(client, directory, { title });
@@ -324,7 +324,7 @@ describe('the place to work', () => {
       });
     }));
 
-  test('takes a notice away with the next key: it stands where the keys for the row are shown.', () =>
+  test('The next key ends a notice, because the notice hides the keys of the row.', () =>
     withDemo(async ({ client, directory }) => {
       await openSession(client, directory, { title: 'first' });
       await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
@@ -337,7 +337,7 @@ describe('the place to work', () => {
       });
     }));
 
-  test('begins at the id that it was given.', () =>
+  test('The screen starts at the given id.', () =>
     withDemo(async ({ client, directory }) => {
       const { id } = await openSession(client, directory, { title: 'first' });
       await openSession(client, directory, { title: 'second' });
@@ -347,7 +347,7 @@ describe('the place to work', () => {
       });
     }));
 
-  test('has help that is complete at 40x12, and says where there is no room.', () =>
+  test('The help is complete at 40x12, and a smaller terminal is refused.', () =>
     withDemo(async ({ client }) => {
       await withScreen(
         client,

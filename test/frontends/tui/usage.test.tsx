@@ -4,7 +4,7 @@ import { withDemo } from '../../support/demo-server.ts';
 import { keys, withScreen } from '../../support/tui/stage.tsx';
 import { openSession, runTurn } from '../../support/turns.ts';
 
-test('The sheet u shows budgets and what turns have used, by day, session, provider or team; a budget is accepted with keys.', () =>
+test('The dialog u shows budgets and usage by day, session, provider or team; a budget is accepted with keys.', () =>
   withDemo(async ({ client, directory }) => {
     const { id } = await openSession(client, directory, { title: 'the job' });
     const body = { session_id: id, tokens: 1000 };

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import type { z } from 'zod';
-import type { Endpoint } from '../../../src/api/endpoint.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import { atLength, someOf } from '../../support/at-length.ts';
 import { sharedRuntime, withRuntime } from '../../support/runtime.ts';

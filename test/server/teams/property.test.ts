@@ -4,7 +4,7 @@ import type { Delivery, Message } from '../../../src/api/team-messages.ts';
 import type { TeamWithMembers } from '../../../src/api/teams.ts';
 import { ProviderError } from '../../../src/agents/provider.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import type { PlayedTurn } from '../../support/sessions/played-provider.ts';
+import type { ScriptedTurn } from '../../support/scripted-provider.ts';
 import { killed, onStage, type Refusal, type Stage } from '../../support/sessions/stage.ts';
 import {
   castOf,
@@ -58,20 +58,20 @@ type Step = {
 
 /** What agents were told over all lives of the server, and what was tried again. */
 class Book {
-  readonly turns: PlayedTurn[] = [];
+  readonly turns: ScriptedTurn[] = [];
   readonly retried = new Set<string>();
-  open: PlayedTurn[] = [];
+  open: ScriptedTurn[] = [];
   /** The server is dead: what is left of it in this process tells nobody. */
   isDead = false;
 
-  readonly note = (turn: PlayedTurn) => {
+  readonly note = (turn: ScriptedTurn) => {
     if (this.isDead) return;
     this.turns.push(turn);
     this.open.push(turn);
   };
 
   /** The turn that an agent is at. */
-  take(sessionId: string): PlayedTurn | undefined {
+  take(sessionId: string): ScriptedTurn | undefined {
     const turn = this.open.findLast(({ session }) => session.id === sessionId);
     this.open = this.open.filter((one) => one !== turn);
     return turn;

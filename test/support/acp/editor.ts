@@ -37,7 +37,7 @@ export interface EditorOptions {
   fillForm?: (request: CreateElicitationRequest) => CreateElicitationResponse;
   capabilities?: ClientCapabilities;
   connect?: () => Promise<Client>;
-  /** What new sessions are opened with, besides their directory. */
+  /** The parameters of new sessions, in addition to their directory. */
   opening?: object;
   fixed?: string;
 }
@@ -51,7 +51,7 @@ export interface Editor {
   open(cwd: string, more?: Partial<NewSessionRequest>): Promise<NewSessionResponse>;
   prompt(sessionId: string, prompt: string | ContentBlock[]): Promise<PromptResponse>;
   cancel(sessionId: string): Promise<void>;
-  /** The first update, told already or yet to come, of which the condition is true. */
+  /** The first update that meets the condition, whether it was received already or is still to come. */
   told(condition: (update: SessionUpdate) => boolean): Promise<SessionUpdate>;
   /** The texts of the chunks of a kind so far, joined. */
   text(kind?: 'agent_message_chunk' | 'agent_thought_chunk' | 'user_message_chunk'): string;

@@ -26,7 +26,7 @@ export interface RunOptions {
   cwd?: string;
   /** Whether stdin and stderr are a terminal. */
   isTerminal?: boolean;
-  /** How wide a terminal stdout is; without this it is none. */
+  /** The width of the terminal in columns; absent if stdout is not a terminal. */
   columns?: number;
 }
 

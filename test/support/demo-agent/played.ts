@@ -6,8 +6,7 @@ import { ndJsonStream } from '@agentclientprotocol/sdk/unstable';
 import { createDemoAgent } from '../../../src/agents/demo/agent.ts';
 import type { World } from '../../../src/agents/demo/world.ts';
 import { systemClock } from '../../../src/core/lib/clock.ts';
-import { envOf } from '../providers/raw-process.ts';
-import { type Actor, openTheatre } from '../providers/theatre.ts';
+import { envOf, type Actor, openTheatre } from '../providers/scripted-agent.ts';
 import { tempDirectory } from '../temp.ts';
 
 /** The section of a configuration that says how an agent is started. */

@@ -1,4 +1,4 @@
-import type { Command } from '../../../src/agents/demo/commands.ts';
+import type { Command } from '../../../src/agents/demo/script.ts';
 
 /** Writes a script that reads as these commands: the inverse of `parseScript`. */
 export function formatScript(commands: readonly Command[]): string {

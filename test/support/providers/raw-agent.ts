@@ -2,9 +2,14 @@ import type net from 'node:net';
 import { scaled } from '../patience.ts';
 import { until } from './calls.ts';
 import type { WatchedSession } from './contract-stage.ts';
-import { type PlayedGiven, type PlayedStage, sharedPlayed, withPlayed } from './played-stage.ts';
-import { RawProcess } from './raw-process.ts';
-import type { Hello } from './theatre.ts';
+import {
+  type PlayedGiven,
+  type PlayedStage,
+  sharedPlayed,
+  withPlayed,
+  ScriptedProcess,
+  type Hello,
+} from './scripted-agent.ts';
 
 /** A JSON-RPC message, as it is on the wire. */
 export interface Message {
@@ -68,7 +73,7 @@ const goodMethods: NonNullable<Role['methods']> = {
 };
 
 /** The test's end of one agent process: it writes JSON lines itself, so it can write any. */
-export class RawAgent extends RawProcess<Message> {
+export class RawAgent extends ScriptedProcess<Message> {
   readonly #role: Role;
   readonly #answers = new Map<string, (message: Message) => void>();
   #ids = 0;

@@ -6,9 +6,12 @@ import {
   type PlayedStage,
   sharedPlayed,
   withPlayed,
-} from './played-stage.ts';
-import { argsOf, envOf, type Fields, RawProcess } from './raw-process.ts';
-import type { Hello } from './theatre.ts';
+  argsOf,
+  envOf,
+  type Fields,
+  ScriptedProcess,
+  type Hello,
+} from './scripted-agent.ts';
 
 /** What a claude does; for all that is not said here it is a good one. */
 export interface ClaudeRole {
@@ -21,7 +24,7 @@ export interface ClaudeRole {
 }
 
 /** The test's end of one claude process, which writes what the test wants. */
-export class RawClaude extends RawProcess {
+export class RawClaude extends ScriptedProcess {
   readonly args = argsOf(this.pid);
   readonly env = envOf(this.pid);
   readonly #role: ClaudeRole;

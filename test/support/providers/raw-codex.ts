@@ -6,9 +6,12 @@ import {
   type PlayedStage,
   sharedPlayed,
   withPlayed,
-} from './played-stage.ts';
-import { argsOf, envOf, type Fields, RawProcess } from './raw-process.ts';
-import type { Hello } from './theatre.ts';
+  argsOf,
+  envOf,
+  type Fields,
+  ScriptedProcess,
+  type Hello,
+} from './scripted-agent.ts';
 
 /** What an app-server does; for all that is not said here it is a good one. */
 export interface CodexRole {
@@ -24,7 +27,7 @@ export interface CodexRole {
 type Memory = Map<string, number>;
 
 /** The test's end of one app-server, which writes what the test wants. */
-export class RawCodex extends RawProcess {
+export class RawCodex extends ScriptedProcess {
   readonly args = argsOf(this.pid);
   readonly env = envOf(this.pid);
   /** The turns it was told to begin, oldest first. */

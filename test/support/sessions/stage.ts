@@ -13,7 +13,11 @@ import { shared } from '../shared.ts';
 import { tempDirectory } from '../temp.ts';
 import { ManualClock } from '../manual-clock.ts';
 import { soon } from './soon.ts';
-import { type PlayedOptions, type PlayedProvider, playedProvider } from './played-provider.ts';
+import {
+  type ScriptedOptions,
+  type ScriptedProvider,
+  scriptedProvider,
+} from '../scripted-provider.ts';
 import type { UntypedEvent } from '../untyped-events.ts';
 
 /** An answer as it came over the wire. */
@@ -34,14 +38,14 @@ export interface ToolReply<T = unknown> {
 export type Refusal = { error: string; code?: string };
 
 export type StageOptions = Omit<TestRuntimeOptions, 'providers' | 'clock' | 'logTo'> & {
-  played?: PlayedOptions;
+  played?: ScriptedOptions;
   clock?: ManualClock;
 };
 
 /** A runtime in this process with played agents, and what a test does with it. */
 export interface Stage {
   given: TestRuntime;
-  provider: PlayedProvider;
+  provider: ScriptedProvider;
   clock: ManualClock;
   directory: string;
   post<T = Refusal>(
@@ -69,7 +73,7 @@ export interface Stage {
     body: string | object,
   ): Promise<Reply<Refusal & { turn_id: string }>>;
   /** Sends a text, and waits until the agent has it. */
-  play(session: { id: string }, text?: string): ReturnType<PlayedProvider['nextTurn']>;
+  play(session: { id: string }, text?: string): ReturnType<ScriptedProvider['nextTurn']>;
   session(id: string): Promise<Session>;
   turn(sessionId: string, turnId: string): Promise<Turn>;
   approvals(query?: string): Promise<Approval[]>;
@@ -102,7 +106,7 @@ export async function onStage<T>(
 ): Promise<T> {
   const { played, clock = new ManualClock(), ...rest } = options;
   await using own = tempDirectory('stage');
-  const provider = playedProvider(played);
+  const provider = scriptedProvider(played);
   const log = new LogLines();
   const sessionTokens = new SessionTokens();
   const tokenOf = ({ id }: { id: string }) => sessionTokens.of(id);
@@ -201,7 +205,7 @@ export async function acrossCrash<T>(
   });
 }
 
-function callsOf(given: TestRuntime, provider: PlayedProvider, watch: Watch) {
+function callsOf(given: TestRuntime, provider: ScriptedProvider, watch: Watch) {
   const call = async <T>(
     method: string,
     path: string,

@@ -2,8 +2,6 @@ import nodeFs, { type BigIntStats } from 'node:fs';
 import type { HostFile } from './file-system.ts';
 import type { WasmMemory } from './memory.ts';
 import type { HostPath, OpenFiles } from './open-files.ts';
-import { writeStat } from './stat.ts';
-import { readFully, transfer } from './transfer.ts';
 
 type Syscall = (...args: number[]) => number;
 export type Syscalls = Record<string, Syscall>;
@@ -201,4 +199,64 @@ function hostFlags(flags: number): number {
     (flags & O_EXCL ? nodeFs.constants.O_EXCL : 0) |
     (flags & O_TRUNC ? nodeFs.constants.O_TRUNC : 0)
   );
+}
+
+/** Writes a `struct stat` as the pinned build lays it out. */
+function writeStat(memory: WasmMemory, at: number, found: BigIntStats): void {
+  const words = memory.words();
+  const longs = memory.longs();
+  const first = at >> 2;
+  words[first] = Number(found.dev);
+  words[first + 1] = Number(found.mode);
+  words[first + 2] = Number(found.nlink);
+  words.fill(0, first + 3, first + 6);
+  longs[(at + 24) >> 3] = found.size;
+  words[(at + 32) >> 2] = 4096;
+  words[(at + 36) >> 2] = Number(found.blocks);
+  const times = [
+    [40, found.atimeNs],
+    [56, found.mtimeNs],
+    [72, found.ctimeNs],
+  ] as const;
+  for (const [offset, nanoseconds] of times) {
+    longs[(at + offset) >> 3] = nanoseconds / 1_000_000_000n;
+    words[(at + offset + 8) >> 2] = Number(nanoseconds % 1_000_000_000n);
+  }
+  longs[(at + 88) >> 3] = found.ino;
+}
+
+/** Calls `each` for (pointer, length) pairs until one moves fewer bytes than asked; returns the bytes moved. */
+function transfer(
+  memory: WasmMemory,
+  vector: number,
+  count: number,
+  each: (pointer: number, length: number) => number,
+): number {
+  let total = 0;
+  for (let i = 0; i < count; i++) {
+    const length = memory.uint32(vector + i * 8 + 4);
+    if (length === 0) continue;
+    const moved = each(memory.uint32(vector + i * 8), length);
+    total += moved;
+    if (moved < length) break;
+  }
+  return total;
+}
+
+/** Reads until `length` bytes are there or the file ends; returns the bytes read. */
+function readFully(memory: WasmMemory, file: HostFile, pointer: number, length: number): number {
+  let got = 0;
+  while (got < length) {
+    const read = file.fs.readSync(
+      file.fd,
+      memory.bytes(),
+      pointer + got,
+      length - got,
+      file.position,
+    );
+    if (read === 0) break;
+    got += read;
+    file.position += read;
+  }
+  return got;
 }

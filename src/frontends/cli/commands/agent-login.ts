@@ -16,7 +16,7 @@ import type { CommandContext } from '../world.ts';
 /** How often the pages of a login under way are looked for. */
 const LOOK_MS = 500;
 
-/** The variables of the user's terminal that a login program gets besides those of the agent. */
+/** The variables of the terminal that a login program gets in addition to the variables of the agent. */
 const TERMINAL_VARIABLES = [
   'BROWSER',
   'COLORTERM',

@@ -16,11 +16,155 @@ import type { Layout } from '../layout.ts';
 import { milliseconds } from '../milliseconds.ts';
 import { approvals } from '../nouns.ts';
 import { asRecord } from '../output-options.ts';
-import { ago, details, listOf, shortId } from '../output.ts';
-import { sessionAs } from '../parameters.ts';
-import { confirmUndescribed } from '../undescribed.ts';
+import { ago, details, listOf, shortId, plain } from '../output.ts';
+import { sessionAs, limit, rule } from '../parameters.ts';
 import { clientAction, type CommandContext } from '../world.ts';
-import { approvalRuleCommands } from './approval-rules.ts';
+import { AppError } from '../../../api/errors.ts';
+import {
+  ARGUMENTS_MISSING,
+  CONFIRMATION,
+  needsConfirmation,
+} from '../../../core/lib/arguments-missing.ts';
+import path from 'node:path';
+import type { ApprovalRule, RuleDecision } from '../../../api/approval-rules.ts';
+
+/** `cadre approvals rules …`: what is decided without asking. */
+const approvalRuleCommands = commandGroup('rules', 'Manage rules that answer approval requests', [
+  endpointCommand({
+    name: 'list',
+    description: 'List approval rules, newest first',
+    endpoint: endpoints.listApprovalRules,
+    options: [limit],
+    empty: 'no approval rules: every approval request waits for your answer',
+    print: listOf<ApprovalRule>(['ID', 'EFFECT', 'AGE', 'BY', 'RULE'], (one, now) => [
+      shortId(one.id),
+      one.effect,
+      ago(one.created_at, now),
+      one.created_by,
+      plain(conditionsOf(one) + refusalOf(one)),
+    ]),
+  }),
+  endpointCommand({
+    name: 'add',
+    description:
+      'Add an approval rule (if several rules match a request, deny overrides ask, and ask overrides allow)',
+    endpoint: endpoints.addApprovalRule,
+    operands: [
+      {
+        flags: '<effect>',
+        description: 'Decision of the rule about each matching approval request',
+        field: 'effect',
+      },
+    ],
+    options: [
+      {
+        flags: '--command <words>',
+        description:
+          'Match requests to run this command, such as "git log **" (* is one word; ** at the end is any number of words)',
+        field: 'command',
+      },
+      {
+        flags: '--path <path>',
+        description:
+          'Match requests to change only files at this path, such as "src/**" (relative to the session\'s directory)',
+        field: 'path',
+      },
+      {
+        flags: '--tool <name>',
+        description: "Match requests to use the agent's tool with this name, such as WebFetch",
+        field: 'tool',
+      },
+      {
+        flags: '--provider <provider>',
+        description: 'Match only requests from agents of this provider, such as claude',
+        field: 'provider',
+      },
+      {
+        flags: '--directory <directory>',
+        description: 'Match only requests from sessions in this directory or its subdirectories',
+        read: (directory: string) => ({ directory: path.resolve(directory) }),
+      },
+      {
+        flags: '--i-know',
+        description:
+          'Add the rule even if * follows the name of a program that cadre does not know to be harmless',
+        field: 'i_know',
+      },
+      {
+        flags: '--reason <text>',
+        description: 'Reason for the decision (sent to the agent when the rule declines a request)',
+        field: 'reason',
+      },
+    ],
+    print: (added) =>
+      `Added rule ${added.id}: ${plain(`${added.effect} ${conditionsOf(added)}`)}\n`,
+  }),
+  endpointCommand({
+    name: 'remove',
+    description: 'Remove an approval rule',
+    endpoint: endpoints.removeApprovalRule,
+    operands: [rule],
+    print: ({ id }) => `Removed rule ${id}\n`,
+  }),
+  endpointCommand({
+    name: 'test',
+    description: 'Show how the approval rules would answer a request, without running a command',
+    endpoint: endpoints.testApprovalRules,
+    operands: [
+      {
+        flags: '[command]',
+        description: 'Command line to test against the approval rules, in quotes',
+        field: 'command',
+      },
+    ],
+    options: [
+      {
+        flags: '--path <path>',
+        description: 'Test a request to change this file',
+        field: 'path',
+      },
+      {
+        flags: '--tool <name>',
+        description: "Test a request to use the agent's tool with this name, such as WebFetch",
+        field: 'tool',
+      },
+      {
+        flags: '--provider <provider>',
+        description: 'Test a request from an agent of this provider',
+        field: 'provider',
+      },
+      {
+        flags: '--cwd <directory>',
+        description: 'Working directory of the command to test (default: current directory)',
+        read: (directory: string) => ({ cwd: path.resolve(directory) }),
+        absent: ({ world }) => Promise.resolve({ cwd: world.cwd() }),
+      },
+    ],
+    print: decisionText,
+  }),
+]);
+
+function decisionText({ effect, rule: by, why }: RuleDecision): string {
+  return `${effect}: ${plain(by ? `${by.id}, ${why}` : why)}\n`;
+}
+
+/** Why a rule of an earlier version does not decide as it was added, and what to do; empty if it does. */
+function refusalOf({ id, refused }: ApprovalRule): string {
+  return refused === null
+    ? ''
+    : ` (${refused}; remove it with cadre approvals rules remove ${shortId(id)})`;
+}
+
+/** Returns one line of text about a rule. */
+function conditionsOf(one: ApprovalRule): string {
+  const conditions = (['command', 'path', 'tool', 'provider', 'directory'] as const).flatMap(
+    (name) => {
+      const value = one[name];
+      return value === null ? [] : [`${name}: ${value}`];
+    },
+  );
+  return conditions.join(', ');
+}
 
 const approvalArgument = idArgument('approval');
 
@@ -163,4 +307,42 @@ async function findApproval(client: Client, end: string): Promise<Approval> {
     if (found.length > 0) return onlyOne(approvals, found, end);
   }
   return onlyOne(approvals, [], end);
+}
+
+/**
+ * Confirms the acceptance of a request that does not describe everything that it would do: by its flag, else by the word
+ * that somebody types at the terminal. Throws `usage` without both.
+ */
+async function confirmUndescribed(
+  approval: Approval,
+  { world, global, options }: Pick<Reading, 'world' | 'global' | 'options'>,
+): Promise<void> {
+  if (approval.status !== 'pending' || !needsConfirmation(approval)) return;
+  for (const gap of gapsOf(approval)) world.stderr.write(`cadre: ${gap}\n`);
+  if (options.undescribed === true) return;
+  const show = `see cadre approvals show ${shortId(approval.id)}`;
+  const { terminalOf } = await import('../talk/terminal.ts');
+  const terminal = global.json ? null : terminalOf(world);
+  if (!terminal)
+    throw new AppError(
+      'usage',
+      `the request was not accepted, because the agent did not describe the action completely: pass --undescribed to accept the request (${show})`,
+    );
+  const { readLine } = await import('../talk/read-line.ts');
+  terminal.output.write(`${plain(approval.title)}\n`);
+  const question = `type ${CONFIRMATION} to accept it: `;
+  const line = await readLine(terminal, question, world.interrupted());
+  if (line?.trim() !== CONFIRMATION)
+    throw new AppError(
+      'usage',
+      `the request was not accepted, because you did not type ${CONFIRMATION} (${show})`,
+    );
+}
+
+/** The parts that no detail of the approval shows. */
+function gapsOf({ arguments_missing: isMissing, details }: Approval): string[] {
+  const omitted = details.flatMap((part) =>
+    part.type === 'omitted' ? [`not shown, because it is too large: ${plain(part.name)}`] : [],
+  );
+  return isMissing ? [ARGUMENTS_MISSING, ...omitted] : omitted;
 }

@@ -1,14 +1,17 @@
 import { Argument, type Command, InvalidArgumentError } from 'commander';
-import { completionScript, type Shell, shells } from '../complete/scripts.ts';
-import type { GlobalOptions } from '../context.ts';
-import { showDocument, type World } from '../world.ts';
+import { readAsset } from '../../../core/lib/self.ts';
+import { localAction, type World } from '../world.ts';
+
+/** The files of completions/, by their shells. The shells look for these names. */
+export const scripts = { bash: 'cadre.bash', zsh: '_cadre', fish: 'cadre.fish' } as const;
+type Shell = keyof typeof scripts;
 
 /** `cadre completion`. */
 export function completionCommand(program: Command, world: World): void {
   program
     .command('completion')
     .description('Print a shell completion script')
-    .addArgument(new Argument('<shell>', 'Shell').choices(shells))
+    .addArgument(new Argument('<shell>', 'Shell').choices(Object.keys(scripts)))
     .option(
       '--name <command>',
       'Name of the command that the script completes',
@@ -25,15 +28,18 @@ Install the script, then start a new shell:
         or in ~/.zshrc, after compinit and an alias for cadre: source <(cadre completion zsh)
   fish  cadre completion fish > ~/.config/fish/completions/cadre.fish`,
     )
-    .action((shell: Shell, { name }: { name: string }, command: Command) => {
-      const script = completionScript(shell, name);
-      showDocument(
-        world,
-        command.optsWithGlobals<GlobalOptions>(),
-        { shell, script },
-        () => script,
-      );
-    });
+    .action(
+      localAction(world, ({ show }, shell: Shell, { name }: { name: string }) => {
+        const script = completionScript(shell, name);
+        show({ shell, script }, () => script);
+      }),
+    );
+}
+
+/** The script with which a shell completes a command, `cadre` or an alias for it. */
+export function completionScript(shell: Shell, name: string): string {
+  const script = new TextDecoder().decode(readAsset(scripts[shell]));
+  return script.replaceAll(/\bcadre\b/g, name);
 }
 
 /** A name that can stand in a script of each shell as it is. */

@@ -8,10 +8,9 @@ import { configFile } from '../../../core/config/sources.ts';
 import { tokenFileOf } from '../../../core/config/token.ts';
 import type { GlobalOptions } from '../context.ts';
 import { exitCodes } from '../exit.ts';
-import type { Layout } from '../layout.ts';
-import { asList, layoutFor } from '../output-options.ts';
+import { asList, configOption } from '../output-options.ts';
 import { plain, table } from '../output.ts';
-import { showDocument, type World } from '../world.ts';
+import { localAction, type LocalContext, type World } from '../world.ts';
 
 /** `cadre config …`. These commands need no server. */
 export function configCommands(program: Command, world: World): void {
@@ -19,59 +18,52 @@ export function configCommands(program: Command, world: World): void {
 
   asList(config.command('show'))
     .description('Show all configuration keys and values (secrets are masked)')
-    .option(
-      '--config <file>',
-      'Configuration file to read (or set the environment variable CADRE_CONFIG)',
-    )
+    .option(...configOption)
     .option('--origin', 'Show whether each value comes from the file, the environment or a default')
-    .action((_options: object, command: Command) => {
-      const options = command.optsWithGlobals<GlobalOptions & { origin?: boolean }>();
-      show(world, options, layoutFor(world, command));
-    });
+    .action(localAction(world, showConfiguration));
 
   config
     .command('check')
     .description(
       'Check the configuration, and list each problem on a line (exit code 2 if there are problems)',
     )
-    .option(
-      '--config <file>',
-      'Configuration file to read (or set the environment variable CADRE_CONFIG)',
-    )
-    .action(async (_options: object, command: Command) => {
-      const options = command.optsWithGlobals<GlobalOptions>();
-      const found = findConfig(options, world.env);
-      const problems = [...found.problems];
-      if (found.config) {
-        const { unknownAgents } = await import('../../../agents/configured.ts');
-        const { fleetFileProblems } = await import('../../../core/config/fleet.ts');
-        const { hookProblems } = await import('../../../server/hooks/problems.ts');
-        problems.push(...unknownAgents(found.config), ...fleetFileProblems(found.config, 'both'));
-        problems.push(...hookProblems(found.config));
-      }
-      const ok = problems.length === 0;
-      const text = () => (ok ? ['ok'] : problems).map((line) => `${plain(line)}\n`).join('');
-      showDocument(world, options, { ok, problems }, text);
-      if (!ok) world.exit(exitCodes.usage);
-    });
+    .option(...configOption)
+    .action(
+      localAction(world, async ({ global, show }) => {
+        const found = findConfig(global, world.env);
+        const problems = [...found.problems];
+        if (found.config) {
+          const { unknownAgents } = await import('../../../agents/configured.ts');
+          const { fleetFileProblems } = await import('../../../core/config/fleet.ts');
+          const { hookProblems } = await import('../../../server/hooks/problems.ts');
+          problems.push(...unknownAgents(found.config), ...fleetFileProblems(found.config, 'both'));
+          problems.push(...hookProblems(found.config));
+        }
+        const ok = problems.length === 0;
+        const text = () => (ok ? ['ok'] : problems).map((line) => `${plain(line)}\n`).join('');
+        show({ ok, problems }, text);
+        if (!ok) world.exit(exitCodes.usage);
+      }),
+    );
 
   config
     .command('path')
     .description('Print the path of the configuration file')
-    .option(
-      '--config <file>',
-      'Configuration file to read (or set the environment variable CADRE_CONFIG)',
-    )
-    .action((_options: object, command: Command) => {
-      const options = command.optsWithGlobals<GlobalOptions>();
-      const file = path.resolve(configFile(options, world.env));
-      const value = { path: file, exists: fs.existsSync(file) };
-      showDocument(world, options, value, () => `${file}\n`);
-    });
+    .option(...configOption)
+    .action(
+      localAction(world, ({ global, show }) => {
+        const file = path.resolve(configFile(global, world.env));
+        show({ path: file, exists: fs.existsSync(file) }, () => `${file}\n`);
+      }),
+    );
 }
 
-function show(world: World, options: GlobalOptions & { origin?: boolean }, layout: Layout): void {
-  const { env } = world;
+function showConfiguration({
+  world: { env },
+  global: options,
+  show,
+  layout,
+}: LocalContext<GlobalOptions & { origin?: boolean }>): void {
   const found = findConfig(options, env);
   const config = usable(found);
   const directory = dataDirectory(config, env);
@@ -86,7 +78,7 @@ function show(world: World, options: GlobalOptions & { origin?: boolean }, layou
     value: masked(name, value),
     ...(options.origin ? { origin: found.originOf(name) } : {}),
   }));
-  showDocument(world, options, rows, () =>
+  show(rows, () =>
     table(
       ['KEY', 'VALUE', ...(options.origin ? ['ORIGIN'] : [])],
       rows.map(({ key, value, origin }) => [key, text(value), ...(origin ? [origin] : [])]),

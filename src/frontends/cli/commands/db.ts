@@ -1,13 +1,18 @@
+import { configOption } from '../output-options.ts';
 import path from 'node:path';
 import type { Command } from 'commander';
-import type { GlobalOptions } from '../context.ts';
 import { backUp } from '../db/backup.ts';
 import { check, type Checked, type Finding } from '../db/check.ts';
-import { restore, restoredText } from '../db/restore.ts';
-import { rollBack, rolledBackText } from '../db/rollback.ts';
+import {
+  type ReplaceOptions,
+  restore,
+  restoredText,
+  rollBack,
+  rolledBackText,
+} from '../db/replace.ts';
 import { exitCodes } from '../exit.ts';
 import { mebibytes, plain } from '../output.ts';
-import { showDocument, type World } from '../world.ts';
+import { localAction, type LocalContext, type World } from '../world.ts';
 
 /** `cadre db …`. */
 export function dbCommands(program: Command, world: World): void {
@@ -24,24 +29,18 @@ function copyCommands(db: Command, world: World): void {
   db.command('backup')
     .description('Back up the database to one file (also possible while the server runs)')
     .argument('<file>', 'Backup file to create (the file must not exist yet)')
-    .option(
-      '--config <file>',
-      'Configuration file to read (or set the environment variable CADRE_CONFIG)',
-    )
+    .option(...configOption)
     .addHelpText(
       'after',
       '\nTo use the backup as the database of a new data directory, name the backup file events.cadre.',
     )
-    .action(async (file: string, _options: object, command: Command) => {
-      const options = command.optsWithGlobals<GlobalOptions>();
-      const copied = await backUp(world, options, path.resolve(world.cwd(), file));
-      showDocument(
-        world,
-        options,
-        copied,
-        () => `Backed up to ${copied.path} (${copied.bytes} bytes, up to event ${copied.seq})\n`,
-      );
-    });
+    .action(
+      localAction(world, async ({ global, show }, file: string) => {
+        const copied = await backUp(world, global, path.resolve(world.cwd(), file));
+        const { path: to, bytes, seq } = copied;
+        show(copied, () => `Backed up to ${to} (${bytes} bytes, up to event ${seq})\n`);
+      }),
+    );
 
   db.command('check')
     .description('Check the stored data or a backup for damage (exit code 1 if data is damaged)')
@@ -49,20 +48,18 @@ function copyCommands(db: Command, world: World): void {
       '[file]',
       'Backup file to check (default: the database, the logs and the search index)',
     )
-    .option(
-      '--config <file>',
-      'Configuration file to read (or set the environment variable CADRE_CONFIG)',
-    )
-    .action(async (file: string | undefined, _options: object, command: Command) => {
-      const options = command.optsWithGlobals<GlobalOptions>();
-      const report = await check(world, options, file);
-      const rows = report.tables.reduce((sum, table) => sum + table.rows, 0);
-      const ok = report.damage.length === 0;
-      showDocument(world, options, { ok, rows, ...report }, () =>
-        [...report.damage.map(lineOf), summaryOf(rows, report)].join(''),
-      );
-      if (!ok) world.exit(exitCodes.failed);
-    });
+    .option(...configOption)
+    .action(
+      localAction(world, async ({ global, show }, file: string | undefined) => {
+        const report = await check(world, global, file);
+        const rows = report.tables.reduce((sum, table) => sum + table.rows, 0);
+        const ok = report.damage.length === 0;
+        show({ ok, rows, ...report }, () =>
+          [...report.damage.map(lineOf), summaryOf(rows, report)].join(''),
+        );
+        if (!ok) world.exit(exitCodes.failed);
+      }),
+    );
 }
 
 function restoreCommand(db: Command, world: World): void {
@@ -72,17 +69,12 @@ function restoreCommand(db: Command, world: World): void {
     )
     .argument('<file>', 'Backup file that cadre db backup created')
     .option('--yes', 'Replace an existing database without asking for confirmation')
-    .option(
-      '--config <file>',
-      'Configuration file to read (or set the environment variable CADRE_CONFIG)',
-    )
-    .action(async (file: string, _options: object, command: Command) => {
-      const options = command.optsWithGlobals<GlobalOptions & { yes?: boolean }>();
-      const done = await restore(world, options, file);
-      if (done) return showDocument(world, options, done, () => restoredText(done));
-      world.stderr.write('cadre: nothing was changed\n');
-      world.exit(exitCodes.refused);
-    });
+    .option(...configOption)
+    .action(
+      localAction(world, async (context: LocalContext<ReplaceOptions>, file: string) =>
+        showReplaced(context, await restore(world, context.global, file), restoredText),
+      ),
+    );
 }
 
 function rollbackCommand(db: Command, world: World): void {
@@ -95,17 +87,23 @@ function rollbackCommand(db: Command, world: World): void {
       'File with the data to restore (default: the newest copy that a server saved before an upgrade)',
     )
     .option('--yes', 'Roll back without asking for confirmation')
-    .option(
-      '--config <file>',
-      'Configuration file to read (or set the environment variable CADRE_CONFIG)',
-    )
-    .action(async (file: string | undefined, _options: object, command: Command) => {
-      const options = command.optsWithGlobals<GlobalOptions & { yes?: boolean }>();
-      const done = await rollBack(world, options, file);
-      if (done) return showDocument(world, options, done, () => rolledBackText(done));
-      world.stderr.write('cadre: nothing was changed\n');
-      world.exit(exitCodes.refused);
-    });
+    .option(...configOption)
+    .action(
+      localAction(world, async (context: LocalContext<ReplaceOptions>, file: string | undefined) =>
+        showReplaced(context, await rollBack(world, context.global, file), rolledBackText),
+      ),
+    );
+}
+
+/** Shows the result of a command that replaces the database; null means that the user declined. */
+function showReplaced<Done extends object>(
+  { world, show }: LocalContext,
+  done: Done | null,
+  textOf: (done: Done) => string,
+): void {
+  if (done) return show(done, () => textOf(done));
+  world.stderr.write('cadre: nothing was changed\n');
+  world.exit(exitCodes.refused);
 }
 
 function summaryOf(rows: number, { bytes, logs, search, damage }: Checked): string {

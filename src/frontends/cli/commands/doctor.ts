@@ -1,6 +1,16 @@
+import { configOption } from '../output-options.ts';
 import type { Command } from 'commander';
-import { agentFindings } from '../doctor/agents.ts';
-import { configuration, dataDirectory, diskSpace, registration, token } from '../doctor/files.ts';
+import { agentFindings, providerFindings, rules, server } from '../doctor/server.ts';
+import {
+  configuration,
+  dataDirectory,
+  diskSpace,
+  registration,
+  token,
+  git,
+  node,
+  prerequisites,
+} from '../doctor/machine.ts';
 import {
   type Check,
   fail,
@@ -9,13 +19,11 @@ import {
   checkInput,
   type Verdict,
 } from '../doctor/check.ts';
-import { git, node, prerequisites } from '../doctor/machine.ts';
-import { providerFindings, rules, server } from '../doctor/server.ts';
 import type { GlobalOptions } from '../context.ts';
 import { exitCodes } from '../exit.ts';
-import { type Layout, layoutOf, stateStyle } from '../layout.ts';
+import { type Layout, stateStyle } from '../layout.ts';
 import { plain } from '../output.ts';
-import { showDocument, type World } from '../world.ts';
+import { localAction, type LocalContext, type World } from '../world.ts';
 
 const checks: Record<string, Check> = {
   node,
@@ -34,22 +42,23 @@ export function doctorCommand(program: Command, world: World): void {
   program
     .command('doctor')
     .description('Check this machine and print fixes (exit code 1 on failure)')
-    .option(
-      '--config <file>',
-      'Configuration file to read (or set the environment variable CADRE_CONFIG)',
-    )
+    .option(...configOption)
     .option('--agents', 'Also start each agent, and open a session with each ACP agent')
-    .action(async (_options: object, command: Command) => {
-      const options = command.optsWithGlobals<GlobalOptions & { agents?: boolean }>();
-      const input = checkInput(world, options);
-      const findings = await allFindings(input);
-      if (options.agents) findings.push(...(await agentFindings(input)));
-      const passed = findings.every(({ status }) => status !== 'fail');
-      showDocument(world, options, { ok: passed, checks: findings }, () =>
-        linesOf(findings, layoutOf(world.stdout, world.env)),
-      );
-      if (!passed) world.exit(exitCodes.failed);
-    });
+    .action(localAction(world, diagnose));
+}
+
+async function diagnose({
+  world,
+  global,
+  show,
+  layout,
+}: LocalContext<GlobalOptions & { agents?: boolean }>): Promise<void> {
+  const input = checkInput(world, global);
+  const findings = await allFindings(input);
+  if (global.agents) findings.push(...(await agentFindings(input)));
+  const passed = findings.every(({ status }) => status !== 'fail');
+  show({ ok: passed, checks: findings }, () => linesOf(findings, layout));
+  if (!passed) world.exit(exitCodes.failed);
 }
 
 async function allFindings(input: CheckInput): Promise<Finding[]> {

@@ -6,6 +6,7 @@ import { seqBefore } from '../../../client/seq-before.ts';
 import { type StreamOptions, streamEvents } from '../../../client/stream.ts';
 import { storedEvents } from '../../../client/replay.ts';
 import { describeGap } from '../../../client/event-summary.ts';
+import { serversOf } from '../../../client/routed.ts';
 import { AppError } from '../../../api/errors.ts';
 import { CursorFile } from '../cursor-file.ts';
 import { descriptorOf, eventLine, timeOf } from '../event-line.ts';
@@ -79,7 +80,7 @@ export function eventCommands(program: Command, world: World): void {
         } catch (error) {
           if (hasBegun || !options.follow) throw error;
           const global = self.optsWithGlobals<GlobalOptions>();
-          const { waitForServer } = await import('../wait-for-server.ts');
+          const { waitForServer } = await import('../no-server.ts');
           if (!(await waitForServer(world, global, error, limit))) return;
         }
       }
@@ -99,7 +100,7 @@ async function tail(
   const [said, ...others] = [session, process, team].filter((one) => one !== undefined);
   if (others.length > 0)
     throw new AppError('usage', 'pass only one of --session, --process and --team');
-  const servers = base.client.servers;
+  const servers = serversOf(base.client);
   if (servers && said === undefined) {
     onBegin();
     return (await import('../tail-all.ts')).tailAll(base, servers, options);
@@ -137,13 +138,13 @@ async function tail(
   }
 }
 
-/** Of several servers, the one whose session, process or team is read. */
+/** Chooses the server with the session, process or team, if there are several servers. */
 async function withOwner(
   context: CommandContext,
   { session, process, team }: TailOptions,
 ): Promise<CommandContext> {
   const { client } = context;
-  if (!client.servers) return context;
+  if (!serversOf(client)) return context;
   const id =
     session !== undefined
       ? await sessionId(client, session)

@@ -4,10 +4,11 @@ import { AppError } from '../../../api/errors.ts';
 import type { EngineStatus, FleetNode } from '../../../fleet/index.ts';
 import type { GlobalOptions } from '../context.ts';
 import { details, listOf, mebibytes } from '../output.ts';
-import { layoutOf } from '../layout.ts';
-import { asList, layoutFor } from '../output-options.ts';
-import { showDocument, type World } from '../world.ts';
-import { fleetInit } from './fleet-init.ts';
+import { asList } from '../output-options.ts';
+import { localAction, type LocalContext, type World } from '../world.ts';
+import path from 'node:path';
+import { newUuid } from '../../../core/lib/ids.ts';
+import { count } from '../count.ts';
 
 /** `cadre fleet …`: what is about the fleet itself. */
 export function fleetCommands(program: Command, world: World): void {
@@ -19,36 +20,33 @@ export function fleetCommands(program: Command, world: World): void {
   fleet
     .command('status')
     .description('Show the state of the NATS servers of the fleet')
-    .action(async (_options: object, command: Command) => {
-      const options = command.optsWithGlobals<GlobalOptions>();
-      const { engineStatus, fleetNodes } = await import('../../../fleet/index.ts');
-      const found = await onFleet(options, world, async ({ connection, names }) => {
-        const nodes = await fleetNodes(connection, names);
-        const engine = await engineStatus(connection, names);
-        const alive = nodes.filter(({ state }) => state === 'alive').length;
-        const not_mirrored = nodes.flatMap(({ node, mirror, detail }) =>
-          mirror === 'off' || mirror === 'failing' ? { node, mirror, detail } : [],
-        );
-        return { fleet: names.fleet, ...engine, nodes: nodes.length, alive, not_mirrored };
-      });
-      showDocument(world, options, found, () =>
-        details(statusFields(found), { layout: layoutOf(world.stdout, world.env) }),
-      );
-    });
+    .action(
+      localAction(world, async ({ global, show, layout }) => {
+        const { engineStatus, fleetNodes } = await import('../../../fleet/index.ts');
+        const found = await onFleet(global, world, async ({ connection, names }) => {
+          const nodes = await fleetNodes(connection, names);
+          const engine = await engineStatus(connection, names);
+          const alive = nodes.filter(({ state }) => state === 'alive').length;
+          const not_mirrored = nodes.flatMap(({ node, mirror, detail }) =>
+            mirror === 'off' || mirror === 'failing' ? { node, mirror, detail } : [],
+          );
+          return { fleet: names.fleet, ...engine, nodes: nodes.length, alive, not_mirrored };
+        });
+        show(found, () => details(statusFields(found), { layout }));
+      }),
+    );
 
   const nodes = asList(fleet.command('nodes'))
     .description('List the nodes (cadre servers) of the fleet, including offline nodes')
-    .action(async (_options: object, command: Command) => {
-      const options = command.optsWithGlobals<GlobalOptions>();
-      const { fleetNodes } = await import('../../../fleet/index.ts');
-      const nodes = await onFleet(options, world, ({ connection, names }) =>
-        fleetNodes(connection, names),
-      );
-      const layout = layoutFor(world, command);
-      showDocument(world, options, nodes, () =>
-        nodeTable(nodes, { now: world.clock.now(), layout }),
-      );
-    });
+    .action(
+      localAction(world, async ({ global, show, layout }) => {
+        const { fleetNodes } = await import('../../../fleet/index.ts');
+        const found = await onFleet(global, world, ({ connection, names }) =>
+          fleetNodes(connection, names),
+        );
+        show(found, () => nodeTable(found, { now: world.clock.now(), layout }));
+      }),
+    );
   nodes
     .command('replace')
     .description(
@@ -60,31 +58,35 @@ export function fleetCommands(program: Command, world: World): void {
       '--credentials <file>',
       'Key file of the fleet administrator (default: fleet.person.credentials in the configuration)',
     )
-    .action(async (name: string, _options: object, command: Command) => {
-      const options = command.optsWithGlobals<ReplaceOptions>();
-      const { ADMIN, replaceNode } = await import('../../../fleet/index.ts');
-      if (options.yes !== true)
-        throw new AppError(
-          'usage',
-          `the fleet loses the event log of node "${name}" when a new server with this name starts: pass --yes to confirm`,
-        );
-      const { credentials } = options;
-      const as = credentials === undefined ? {} : { name: ADMIN, credentials };
-      const replaced = await onFleet(
-        options,
-        world,
-        ({ connection, names }) => replaceNode(connection, names, name),
-        as,
-      );
-      showDocument(world, options, { node: name, replaced }, () =>
-        replaced === null ? `Node name ${name} was already free\n` : `Freed node name ${name}\n`,
-      );
-    });
+    .action(localAction(world, replaceNode));
 }
 
-interface ReplaceOptions extends GlobalOptions {
+interface ReplaceOptions {
   yes?: true;
   credentials?: string;
+}
+
+async function replaceNode(
+  { world, global, show }: LocalContext,
+  name: string,
+  { yes, credentials }: ReplaceOptions,
+): Promise<void> {
+  if (yes !== true)
+    throw new AppError(
+      'usage',
+      `the fleet loses the event log of node "${name}" when a new server with this name starts: pass --yes to confirm`,
+    );
+  const fleet = await import('../../../fleet/index.ts');
+  const as = credentials === undefined ? {} : { name: fleet.ADMIN, credentials };
+  const replaced = await onFleet(
+    global,
+    world,
+    ({ connection, names }) => fleet.replaceNode(connection, names, name),
+    as,
+  );
+  show({ node: name, replaced }, () =>
+    replaced === null ? `Node name ${name} was already free\n` : `Freed node name ${name}\n`,
+  );
 }
 
 const nodeTable = listOf<FleetNode>(
@@ -149,4 +151,157 @@ type Part = typeof import('../../../fleet/index.ts');
 interface Asked {
   connection: Awaited<ReturnType<Part['connectTo']>>;
   names: ReturnType<Part['namesOf']>;
+}
+
+interface InitOptions extends GlobalOptions {
+  printNatsConfig?: true;
+  keys: string;
+  credentials?: string;
+  host: string[];
+  node: string[];
+  person: string[];
+  reader: string[];
+  tlsDir: string;
+  storeDir: string;
+  replicas?: number;
+  maxBytes: number;
+}
+
+/** `cadre fleet init`. */
+function fleetInit(fleet: Command, world: World): void {
+  fleet
+    .command('init')
+    .description(
+      'Create the NATS stream and buckets for a fleet of servers, or print the NATS configuration',
+    )
+    .option(
+      '--replicas <n>',
+      'Number of NATS servers that store each event: 1 or 3 (default: 3 with at least three NATS addresses, otherwise 1)',
+      count,
+    )
+    .option(
+      '--max-bytes <n>',
+      'Maximum size of the stored events in bytes (above this size, the fleet deletes the oldest events)',
+      count,
+      4 * 1024 ** 3,
+    )
+    .option(
+      '--print-nats-config',
+      'Print the configuration of the NATS servers and create missing keys, but do not create the fleet',
+    )
+    .option(
+      '--keys <directory>',
+      'Directory with the key files of the fleet (cadre creates missing keys)',
+      'fleet-keys',
+    )
+    .option(
+      '--credentials <file>',
+      'Key file of the fleet administrator (default: fleet.person.credentials in the configuration)',
+    )
+    .option(
+      '--host <host>',
+      'Host that runs a NATS server (repeat the option for three hosts)',
+      several,
+      [],
+    )
+    .option(
+      '--node <name>',
+      'Name of a cadre server in the fleet (repeat the option for more servers)',
+      several,
+      [],
+    )
+    .option(
+      '--person <name>',
+      'Name of a user with full access to the fleet (repeat the option for more users)',
+      several,
+      [],
+    )
+    .option(
+      '--reader <name>',
+      'Name of a user with read access to the fleet (repeat the option for more users)',
+      several,
+      [],
+    )
+    .option(
+      '--tls-dir <directory>',
+      'Directory with the TLS certificates on each NATS host',
+      '/etc/nats/tls',
+    )
+    .option(
+      '--store-dir <directory>',
+      'Directory for the data of NATS on each NATS host',
+      '/var/lib/nats',
+    )
+    .action(
+      localAction(world, (context: LocalContext<InitOptions>) =>
+        context.global.printNatsConfig ? printConfig(context) : createFleet(context),
+      ),
+    );
+}
+
+function several(value: string, before: readonly string[]): string[] {
+  return [...before, value];
+}
+
+/** Prints the configuration. Only the public halves of the keys are in it. */
+async function printConfig({
+  world,
+  global: options,
+  show,
+}: LocalContext<InitOptions>): Promise<void> {
+  const [{ configuration }, part] = await Promise.all([
+    import('../context.ts'),
+    import('../../../fleet/index.ts'),
+  ]);
+  const keys = path.resolve(world.cwd(), options.keys);
+  const fleet =
+    (await configuration(options, world.env))?.fleet.fleet ??
+    world.env.CADRE_FLEET_FLEET ??
+    'default';
+  const plan = {
+    fleet,
+    hosts: options.host,
+    nodes: options.node,
+    admins: options.person,
+    readers: options.reader,
+    tlsDirectory: path.resolve(world.cwd(), options.tlsDir),
+    storeDirectory: path.resolve(world.cwd(), options.storeDir),
+  };
+  const config = part.natsConfig(plan, (name) => part.publicKeyIn(keys, name));
+  show({ config, keys }, () => config);
+  if (!options.json)
+    world.stderr.write(
+      `cadre: the keys are in ${keys}: give each node and user its own key, and keep the others\n`,
+    );
+}
+
+async function createFleet({
+  world,
+  global: options,
+  show,
+}: LocalContext<InitOptions>): Promise<void> {
+  const [{ fleetVisit }, part] = await Promise.all([
+    import('../fleet.ts'),
+    import('../../../fleet/index.ts'),
+  ]);
+  const visit = await fleetVisit(options, world.env);
+  const credentials = options.credentials ?? visit.credentials;
+  const replicas = options.replicas ?? (visit.urls.length >= 3 ? 3 : 1);
+  if (replicas !== 1 && replicas !== 3)
+    throw new AppError(
+      'usage',
+      `invalid --replicas "${replicas}": expected 1, or 3 for a fleet with three NATS servers`,
+    );
+  const connection = await part.connectTo({ ...visit, name: part.ADMIN, credentials });
+  try {
+    const settings = { replicas, maxBytes: options.maxBytes, streamId: newUuid() };
+    const made = await part.initFleet(connection, visit.fleet, settings);
+    const text =
+      made.length === 0
+        ? `Fleet ${visit.fleet} already exists\n`
+        : `Created fleet ${visit.fleet}: ${made.join(', ')}\n`;
+    show({ fleet: visit.fleet, made }, () => text);
+  } finally {
+    await connection.close();
+  }
 }

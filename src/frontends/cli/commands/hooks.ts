@@ -13,7 +13,7 @@ const hook = {
   field: 'hook_name',
 } as const;
 
-/** `cadre hooks …`: who is told of events. */
+/** `cadre hooks …`. */
 export const hookCommands = commandGroup('hooks', 'Send events to commands and URLs', [
   endpointCommand({
     name: 'list',
@@ -72,7 +72,7 @@ function waitingText({ waiting, waiting_since }: Hook, now: number): string {
   return `${waiting}${waiting === 1000 ? '+' : ''}, ${ago(waiting_since, now)}`;
 }
 
-/** What a person has to know of a hook. */
+/** The problems and limits of a hook, as one line. */
 function noteOn({ problem, failure, gap, slowed_since }: Hook, now: number): string {
   const notes = [
     problem,

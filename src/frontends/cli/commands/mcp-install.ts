@@ -6,10 +6,17 @@ import { shellWord } from '../../../core/lib/shell-word.ts';
 import { type GlobalOptions, serverDirectory } from '../context.ts';
 import type { Register } from '../endpoint-command.ts';
 import { sessionId } from '../find.ts';
-import { details } from '../output.ts';
+import { details, ago, table } from '../output.ts';
 import { asList } from '../output-options.ts';
-import { clientAction, type CommandContext, showDocument, type World } from '../world.ts';
-import { listCallers } from './mcp-list.ts';
+import {
+  clientAction,
+  type CommandContext,
+  localAction,
+  type LocalContext,
+  type World,
+} from '../world.ts';
+import type { Token } from '../../../api/tokens.ts';
+import { tokens as tokenNoun } from '../nouns.ts';
 
 const agentNames = ['claude', 'codex', 'opencode', 'gemini'];
 const modes = ['read_only', 'default', 'full_access'] as const;
@@ -40,9 +47,11 @@ export const installCommands: readonly Register[] = [
         'Print the change to the configuration file of the agent, but do not write the file',
       )
       .action((name: string, options: InstallOptions, command: Command) =>
-        options.print
-          ? plan(world, name, command)
-          : clientAction(world, install)(name, options, command),
+        (options.print ? localAction(world, printPlan) : clientAction(world, install))(
+          name,
+          options,
+          command,
+        ),
       ),
   (mcp, world) =>
     mcp
@@ -57,7 +66,7 @@ export const installCommands: readonly Register[] = [
       .description(
         "List agents outside of cadre in which cadre's tools are installed, with the token of each agent",
       )
-      .action((_options: object, command: Command) => listCallers(world, command)),
+      .action(localAction(world, listCallers)),
 ];
 
 interface InstallOptions {
@@ -78,7 +87,7 @@ async function install(
 ): Promise<void> {
   const { readCaller, removeCaller, writeCaller } =
     await import('../../../core/config/caller-file.ts');
-  const { addEntry, programOf } = await import('../mcp/change.ts');
+  const { addEntry, fileWithEntry, programOf } = await import('../mcp/agents.ts');
   const agent = await agentOf(name);
   // Before the person is asked anything, and before there is a token.
   programOf(agent, world.env);
@@ -102,7 +111,6 @@ async function install(
     throw error;
   }
   if (before) await revoke(client, before.token_id);
-  const { fileWithEntry } = await import('../mcp/agents.ts');
   const file = fileWithEntry(agent, world.env);
   const made = { agent: name, token_id: id, session_id, permission_mode, file };
   show(made, () => details(made, { layout }));
@@ -113,9 +121,8 @@ async function install(
 }
 
 /** Prints what `install` would do; it needs no server. */
-async function plan(world: World, name: string, command: Command): Promise<void> {
-  const { plannedChange } = await import('../mcp/change.ts');
-  const global = command.optsWithGlobals<GlobalOptions>();
+async function printPlan({ world, global, show }: LocalContext, name: string): Promise<void> {
+  const { plannedChange } = await import('../mcp/agents.ts');
   const directory = await serverDirectory(global, world.env);
   const start = await serverStart(name, directory, world.env);
   const change = plannedChange(await agentOf(name), start, world.env);
@@ -123,7 +130,7 @@ async function plan(world: World, name: string, command: Command): Promise<void>
     change.command
       ? `${change.command.map(shellWord).join(' ')}\n`
       : `# ${change.file}\n${change.content}`;
-  showDocument(world, global, { agent: name, ...change }, text);
+  show({ agent: name, ...change }, text);
 }
 
 async function uninstall(
@@ -131,7 +138,7 @@ async function uninstall(
   name: string,
 ): Promise<void> {
   const { readCaller, removeCaller } = await import('../../../core/config/caller-file.ts');
-  const { removeEntry } = await import('../mcp/change.ts');
+  const { removeEntry } = await import('../mcp/agents.ts');
   const directory = await serverDirectory(global, world.env);
   const caller = readCaller(directory, name);
   // The token first: an agent whose configuration cannot be changed has no use of the entry then.
@@ -190,5 +197,58 @@ async function revoke(client: Client, token_id: string): Promise<void> {
     await client.call(endpoints.deleteToken, { params: { token_id } });
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'not_found') throw error;
+  }
+}
+
+/** `cadre mcp list`. Without a server it is not known when the tokens were last used. */
+async function listCallers({ world, global, show, note, layout }: LocalContext): Promise<void> {
+  const { readCaller } = await import('../../../core/config/caller-file.ts');
+  const { fileWithEntry, mcpAgents } = await import('../mcp/agents.ts');
+  const directory = await serverDirectory(global, world.env);
+  const tokens = await knownTokens(world, global);
+  const found = mcpAgents.flatMap((agent) => {
+    const caller = readCaller(directory, agent.name);
+    const file = fileWithEntry(agent, world.env);
+    if (!caller && file === null) return [];
+    const token = tokens?.find(({ id }) => id === caller?.token_id);
+    return {
+      agent: agent.name,
+      file,
+      token_id: caller?.token_id ?? null,
+      token_valid: tokens && token !== undefined,
+      permission_mode: token?.permission_mode ?? null,
+      session_id: caller?.session_id ?? null,
+      last_used_at: token?.last_used_at ?? null,
+    };
+  });
+  const rows = found.map((one) => [
+    one.agent,
+    one.file ?? 'no entry: install it again',
+    one.token_id === null ? 'none: install it again' : one.token_id.slice(-8),
+    one.token_valid === false && one.token_id !== null ? 'revoked' : (one.permission_mode ?? '-'),
+    one.session_id?.slice(-8) ?? '-',
+    one.last_used_at === null ? '-' : ago(one.last_used_at, world.clock.now()),
+  ]);
+  show(
+    found,
+    () => table(['AGENT', 'CONFIGURED IN', 'TOKEN', 'MODE', 'SESSION', 'LAST USED'], rows, layout),
+    () => found.map(({ agent }) => agent),
+  );
+  if (found.length === 0) note('no agent has the tools: see cadre mcp install --help');
+}
+
+/** The tokens of the server; null where no server answers, or this user may not see them. */
+async function knownTokens(world: World, global: GlobalOptions): Promise<Token[] | null> {
+  let client: Client | undefined;
+  try {
+    client = await world.connect(global);
+    const all: Token[] = [];
+    for await (const page of tokenNoun.all(client)) all.push(...page);
+    return all;
+  } catch (error) {
+    if (error instanceof AppError) return null;
+    throw error;
+  } finally {
+    client?.close();
   }
 }

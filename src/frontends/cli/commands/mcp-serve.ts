@@ -1,4 +1,6 @@
 import type { Command } from 'commander';
+import { AppError } from '../../../api/errors.ts';
+import type { ToolAccess } from '../../sidecar/sidecar.ts';
 import { type GlobalOptions, serverDirectory } from '../context.ts';
 import type { World } from '../world.ts';
 
@@ -36,8 +38,28 @@ export function serveSubcommand(mcp: Command, world: World): void {
     });
 }
 
-async function callerAccess(caller: string, global: GlobalOptions, { env }: World) {
-  const { accessOfCaller } = await import('../mcp/caller-access.ts');
+/**
+ * The access of an installed agent, read again for each connection, because the token may be replaced and the server may
+ * start on another address. Throws `unauthorized` if the agent is not installed any more.
+ */
+async function callerAccess(
+  name: string,
+  global: GlobalOptions,
+  { env }: World,
+): Promise<() => ToolAccess> {
+  const { readCaller } = await import('../../../core/config/caller-file.ts');
+  const { findRegistration } = await import('../../../core/config/registration.ts');
   const directory = global.dataDir ?? (await serverDirectory(global, env));
-  return () => accessOfCaller(directory, caller);
+  return () => {
+    const caller = readCaller(directory, name);
+    if (!caller)
+      throw new AppError(
+        'unauthorized',
+        `agent "${name}" is not set up in ${directory}: run cadre mcp install ${name}`,
+      );
+    const { token, token_id, session_id } = caller;
+    const found = caller.url === null ? findRegistration(directory) : null;
+    const url = caller.url ?? (found?.runs ? found.server.url : null);
+    return { url, token, callerId: session_id ?? token_id, isExternal: session_id === null };
+  };
 }

@@ -10,9 +10,11 @@ import { sessionId } from '../find.ts';
 import { followOutput } from '../follow-output.ts';
 import { milliseconds } from '../milliseconds.ts';
 import { durationText } from '../../terminal/time.ts';
-import { mayReadInput, sendInput } from '../send-input.ts';
 import { statusText } from '../process-text.ts';
 import { clientAction, type CommandContext, type World } from '../world.ts';
+import { on } from 'node:events';
+import { isInForeground } from '../../../core/children/identity.ts';
+import { AppError } from '../../../api/errors.ts';
 
 /** `cadre processes run`. */
 export function processRun(processes: Command, world: World): void {
@@ -67,7 +69,7 @@ async function run(context: CommandContext, words: string[], options: RunOptions
     body: {
       command: words.length === 1 ? (words[0] ?? '') : words.map(shellWord).join(' '),
       cwd: here === undefined ? undefined : path.resolve(world.cwd(), here),
-      // The server's default is for agents, which forget what they started; 0 is no limit.
+      // The server has a default limit for agents, which forget their processes; 0 sets no limit.
       timeout_ms: options.timeout ?? 0,
       session_id,
       stdin: passesInput ? 'pipe' : 'none',
@@ -120,4 +122,47 @@ function exitCodeOf({ status, exit_code, signal }: Process): number {
   if (exit_code !== null) return exit_code;
   if (signal !== null) return 128 + (os.constants.signals[signal as NodeJS.Signals] ?? 0);
   return exitCodes.failed;
+}
+
+/** How much one request sends, in bytes: as base64 it is within what the endpoint takes. */
+const PART_BYTES = 64 * 1024;
+
+/**
+ * Sends what this command reads on stdin to a process, until its end, which is sent too, or until `over` aborts. It is
+ * read no faster than the process reads it.
+ */
+async function sendInput(
+  { world: { stdin }, client }: CommandContext,
+  process_id: string,
+  over: AbortSignal,
+): Promise<void> {
+  const send = (body: { data?: string; encoding?: 'base64'; eof?: boolean }) =>
+    client.call(endpoints.writeToProcess, { params: { process_id }, body });
+  const limits = { signal: over, close: ['end'], highWaterMark: 1, lowWaterMark: 1 };
+  try {
+    for await (const [chunk] of on(stdin as NodeJS.ReadStream, 'data', limits) as AsyncIterable<
+      [Buffer | string]
+    >) {
+      const bytes = Buffer.from(chunk);
+      for (let at = 0; at < bytes.length; at += PART_BYTES)
+        await send({
+          data: bytes.toString('base64', at, at + PART_BYTES),
+          encoding: 'base64',
+        });
+    }
+    await send({ eof: true });
+  } catch (error) {
+    // The process has ended, reads no more or is out of reach: the reader of its output reports that.
+    if (!over.aborted && !(error instanceof AppError)) throw error;
+  } finally {
+    stdin.pause();
+  }
+}
+
+/**
+ * Whether this command may read its stdin: not where that is a terminal whose foreground is another job, because the
+ * system would stop the command.
+ */
+function mayReadInput(stdin: { isTTY?: boolean }): boolean {
+  return !stdin.isTTY || isInForeground();
 }

@@ -11,10 +11,10 @@ import { findProgram } from '../../../core/lib/find-program.ts';
 import { configuration, type GlobalOptions } from '../context.ts';
 import type { Layout } from '../layout.ts';
 import { loginText, providersNow } from '../login-text.ts';
-import { asList, layoutFor } from '../output-options.ts';
+import { asList, configOption } from '../output-options.ts';
 import { table } from '../output.ts';
 import { knownAgents } from '../talk/agents-on-path.ts';
-import { showDocument, type World } from '../world.ts';
+import { localAction, type World } from '../world.ts';
 
 /** An agent that is known or configured. */
 interface Discovered {
@@ -27,7 +27,7 @@ interface Discovered {
   configured: boolean;
   /** Whether it is logged in, as the server has seen it; null if that is unknown. */
   logged_in: boolean | null;
-  /** What to do next. */
+  /** The next setup step. */
   next: string;
 }
 
@@ -37,26 +37,20 @@ export function providersDiscover(providers: Command, world: World): void {
     .description(
       'Find installed and configured agents, and show the next setup step for each agent',
     )
-    .option(
-      '--config <file>',
-      'Configuration file to read (or set the environment variable CADRE_CONFIG)',
-    )
+    .option(...configOption)
     .option(
       '--all',
       'Also list agents that are not installed, with the command that installs each agent',
     )
-    .action(async (_options: object, command: Command) => {
-      const options = command.optsWithGlobals<GlobalOptions & { all?: boolean }>();
-      const config = await configuration(options, world.env);
-      const said = config === null ? () => false : await settingsOf(options, world.env);
-      const found = discover(config, world.env, {
-        said,
-        server: await listedBy(world, options),
-      });
-      const layout = layoutFor(world, command);
-      const text = () => textOf(found, options.all === true, layout);
-      showDocument(world, options, found, text);
-    });
+    .action(
+      localAction(world, async ({ global, show, layout }, { all }: { all?: boolean }) => {
+        const config = await configuration(global, world.env);
+        const said = config === null ? () => false : await settingsOf(global, world.env);
+        const server = await listedBy(world, global);
+        const found = discover(config, world.env, { said, server });
+        show(found, () => textOf(found, all === true, layout));
+      }),
+    );
 }
 
 /** The providers of the server that runs; null where none answers. */
@@ -164,7 +158,7 @@ function loginOf(
   return listed?.agents.find((one) => one.name === name)?.auth.authenticated ?? null;
 }
 
-/** What the server lacks of an agent that this command finds; null where it lacks nothing, or none runs. */
+/** The problem that the server reports for an agent; null for no problem, and if no server runs. */
 function serverSays(
   { name, provider }: Omit<Discovered, 'next'>,
   server: readonly ProviderRecord[] | null,

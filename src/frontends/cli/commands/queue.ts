@@ -4,14 +4,17 @@ import { AppError } from '../../../api/errors.ts';
 import { oneLine } from '../../../core/lib/plain.ts';
 import { choose } from '../choose.ts';
 import { commandGroup, endpointCommand } from '../endpoint-command.ts';
-import { entryArgument, entryId, sessionId } from '../find.ts';
+import { entryArgument, entryId, sessionId, sessionArgument } from '../find.ts';
 import { details, labelOf } from '../output.ts';
 import { entry, entryAs, limit, sessionAs } from '../parameters.ts';
 import { inOrder, entryStateText, queueTable } from '../queue-text.ts';
 import { momentOf, momentText, zoneOf } from '../when.ts';
 import { clientAction, type CommandContext, type World } from '../world.ts';
-import { queueAdd } from './queue-add.ts';
-import { queueEdit } from './queue-edit.ts';
+import type { Command } from 'commander';
+import { addToQueue } from '../add-to-queue.ts';
+import { type TimeOptions, withTimes, timesOf } from '../queue-times.ts';
+import { readInput, withPrompt } from '../talk/prompt.ts';
+import { type TurnSettingOptions, withTurnSettings } from '../turn-settings.ts';
 
 /** `cadre queue …`: what becomes a turn later. */
 export const queueCommands = commandGroup(
@@ -192,4 +195,70 @@ function holdsText({ session_id, holds }: SessionQueue, now: number, zone?: stri
       return `The queue of session ${session_id} is held${end}: ${oneLine(message)}\n`;
     })
     .join('');
+}
+
+type AddOptions = TimeOptions & TurnSettingOptions & { image: string[] };
+
+/** `cadre queue add`: the same as `cadre sessions send --queue`. */
+function queueAdd(queue: Command, world: World): void {
+  const command = withPrompt(queue.command('add').argument(...sessionArgument)).description(
+    'Queue a prompt to send when the session is idle, or at a set time',
+  );
+  withTimes(withTurnSettings(command)).action(
+    async (said: string, words: string[], options: AddOptions, self: Command) => {
+      const input = await readInput(words, options, world);
+      await clientAction(world, (context) => addToQueue(context, said, input, options))(self);
+    },
+  );
+}
+
+/** `cadre queue edit`. */
+function queueEdit(queue: Command, world: World): void {
+  withTimes(
+    queue
+      .command('edit')
+      .description('Change the text, due time or name of a queue entry')
+      .argument(...entryArgument)
+      .argument('[text...]', 'New text of the queued prompt'),
+  )
+    .option(
+      '--now',
+      'Remove the due time, so that the prompt is sent as soon as the session is idle',
+    )
+    .option('--model <model>', 'Model for the turns that the queue entry starts')
+    .action(clientAction(world, edit));
+}
+
+interface EditOptions extends TimeOptions {
+  now?: boolean;
+  model?: string;
+}
+
+async function edit(
+  { client, show, world }: CommandContext,
+  said: string,
+  words: readonly string[],
+  options: EditOptions,
+): Promise<void> {
+  const now = world.clock.now();
+  const { now: isNow, name, reason, overlap, model } = options;
+  if (isNow && (options.at !== undefined || options.every !== undefined))
+    throw new AppError('usage', 'pass only one of --now, --at and --every');
+  const text = words.join(' ');
+  if (text === '' && Object.keys(options).length === 0)
+    throw new AppError(
+      'usage',
+      'there is nothing to change: pass a text, or an option such as --at',
+    );
+  const body = {
+    ...(text === '' ? {} : { input: { type: 'text' as const, text } }),
+    ...(isNow ? { at: null, every: null } : timesOf(options, now)),
+    name,
+    reason,
+    overlap,
+    model,
+  };
+  const params = { entry_id: await entryId(client, said) };
+  const edited = await client.call(endpoints.editQueueEntry, { params, body });
+  show(edited, () => entryStateText(edited, now));
 }

@@ -1,5 +1,5 @@
 import { endpoints } from '../../../api/index.ts';
-import type { Review } from '../../../api/reviews.ts';
+import type { Review, ReviewComment } from '../../../api/reviews.ts';
 import { AppError } from '../../../api/errors.ts';
 import { anchorOf } from '../../../core/lib/diff-anchor.ts';
 import { readPatches } from '../../../core/lib/unified-diff.ts';
@@ -7,10 +7,11 @@ import { choose } from '../choose.ts';
 import { commandGroup } from '../endpoint-command.ts';
 import { commentArgument, commentId, sessionArgument, sessionId } from '../find.ts';
 import { asRecord } from '../output-options.ts';
-import { reviewText } from '../review-text.ts';
-import { withFollowOptions } from '../talk/follow-options.ts';
+import { withFollowOptions, type FollowOptions } from '../talk/follow-options.ts';
 import { clientAction, type CommandContext, terminalOf, type World } from '../world.ts';
-import { reviewSend } from './review-send.ts';
+import { oneLine, revealed } from '../../../core/lib/plain.ts';
+import type { Layout } from '../layout.ts';
+import { shortId } from '../output.ts';
 
 /** `cadre review …`: comments on lines of what a session has changed, sent as one turn. */
 export const reviewCommands = commandGroup(
@@ -194,4 +195,79 @@ async function confirmDrop(world: World, { comments }: Review): Promise<void> {
   throw answer === null
     ? new AppError('usage', 'not a terminal: pass --yes to confirm')
     : new AppError('usage', 'the comments were not removed, because you did not confirm');
+}
+
+/** The comments of a review, each with its place, its lines and what it says; nothing for none. */
+function reviewText({ comments }: Review, layout: Layout): string {
+  return comments.map((one) => commentText(one, layout)).join('\n');
+}
+
+function commentText(comment: ReviewComment, { palette }: Layout): string {
+  const { id, lines, text } = comment;
+  const stale = staleText(comment);
+  const head = `${shortId(id)}  ${placeText(comment)}${stale === '' ? '' : `  ${palette.warn(stale)}`}`;
+  const quoted = lines.map((line) => {
+    const shown = `    ${revealed(line)}`;
+    if (line.startsWith('+')) return palette.added(shown);
+    return line.startsWith('-') ? palette.removed(shown) : shown;
+  });
+  const said = text.split('\n').map((line) => `  ${revealed(line)}`);
+  return [head, ...quoted, ...said].map((line) => `${line.trimEnd()}\n`).join('');
+}
+
+function placeText({ path, side, first_line, last_line }: ReviewComment): string {
+  const lines = first_line === last_line ? `${first_line}` : `${first_line}-${last_line}`;
+  return `${oneLine(path)}:${lines}${side === 'old' ? ' (removed)' : ''}`;
+}
+
+function staleText({ state, found_at }: ReviewComment): string {
+  if (state === 'moved') return `stale: now at line ${found_at}`;
+  if (state === 'changed') return 'stale: its lines have changed';
+  return state === 'gone' ? 'stale: no longer in the diff' : '';
+}
+
+interface SendOptions extends FollowOptions {
+  queue?: boolean;
+  wait: boolean;
+  expect?: string;
+  model?: string;
+  effort?: string;
+}
+
+/** `cadre review send`. */
+async function reviewSend(
+  context: CommandContext,
+  said: string,
+  words: readonly string[],
+  options: SendOptions,
+): Promise<void> {
+  const { client, show } = context;
+  const { queue = false, wait, expect, model, effort } = options;
+  if (queue && expect !== undefined)
+    throw new AppError('usage', '--expect cannot be combined with --queue');
+  const params = { session_id: await sessionId(client, said) };
+  // Whatever the turn does comes after what the log holds now.
+  const { value: session, headers } = await client.ask(endpoints.getSession, { params });
+  const sent = await client.call(endpoints.sendReview, {
+    params,
+    body: {
+      text: words.join(' '),
+      queue,
+      expected_turn_id: expect,
+      model,
+      thinking_effort: effort,
+    },
+  });
+  const { turn_id, entry_id, comments } = sent;
+  if (turn_id === null)
+    return show(sent, () => `Queued ${counted(comments)} as entry ${entry_id}\n`);
+  if (!wait) return show(sent, () => `Sent ${counted(comments)} as turn ${turn_id}\n`);
+  const { followTurn } = await import('../talk/follow-turn.ts');
+  const after = Number(headers['x-seq'] ?? 0);
+  const mode = session.permission_mode;
+  await followTurn(context, { ...params, turn_id, after, mode }, options);
+}
+
+function counted(comments: number): string {
+  return comments === 1 ? '1 comment' : `${comments} comments`;
 }

@@ -75,7 +75,10 @@ async function keepPrompt(context: CommandContext, input: readonly InputItem[]):
   if (first?.type === 'text') (await promptHistory(context))?.add(first.text);
 }
 
-/** The session to go on with; null for a new one. Throws `usage` for options that only a new one takes. */
+/**
+ * The earlier session of the prompt; null for a new session. Throws `usage` for options that apply only to a new
+ * session.
+ */
 async function earlierSession(
   { client, note, world }: CommandContext,
   options: RunOptions,

@@ -2,17 +2,19 @@ import path from 'node:path';
 import { type Command, Option } from 'commander';
 import { endpoints } from '../../../api/index.ts';
 import type { ProviderId } from '../../../api/provider-kinds.ts';
-import type { SearchHit } from '../../../api/search.ts';
+import type { SearchHit, SearchIndex } from '../../../api/search.ts';
 import type { Client } from '../../../client/client.ts';
+import { serversOf } from '../../../client/routed.ts';
 import { AppError } from '../../../api/errors.ts';
 import { choicesOf } from '../choices.ts';
 import { count } from '../count.ts';
 import { sessionId, teamId } from '../find.ts';
-import { details } from '../output.ts';
-import { behindText, hitsText, indexDetails } from '../search-text.ts';
+import { details, ago, mebibytes, shortId } from '../output.ts';
 import { sinceOf } from '../since.ts';
 import { zoneOf } from '../when.ts';
 import { clientAction, type CommandContext, type World } from '../world.ts';
+import { oneLine } from '../../../core/lib/plain.ts';
+import type { Layout } from '../layout.ts';
 
 interface SearchOptions {
   kind?: SearchHit['kind'];
@@ -123,7 +125,7 @@ async function upTo(
   return { hits: hits.slice(0, limit), hasMore: cursor !== undefined || hits.length > limit };
 }
 
-/** What the indexes do not have yet, a line for each server. */
+/** The missing parts of the indexes, with a line for each server. */
 async function behind(client: Client): Promise<string[]> {
   const indexes = await indexesOf(client);
   return indexes.flatMap(({ node, index }) => {
@@ -133,7 +135,7 @@ async function behind(client: Client): Promise<string[]> {
 }
 
 async function indexesOf(client: Client) {
-  const servers = client.servers;
+  const servers = serversOf(client);
   if (!servers) return [{ node: null, index: await client.call(endpoints.getSearchIndex, {}) }];
   const entries = (await servers.list()).flatMap(({ name, client: one }) =>
     one ? [{ node: name, client: one }] : [],
@@ -159,8 +161,81 @@ async function showStatus({ client, show, layout }: CommandContext): Promise<voi
 }
 
 async function forget({ client, show }: CommandContext): Promise<void> {
-  if (client.servers)
+  if (serversOf(client))
     throw new AppError('usage', '--forget works on only one server: choose the server with --url');
   const index = await client.call(endpoints.dropSearchIndex, {});
   show(index, () => 'Deleted the search index (the next search creates a new one)\n');
+}
+
+const KIND_COLUMNS = 6;
+
+/** The results: for each its session, the text, and the command that shows the whole turn. */
+function hitsText(
+  hits: readonly SearchHit[],
+  { now, layout }: { now: number; layout: Layout },
+): string {
+  return hits.map((hit) => hitText(hit, now, layout)).join('\n');
+}
+
+function hitText(hit: SearchHit, now: number, { palette }: Layout): string {
+  const { kind, session_title: title, session_id, created_at, node } = hit;
+  const of = [
+    palette.strong(title === null ? `session ${shortId(session_id)}` : oneLine(title)),
+    ...(typeof node === 'string' ? [oneLine(node)] : []),
+  ];
+  const head = `${ago(created_at, now).padEnd(4)} ${kind.padEnd(KIND_COLUMNS)} ${of.join('  ')}`;
+  return `${head}\n  ${marked(hit, palette.found)}\n  ${palette.faint(wayTo(hit))}\n`;
+}
+
+/** The command that shows a hit with what is around it. */
+function wayTo({ session_id, turn_id }: SearchHit): string {
+  const show = `cadre sessions show ${session_id}`;
+  return turn_id === null ? show : `${show} --turn ${turn_id}`;
+}
+
+/** The text with what was found in it in a style. */
+function marked({ text, marks }: SearchHit, style: (text: string) => string): string {
+  let line = '';
+  let at = 0;
+  for (const { start, end } of marks) {
+    line += oneLineOf(text.slice(at, start)) + style(oneLineOf(text.slice(start, end)));
+    at = end;
+  }
+  return line + oneLineOf(text.slice(at));
+}
+
+/** A part of a line, which keeps its spaces. */
+function oneLineOf(text: string): string {
+  const inner = oneLine(text);
+  if (inner === '') return text === '' ? '' : ' ';
+  return `${/^\s/.test(text) ? ' ' : ''}${inner}${/\s$/.test(text) ? ' ' : ''}`;
+}
+
+/** The missing part of an index, as text; null if the index is complete. */
+function behindText({ state, done, back_to, detail }: SearchIndex): string | null {
+  if (state === 'ready' || state === 'off') return null;
+  if (state === 'waiting')
+    return `the search index is not up to date: ${detail ?? 'it cannot be written'}`;
+  const from = back_to === null ? '' : `; texts before ${dateOf(back_to)} are not found yet`;
+  return `the search index is being built (${percent(done)} done)${from}`;
+}
+
+/** The state of an index for people. */
+function indexDetails({ state, documents, done, back_to, bytes, detail }: SearchIndex) {
+  return {
+    state,
+    documents,
+    done: percent(done),
+    ...(back_to === null ? {} : { 'back to': dateOf(back_to) }),
+    size: mebibytes(bytes),
+    ...(detail === null ? {} : { detail }),
+  };
+}
+
+function percent(part: number): string {
+  return `${Math.floor(part * 100)} %`;
+}
+
+function dateOf(at: number): string {
+  return new Date(at).toLocaleString('sv-SE');
 }

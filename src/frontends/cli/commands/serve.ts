@@ -24,7 +24,7 @@ const QUIET = '  log    warnings and errors (all with --log-level info)\n  stop 
 /** A stop may take this much longer than the drains of turns and worktrees, in milliseconds. */
 const STOP_MS = 20_000;
 
-/** `cadre serve`: runs the server in the foreground, or starts one that goes on by itself. */
+/** `cadre serve`: runs the server in the foreground, or starts a server in the background. */
 export function serveCommand(program: Command, world: World): void {
   withServeOptions(program.command('serve').description('Start the server in the foreground'))
     .option(
@@ -62,7 +62,7 @@ async function serve(world: World, options: ServeOptions): Promise<void> {
   }
 }
 
-/** Serves until a signal comes, and tells the service manager, where there is one, how it does. */
+/** Serves until a signal arrives, and reports the state to the service manager, if there is one. */
 async function serveTelling(
   world: World,
   options: ServeOptions,
@@ -83,7 +83,7 @@ async function serveTelling(
     stop.abort();
   };
   for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, signalled);
-  // SIGHUP is also sent when the terminal is closed. The server goes on then, though it can log nothing any more.
+  // SIGHUP is also sent when the terminal is closed. The server keeps running then, although it can log nothing.
   world.stderr.on('error', () => undefined);
   process.on('SIGHUP', () => {
     if (!runtime || stop.signal.aborted) return;
@@ -143,7 +143,7 @@ function announce(
   );
 }
 
-/** Tells the manager that the server is ready and, by and by, that it works; keeps its log small. */
+/** Reports to the manager that the server is ready, and later that it works; keeps its log small. */
 function startWatching(
   { clock }: World,
   directory: string,
@@ -169,7 +169,7 @@ function statusOf(runtime: Runtime): string {
   return `${runtime.url}: ${counted(turns, 'turn')}, ${counted(processes, 'process', 'processes')}`;
 }
 
-/** What a start says of data of an older version. */
+/** The report about data of an older version, which the start has upgraded. */
 function upgradeText(migration: Migration | null): string {
   if (!migration) return '';
   const { version: before, format, copy } = migration;
@@ -204,7 +204,7 @@ function configured(world: World, options: ServeOptions): { config: Config; isQu
   return { config, isQuiet };
 }
 
-/** What the first signal prints on a terminal: what is waited for, and how to wait no longer. */
+/** The text of the first signal on a terminal: the reasons for the wait, and the way to end it. */
 function farewell(runtime: Runtime, { server }: Config): string {
   const { turns, processes } = runtime.underWay();
   const lines = [

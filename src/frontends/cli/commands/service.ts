@@ -4,8 +4,7 @@ import { count } from '../count.ts';
 import { serverDirectory } from '../context.ts';
 import { details } from '../details.ts';
 import { exitCodes } from '../exit.ts';
-import { layoutOf } from '../layout.ts';
-import { type ServeOptions, withServeOptions } from '../serve-options.ts';
+import { withServeOptions } from '../serve-options.ts';
 import { managerFor, managerOf, managerToPrint } from '../service/choose-manager.ts';
 import {
   type Installed,
@@ -17,7 +16,7 @@ import {
 import { showLog } from '../service/logs.ts';
 import { type ManagerName, managerNames } from '../service/manager.ts';
 import { type ServiceStatus, statusOf } from '../service/status.ts';
-import { showDocument, type World } from '../world.ts';
+import { localAction, type LocalContext, type World } from '../world.ts';
 import { describeStop } from './stop.ts';
 
 const TAIL_LINES = 50;
@@ -54,22 +53,24 @@ function installCommand(service: Command, world: World): void {
       'Replace the service file even if cadre did not write the file, or if the file was edited',
     )
     .option('--allow-root', 'Allow an installation for the user root (agents then run as root)')
-    .action(async (own: InstallOptions & Chosen & { print?: boolean }, command: Command) => {
-      const options = { ...command.optsWithGlobals<ServeOptions>(), ...own };
-      if (own.print) {
-        const manager = managerToPrint(own.manager, world.env);
-        const text = serviceText(world, options, manager);
-        const document = { manager: manager.name, file: manager.file, text };
-        return showDocument(world, options, document, () => text);
-      }
-      const installed = await install(world, options, managerFor(own.manager, world.env));
-      showDocument(world, options, installed, () => installedText(installed));
-    });
+    .action(
+      localAction(world, async ({ global, show }: LocalContext<GivenOptions>) => {
+        if (global.print) {
+          const manager = managerToPrint(global.manager, world.env);
+          const text = serviceText(world, global, manager);
+          return show({ manager: manager.name, file: manager.file, text }, () => text);
+        }
+        const installed = await install(world, global, managerFor(global.manager, world.env));
+        show(installed, () => installedText(installed));
+      }),
+    );
 }
 
 interface Chosen {
   manager?: ManagerName;
 }
+
+type GivenOptions = InstallOptions & Chosen & { print?: boolean };
 
 function managerOption(): Option {
   return new Option(
@@ -103,16 +104,18 @@ function uninstallCommand(service: Command, world: World): void {
       '--force',
       'Remove the service file even if cadre did not write the file, or if the file was edited',
     )
-    .action(async (own: Chosen & { force?: boolean }, command: Command) => {
-      const manager = managerFor(own.manager, world.env);
-      const result = await uninstall(manager, own.force === true);
-      const { file, removed, ran } = result;
-      showDocument(world, command.optsWithGlobals<ServeOptions>(), result, () =>
-        removed
-          ? `${ran.map((line) => `ran ${line}\n`).join('')}Removed ${file}\n`
-          : `No service is installed (${file} not found)\n`,
-      );
-    });
+    .action(
+      localAction(world, async ({ show }, own: Chosen & { force?: boolean }) => {
+        const manager = managerFor(own.manager, world.env);
+        const result = await uninstall(manager, own.force === true);
+        const { file, removed, ran } = result;
+        show(result, () =>
+          removed
+            ? `${ran.map((line) => `ran ${line}\n`).join('')}Removed ${file}\n`
+            : `No service is installed (${file} not found)\n`,
+        );
+      }),
+    );
 }
 
 function statusCommand(service: Command, world: World): void {
@@ -121,15 +124,14 @@ function statusCommand(service: Command, world: World): void {
     .description(
       'Show the running server, its log file, and how the server was started (exit code 6 if no server runs)',
     )
-    .action(async (_given: object, command: Command) => {
-      const options = command.optsWithGlobals<ServeOptions>();
-      const directory = await serverDirectory(options, world.env);
-      const status = await statusOf(directory, managerOf(world.env), world.interrupted());
-      showDocument(world, options, status, () =>
-        details(statusLines(status), { layout: layoutOf(world.stdout, world.env) }),
-      );
-      if (status.server?.health == null) world.exit(exitCodes.unreachable);
-    });
+    .action(
+      localAction(world, async ({ global, show, layout }) => {
+        const directory = await serverDirectory(global, world.env);
+        const status = await statusOf(directory, managerOf(world.env), world.interrupted());
+        show(status, () => details(statusLines(status), { layout }));
+        if (status.server?.health == null) world.exit(exitCodes.unreachable);
+      }),
+    );
 }
 
 /** The status as people read it. */
@@ -163,13 +165,14 @@ function logsCommand(service: Command, world: World): void {
     .description('Show the log of the service or of a background server')
     .option('--tail <lines>', 'Number of the newest log lines to show', count, TAIL_LINES)
     .option('-f, --follow', 'Also show new log lines as the server writes them')
-    .action(async (own: { tail: number; follow?: boolean }, command: Command) => {
-      const options = command.optsWithGlobals<ServeOptions>();
-      await showLog(world, managerOf(world.env), {
-        directory: await serverDirectory(options, world.env),
-        tail: own.tail,
-        isFollowed: own.follow === true,
-        isJson: options.json === true,
-      });
-    });
+    .action(
+      localAction(world, async ({ global }, own: { tail: number; follow?: boolean }) =>
+        showLog(world, managerOf(world.env), {
+          directory: await serverDirectory(global, world.env),
+          tail: own.tail,
+          isFollowed: own.follow === true,
+          isJson: global.json === true,
+        }),
+      ),
+    );
 }

@@ -72,7 +72,7 @@ function rowOf({ session, turn }: Idle): string[] {
   return [shortId(session.id), session.status, turn ? `${turn.status}${why}` : '-'];
 }
 
-/** What `run` finds, with a signal that aborts when it is interrupted. Throws `timeout` after `ms`. */
+/** Resolves with the result of `run`, whose signal aborts on an interrupt. Throws `timeout` after `ms`. */
 async function within<T>(
   { world }: CommandContext,
   ms: number | undefined,

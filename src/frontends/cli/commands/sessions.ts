@@ -10,13 +10,31 @@ import { TURN_FAILED } from '../layout.ts';
 import { afterLimitText } from '../limit-text.ts';
 import { ago, details, labelOf, listOf, plain, shortId } from '../output.ts';
 import { limit, reason, session, turn, turnAs } from '../parameters.ts';
-import { sessionAttach } from './session-attach.ts';
-import { sessionCreate } from './session-create.ts';
 import { sessionExport } from './session-export.ts';
 import { sessionFileCommands } from './session-files.ts';
-import { sessionSend } from './session-send.ts';
-import { sessionShow } from './session-show.ts';
 import { sessionWait } from './session-wait.ts';
+import { type Command, Option } from 'commander';
+import { type AfterLimit, afterLimit } from '../../../api/after-limit.ts';
+import { parseMetadata } from '../metadata.ts';
+import { type OpenOptions, openBody, withOpenOptions } from '../talk/open-session.ts';
+import { clientAction, type CommandContext, type World, jsonFor } from '../world.ts';
+import type { AttachOptions } from '../talk/attach.ts';
+import { AppError } from '../../../api/errors.ts';
+import { sessionArgument, sessionId } from '../find.ts';
+import { addToQueue } from '../add-to-queue.ts';
+import { type TimeOptions, withTimes } from '../queue-times.ts';
+import { type FollowOptions, withFollowOptions } from '../talk/follow-options.ts';
+import { followTurn } from '../talk/follow-turn.ts';
+import { readInput, withPrompt } from '../talk/prompt.ts';
+import { sendTurn } from '../talk/send.ts';
+import { type TurnSettingOptions, turnSettings, withTurnSettings } from '../turn-settings.ts';
+import type { InputItem } from '../../../api/input.ts';
+import { count } from '../count.ts';
+import { conversationDocument, readConversation } from '../talk/read-conversation.ts';
+import { markSeen } from '../talk/seen.ts';
+import { asRecord, isQuiet } from '../output-options.ts';
+import type { Client } from '../../../client/client.ts';
+import { labelledId } from '../../../core/lib/labelled-id.ts';
 
 /** `cadre sessions …`. */
 export const sessionCommands = commandGroup('sessions', 'Manage conversations with agents', [
@@ -184,4 +202,181 @@ function statusOf(one: Session): string {
 function oneLine({ text, error }: Turn): string {
   const said = (text ?? error?.message ?? '').replaceAll(/\s+/g, ' ');
   return shorten(said, 60);
+}
+
+/** `cadre sessions create`. */
+function sessionCreate(sessions: Command, world: World): void {
+  withOpenOptions(sessions.command('create'))
+    .description('Create a session without sending a prompt')
+    .option('--metadata <json>', 'JSON value to store with the session')
+    .addOption(
+      new Option(
+        '--after-limit <what>',
+        "When the provider's usage limit resets, resume the session automatically, or wait for a command of yours",
+      ).choices(afterLimit.options),
+    )
+    .action(clientAction(world, createSession));
+}
+
+async function createSession(
+  context: CommandContext,
+  options: OpenOptions & { metadata?: string; afterLimit?: AfterLimit },
+): Promise<void> {
+  const metadata =
+    options.metadata === undefined ? {} : { metadata: parseMetadata(options.metadata) };
+  const { afterLimit: after_limit } = options;
+  const more = after_limit === undefined ? metadata : { ...metadata, after_limit };
+  const body = { ...(await openBody(context, options)), ...more };
+  const session = await context.client.call(endpoints.createSession, { body });
+  context.show(session, () => `${session.id}\n`);
+  const neverAsked = session.agent_asks === false && session.permission_mode === 'require_approval';
+  if (neverAsked && !context.global.json)
+    context.world.stderr.write(
+      'cadre: this agent never requests approval: its actions are not held back\n',
+    );
+}
+
+/** `cadre sessions attach`. */
+function sessionAttach(sessions: Command, world: World): void {
+  sessions
+    .command('attach')
+    .description(
+      'Follow the conversation of a session and send prompts (Ctrl-C interrupts the turn, Ctrl-D exits)',
+    )
+    .argument(
+      '[session]',
+      'Id of the session, the last 6 or more characters of the id, or the title (default: latest session of the current directory)',
+    )
+    .option('-v, --verbose', 'Also show the thoughts, plans and tool output of the agent')
+    .option(
+      '--permission-mode <mode>',
+      'Permission mode for turns that you send: which agent actions need your approval',
+    )
+    .option(
+      '--agent-mode <mode>',
+      'Name of a mode that the agent itself defines, such as plan, for turns that you send',
+    )
+    .action(
+      clientAction(world, async (context, said: string | undefined, options: AttachOptions) =>
+        (await import('../talk/attach.ts')).attach(context, said, options),
+      ),
+    );
+}
+
+/** `cadre sessions send`. */
+function sessionSend(sessions: Command, world: World): void {
+  const command = withPrompt(sessions.command('send').argument(...sessionArgument))
+    .description('Send a prompt to a session and stream the answer')
+    .option('--no-wait', 'Exit without waiting until the turn ends')
+    .option('--queue', 'Queue the prompt, and send the prompt when the session is idle')
+    .option('--expect <turn>', 'Send only if the most recent turn of the session has this id');
+  withFollowOptions(withTimes(withTurnSettings(command))).action(
+    async (said: string, words: string[], options: SendOptions, self: Command) => {
+      const input = await readInput(words, options, world);
+      await clientAction(world, (context) => send(context, said, input, options))(self);
+    },
+  );
+}
+
+interface SendOptions extends FollowOptions, TimeOptions, TurnSettingOptions {
+  queue?: boolean;
+  wait: boolean;
+  expect?: string;
+  image: string[];
+}
+
+async function send(
+  context: CommandContext,
+  said: string,
+  input: InputItem[],
+  options: SendOptions,
+): Promise<void> {
+  if (options.queue || options.at !== undefined || options.every !== undefined) {
+    if (options.expect !== undefined)
+      throw new AppError('usage', '--expect cannot be combined with --queue, --at or --every');
+    return addToQueue(context, said, input, options);
+  }
+  const extra = (['zone', 'name', 'reason', 'overlap'] as const).find(
+    (one) => options[one] !== undefined,
+  );
+  if (extra) throw new AppError('usage', `--${extra} requires --queue, --at or --every`);
+  const { after, mode, ...accepted } = await sendTurn(
+    context,
+    await sessionId(context.client, said),
+    {
+      input,
+      expected_turn_id: options.expect,
+      ...turnSettings(options),
+    },
+  );
+  if (options.wait) await followTurn(context, { ...accepted, after, mode }, options);
+  else context.show(accepted, () => `${accepted.turn_id}\n`);
+}
+
+interface ShowOptions {
+  markdown?: boolean;
+  full?: boolean;
+  turns?: number;
+  turn?: string;
+}
+
+/** `cadre sessions show`. */
+function sessionShow(sessions: Command, world: World): void {
+  asRecord(sessions.command('show'))
+    .description('Show the conversation of a session')
+    .argument(...sessionArgument)
+    .option('--turns <n>', 'Number of the newest turns to show (default: all turns)', count)
+    .option('--turn <turn>', 'Show only the turn with this id')
+    .option('--full', "Include the agent's thoughts, and the input and output of tool calls")
+    .option('--markdown', 'Print the conversation as a Markdown document')
+    .action(clientAction(world, showSession));
+}
+
+/** The width of lines where the output has none. */
+const COLUMNS = 100;
+
+async function showSession(
+  context: CommandContext,
+  said: string,
+  { markdown = false, full = false, turns: count, turn }: ShowOptions,
+): Promise<void> {
+  const { world, client, global, layout } = context;
+  const session_id = await sessionId(client, said);
+  const { value: session, headers } = await client.ask(endpoints.getSession, {
+    params: { session_id },
+  });
+  const read = await readConversation(client, session_id, turn ?? count);
+  if (isQuiet(global)) return context.show(session, () => '');
+  if (global.json) {
+    world.stdout.write(`${jsonFor(world, conversationDocument(session, read), 2)}\n`);
+    return;
+  }
+  const { conversation, conversationMarkdown } = await import('../../terminal/conversation.ts');
+  const blocks = conversation(read.turns, read.approvals, read.notices);
+  if (markdown) {
+    world.stdout.write(conversationMarkdown(blocks));
+    return;
+  }
+  const { conversationLines } = await import('../../terminal/conversation-lines.ts');
+  const columns = Number.isFinite(layout.columns) ? layout.columns : COLUMNS;
+  const mode = await chosenMode(client, session);
+  const heading = mode === null ? [] : [layout.palette.faint(`mode: ${plain(mode)}`), ''];
+  const lines = conversationLines(blocks, { columns, palette: layout.palette, folded: !full });
+  const { writePaged } = await import('../talk/pager.ts');
+  await writePaged([...heading, ...lines].map((line) => `${line}\n`).join(''), world);
+  await markSeen(context, session_id, Number(headers['x-seq'] ?? 0));
+}
+
+/** Returns the mode that was chosen for the agent of a session, by id and name; null if none was chosen. */
+async function chosenMode(
+  client: Client,
+  { provider, agent, agent_mode: mode }: Session,
+): Promise<string | null> {
+  if (mode === null) return null;
+  const { agents = [] } =
+    (await client.call(endpoints.listProviders, {})).find(({ id }) => id === provider) ?? {};
+  const names = agents.find(({ name }) => name === agent)?.mode_names ?? {};
+  // A mode may have been chosen by its name.
+  const [id, name] = Object.entries(names).find((pair) => pair.includes(mode)) ?? [mode, mode];
+  return labelledId(id, name);
 }

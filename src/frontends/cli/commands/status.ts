@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { serversOf } from '../../../client/routed.ts';
 import type { FleetStatus } from '../../../api/runtime.ts';
 import { endpoints } from '../../../api/index.ts';
 import { durationText } from '../../terminal/time.ts';
@@ -13,7 +14,7 @@ export function statusCommand(program: Command, world: World): void {
     .action(
       clientAction(world, async (context) => {
         const { client, show, layout } = context;
-        const servers = client.servers;
+        const servers = serversOf(client);
         if (servers) return (await import('../top-of-all.ts')).showStatus(context, servers);
         const found = await client.call(endpoints.getDiagnostics, {});
         const { checks, fleet } = found.health;

@@ -1,9 +1,16 @@
 import type { Command } from 'commander';
 import { serverDirectory } from '../context.ts';
-import type { ServeOptions } from '../serve-options.ts';
 import { managerOf } from '../service/choose-manager.ts';
-import { stopServer } from '../service/stop.ts';
-import { showDocument, type World } from '../world.ts';
+import { localAction, type World } from '../world.ts';
+import { signal } from '../../../core/children/identity.ts';
+import {
+  allowStart,
+  findRegistration,
+  forbidStart,
+  serverRuns,
+} from '../../../core/config/registration.ts';
+import { AppError } from '../../../api/errors.ts';
+import type { Manager } from '../service/manager.ts';
 
 /** `cadre stop`: stops the server of this machine, however it was started. */
 export function stopCommand(program: Command, world: World): void {
@@ -15,13 +22,73 @@ export function stopCommand(program: Command, world: World): void {
 
 /** Adds the action of a command that stops the server. */
 export function describeStop(command: Command, world: World): Command {
-  return command.action(async (own: { now?: boolean }, self: Command) => {
-    const options = self.optsWithGlobals<ServeOptions>();
-    const directory = await serverDirectory(options, world.env);
-    const manager = managerOf(world.env);
-    const pid = await stopServer(world, directory, { manager, isNow: own.now === true });
-    showDocument(world, options, { stopped: pid !== null, pid }, () =>
-      pid === null ? `No server is running on ${directory}\n` : `Stopped the server (pid ${pid})\n`,
+  return command.action(
+    localAction(world, async ({ global, show }, own: { now?: boolean }) => {
+      const directory = await serverDirectory(global, world.env);
+      const manager = managerOf(world.env);
+      const pid = await stopServer(world, directory, { manager, isNow: own.now === true });
+      show({ stopped: pid !== null, pid }, () =>
+        pid === null
+          ? `No server is running on ${directory}\n`
+          : `Stopped the server (pid ${pid})\n`,
+      );
+    }),
+  );
+}
+
+const LOOK_MS = 50;
+/** A stop waits for turns, and may have to end what does not want to. */
+const STOP_MS = 2 * 60_000;
+
+/** Changes the note for commands, if the file system allows it: a server is stopped all the same. */
+function noted(change: () => void): void {
+  try {
+    change();
+  } catch {
+    // Without the note, the next command may start a server.
+  }
+}
+
+/**
+ * Stops the server of a directory in order, however it was started, and keeps commands from starting another one. With
+ * `isNow` it interrupts turns without waiting for their end. Resolves with the pid once the server has exited, and with
+ * null if none runs. Throws `timeout` after two minutes, with the server still stopping, and `usage` if another user has
+ * started it.
+ */
+async function stopServer(
+  world: World,
+  directory: string,
+  { manager, isNow }: { manager: Manager | null; isNow: boolean },
+): Promise<number | null> {
+  const found = findRegistration(directory);
+  if (!found?.runs) return null;
+  const { pid } = found.server;
+  // Before the signal: a command that finds no server any more must find this.
+  noted(() => forbidStart(directory));
+  // A manager restarts a server that exits without the manager.
+  const isManaged = manager !== null && (await manager.state())?.pid === pid;
+  const stopping = isManaged ? manager.stop() : null;
+  if (!isManaged && signal(pid, 'SIGTERM') === 'refused') {
+    noted(() => allowStart(directory));
+    throw new AppError(
+      'usage',
+      `the server (pid ${pid}) runs as another user: stop the server as that user`,
     );
-  });
+  }
+  if (!isNow) await stopping;
+  const { clock } = world;
+  const deadline = clock.monotonic() + STOP_MS;
+  // Its registration goes a moment before it does.
+  while (serverRuns(found.server)) {
+    if (clock.monotonic() > deadline)
+      throw new AppError(
+        'timeout',
+        `the server (pid ${pid}) is still stopping: see cadre service logs`,
+      );
+    await clock.sleep(LOOK_MS, world.interrupted());
+    // At the second signal the server waits for nothing; signals that arrive together count as one.
+    if (isNow) signal(pid, 'SIGTERM');
+  }
+  await stopping;
+  return pid;
 }

@@ -14,8 +14,6 @@ import {
 } from '../parameters.ts';
 import { readPrompt } from '../prompt.ts';
 import { sentText, textOf } from '../team-text.ts';
-import { teamExport } from './session-export.ts';
-import { teamView } from './team-view.ts';
 
 const text = {
   flags: '<text>',
@@ -57,8 +55,8 @@ const sayingOptions = [
   imagesOption('message'),
 ] as const;
 
-/** The commands of `cadre teams` for messages and their deliveries. */
-export const teamMessageCommands: readonly Register[] = [
+/** The commands of `cadre teams` that send messages. */
+export const messageCommands: readonly Register[] = [
   endpointCommand({
     name: 'message',
     description: 'Send a message to a member of a team',
@@ -82,8 +80,10 @@ export const teamMessageCommands: readonly Register[] = [
     ],
     print: sentText,
   }),
-  teamView,
-  teamExport,
+];
+
+/** The commands of `cadre teams` that show messages and their deliveries. */
+export const deliveryCommands: readonly Register[] = [
   endpointCommand({
     name: 'messages',
     description: 'List the messages of a team, newest first',

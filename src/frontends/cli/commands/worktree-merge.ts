@@ -229,7 +229,7 @@ function textOf(lines: readonly string[]): string {
   return lines.map((line) => `${line}\n`).join('');
 }
 
-/** What a merge or a rebase has done, and what to do with the worktree. */
+/** The result of a merge or rebase, and the next step for the worktree. */
 function doneText({ worktree, target, how, result_commit, ...done }: MergeResult): string {
   const commit = (result_commit ?? '').slice(0, 8);
   if (how === 'replay' || done.checkout === worktree.path)

@@ -1,11 +1,13 @@
 import fs from 'node:fs';
 import { defaultConfigFile } from '../../../core/config/paths.ts';
 import { readAsset } from '../../../core/lib/self.ts';
-import { type Asked, clientsOf, getFrom, serverNames } from './clients.ts';
 import type { World } from '../world.ts';
-import { type CursorContext, cursorContextOf } from './cursor-context.ts';
-import { isRecord, type Offer, recordOffers } from './records.ts';
-import { type CommandTree, type CompletionTable, tableAsset } from './table.ts';
+import { isRecord, type Offer, recordOffers, type Get } from './records.ts';
+import { type CommandTree, type CompletionTable, tableAsset, type CommandValue } from './table.ts';
+import type { HttpClient } from '../../../client/client.ts';
+import { AppError } from '../../../api/errors.ts';
+import { askedServers, configuration, connectOne, type GlobalOptions } from '../context.ts';
+import { isFleetAddress } from '../../../bundles/choose.ts';
 
 type Surroundings = Pick<World, 'env' | 'stdout' | 'clock'>;
 
@@ -88,7 +90,7 @@ async function valuesFor(
   }
 }
 
-/** What the values of flags are, whose placeholders say less. */
+/** The kinds of values of flags with a less specific placeholder. */
 const byFlag: Readonly<Record<string, string>> = {
   '--agent-mode': 'agent-mode',
   '--worktree': 'worktree',
@@ -102,4 +104,127 @@ function withoutConfig(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   } catch {
     return env;
   }
+}
+
+/** The options of the command line that name servers. */
+type Asked = Record<'url' | 'tokenFile' | 'dataDir' | 'on', string | undefined>;
+
+/** The clients of the servers that a command line asks. */
+async function clientsOf(
+  { url, tokenFile, dataDir, on }: Asked,
+  env: NodeJS.ProcessEnv,
+): Promise<HttpClient[]> {
+  const options: GlobalOptions = {
+    url: listOf(url),
+    tokenFile: listOf(tokenFile),
+    dataDir,
+    on: listOf(on),
+  };
+  const asked = await askedServers(options, env);
+  // A fleet would take too long to answer.
+  if (asked.kind === 'fleet') return [];
+  if (asked.kind !== 'named') return [await connectOne(options, env)];
+  const { addressesFor } = await import('../named-servers.ts');
+  const addresses = await addressesFor(asked.servers, options, env);
+  return addresses.flatMap(({ client }) => (client instanceof AppError ? [] : [client]));
+}
+
+/** Reads a path: lists of records from all servers, and anything else from the first that has it. */
+function getFrom(clients: readonly HttpClient[], signal: AbortSignal): Get {
+  return async (path) => {
+    const answers = await Promise.allSettled(clients.map((client) => client.get(path, signal)));
+    const found = answers.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+    if (found.length === 0)
+      throw new AppError('not_found', `no server answered the request for ${path}`);
+    return LISTS.test(path) ? found.flat() : found[0];
+  };
+}
+
+const LISTS = /^\/v1\/(sessions|processes|approvals|worktrees|teams)\?/;
+
+/** The names of the servers in the configuration. */
+async function serverNames(env: NodeJS.ProcessEnv): Promise<Offer[]> {
+  const servers = (await configuration({}, env))?.servers ?? [];
+  return servers.map(({ name, url }) => ({ word: name, about: url ?? 'this machine' }));
+}
+
+function listOf(value: string | undefined): string[] | undefined {
+  return value === undefined ? undefined : [value];
+}
+
+/** Where on the command line the last word is. */
+interface CursorContext {
+  /** The commands from the root to the one that the words name. */
+  path: readonly CommandTree[];
+  /** The value that the last word is part of; null for the name of a command or flag. */
+  value: CommandValue | null;
+  /** The flag whose value the last word is; null for an argument. */
+  flag: string | null;
+  /** Whether a name of a command may stand here. */
+  takesCommand: boolean;
+  /** The values that are on the line already, by their placeholder (arguments) or flag (options). */
+  values: ReadonlyMap<string, string>;
+}
+
+/** Reads the words before the last one, of which the first is the first argument of the program. */
+export function cursorContextOf(tree: CommandTree, words: readonly string[]): CursorContext {
+  const path = [tree];
+  const values = new Map<string, string>();
+  let count = 0;
+  let waiting: { flag: string; value: CommandValue } | null = null;
+  for (const word of words.slice(0, -1)) {
+    // bash cuts --flag=value in three.
+    if (word === '=') continue;
+    const here = path.at(-1) ?? tree;
+    const next = here.commands.find(({ name, aliases }) => name === word || aliases.includes(word));
+    if (waiting && !isOther(waiting.flag, word)) {
+      values.set(waiting.flag, word);
+      waiting = null;
+      continue;
+    }
+    waiting = null;
+    if (word.startsWith('-')) waiting = valueOf(path, word, values);
+    else if (count === 0 && next) path.push(next);
+    else {
+      const operand = operandAt(here, count);
+      if (operand) values.set(operand.name, word);
+      count += 1;
+    }
+  }
+  if (waiting && isOther(waiting.flag, words.at(-1) ?? '')) waiting = null;
+  const here = path.at(-1) ?? tree;
+  return {
+    path,
+    value: waiting?.value ?? operandAt(here, count),
+    flag: waiting?.flag ?? null,
+    takesCommand: waiting === null && count === 0 && here.commands.length > 0,
+    values,
+  };
+}
+
+/** Whether the word behind a flag is not its value, but stands for itself: an address is optional behind `--fleet`. */
+function isOther(flag: string, word: string): boolean {
+  return flag === '--fleet' && !isFleetAddress(word);
+}
+
+/** The flag that a word names and the value that it still wants. `--flag=value` has its value. */
+function valueOf(
+  path: readonly CommandTree[],
+  word: string,
+  values: Map<string, string>,
+): { flag: string; value: CommandValue } | null {
+  const [name = '', ...text] = word.split('=');
+  const options = path.flatMap((command) => command.options);
+  const option = options.find(({ flags }) => flags.includes(name));
+  if (!option?.value) return null;
+  const flag = option.flags.at(-1) ?? name;
+  if (text.length === 0) return { flag, value: option.value };
+  values.set(flag, text.join('='));
+  return null;
+}
+
+/** The argument at a position; the last one if it takes any number of words. */
+function operandAt({ operands }: CommandTree, position: number): CommandValue | null {
+  const last = operands.at(-1);
+  return operands[position] ?? (last?.variadic ? last : null);
 }

@@ -4,7 +4,7 @@ import { permissionModes } from '../../../api/permission-modes.ts';
 import { toolNames } from '../../../api/tool-names.ts';
 import type { CommandTree, CommandValue, CompletionTable } from './table.ts';
 
-/** What completion knows of a program. */
+/** The table that completion reads instead of the program. */
 export function describeProgram(program: Command): CompletionTable {
   return {
     tree: describeTree(program),

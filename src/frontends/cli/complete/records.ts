@@ -25,7 +25,7 @@ interface Kind {
   about(row: Row): readonly unknown[];
 }
 
-/** What the line says already: the ids of the records that it names, the provider and the agent. */
+/** The records, the provider and the agent that the command line names. */
 interface LineContext {
   session: () => Promise<string | null>;
   team: () => Promise<string | null>;
@@ -265,7 +265,7 @@ function rowsOf(value: unknown): readonly Row[] {
   return Array.isArray(value) ? (value as Row[]) : [];
 }
 
-/** One line of plain text; '' for what is no text. */
+/** One line of plain text; '' for a value that is not a text. */
 function textOf(value: unknown): string {
   return typeof value === 'string' ? plain(value).replaceAll(/\s+/g, ' ').trim() : '';
 }

@@ -5,7 +5,7 @@ export interface CommandTree {
   aliases: string[];
   description: string;
   commands: CommandTree[];
-  /** Its own options. The command takes those of its parents as well. */
+  /** The options of the command itself; the options of its parents apply, too. */
   options: { flags: string[]; description: string; value: CommandValue | null }[];
   operands: CommandValue[];
 }

@@ -8,7 +8,7 @@ import { bootId } from '../../../core/children/identity.ts';
 import type { CheckReport, Corruption } from '../../../core/store/check.ts';
 import type { IndexReport } from '../../../server/conversations/search/check-index.ts';
 import type { LogsReport } from '../../../server/work/processes/check-logs.ts';
-import { type GlobalOptions, serverDirectory } from '../context.ts';
+import { askedServers, type GlobalOptions, serverDirectory } from '../context.ts';
 import { mebibytes } from '../output.ts';
 import { progressLine } from '../progress.ts';
 import type { World } from '../world.ts';
@@ -20,9 +20,9 @@ export type Finding = Corruption & { file?: string };
 
 /** The findings about a database and the files beside it. */
 export interface Checked extends Omit<CheckReport, 'damage'> {
-  /** The kept output of processes; null for a backup, and for a server on another machine. */
+  /** The stored output of processes; null for a backup or a server on another machine. */
   logs: LogsReport | null;
-  /** The search index; null also if there is none. */
+  /** The search index; null for a backup or a server on another machine, and if no index exists. */
   search: IndexReport | null;
   damage: Finding[];
 }
@@ -65,10 +65,10 @@ async function checkRunning(world: World, options: GlobalOptions): Promise<Check
   }
 }
 
-/** The data directory of the server that runs; null if an address names the server. */
+/** The data directory of the running server; null if the options name another server. */
 async function localDirectory(world: World, options: GlobalOptions): Promise<string | null> {
-  if (options.url !== undefined || world.env.CADRE_URL) return null;
-  return serverDirectory(options, world.env);
+  const { kind } = await askedServers(options, world.env);
+  return kind === 'local' ? serverDirectory(options, world.env) : null;
 }
 
 /** Adds what a check of the logs and the search index of a data directory has found. */

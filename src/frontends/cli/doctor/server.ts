@@ -17,6 +17,8 @@ import {
   type Verdict,
   warn,
 } from './check.ts';
+import { labelledId } from '../../../core/lib/labelled-id.ts';
+import type { TriedAgent } from '../../../server/runtime/try-agents.ts';
 
 /** A server that has not answered after this time is taken for stuck. */
 const ANSWER_MS = 3000;
@@ -45,7 +47,7 @@ export const server: Check = async (input) => {
   if (failing.length === 0) return ok(`${found.url} is healthy`);
   const parts = failing.map(([name, check]) => {
     const { detail } = check as { detail?: string };
-    // What providers lack is a check of its own.
+    // The problems of providers are a check of their own.
     return detail === undefined || name === 'providers' ? name : `${name}: ${detail}`;
   });
   return warn(`${found.url} is degraded (${parts.join('; ')}): see cadre status`);
@@ -133,5 +135,34 @@ async function tooLate(
   throw new AppError(
     'timeout',
     `the server at ${url} has not answered for ${ANSWER_MS / 1000} s: stop the process of the server, and start the server again`,
+  );
+}
+
+/** Starts each agent. Reports which are logged in, open a session and have the modes that they are said to have. */
+export async function agentFindings({ found, config, world }: CheckInput): Promise<Finding[]> {
+  const none = { check: 'agents' };
+  if (!found.config) return [{ ...none, ...warn('unknown until the configuration is fixed') }];
+  const { tryAgents } = await import('../../../server/runtime/try-agents.ts');
+  const tried = await tryAgents(config, world.interrupted());
+  if (tried.length === 0)
+    return [
+      { ...none, ...warn('no agents are installed or configured: see cadre providers discover') },
+    ];
+  return tried.map((one) => ({ check: `agent ${one.name}`, ...verdictOn(one) }));
+}
+
+/** A problem of an agent that is installed but not configured is only a warning. */
+function verdictOn(tried: TriedAgent) {
+  const { name, version, problem, configured, opens_session, modes, missing_modes } = tried;
+  if (problem !== null) return configured ? fail(problem) : warn(problem);
+  const who = version ?? 'the agent';
+  if (!opens_session) return ok(`${who} started and is logged in`);
+  const opens = `${who} opened a session`;
+  if (missing_modes.length === 0) return ok(opens);
+  const offered = modes.map(({ id, name }) => (name === id ? id : labelledId(id, name))).join(', ');
+  const missing = missing_modes.map(([mode, mode_name]) => `"${mode_name}" (${mode})`).join(', ');
+  return warn(
+    `${opens}, but lacks the modes ${missing}; its modes are ${offered}: ` +
+      `set modes of providers.acp.agents.${name}`,
   );
 }

@@ -3,8 +3,7 @@ import { type Jq, loadJq } from 'jq-wasm';
 import { AppError } from '../../../api/errors.ts';
 import { readAsset } from '../../../core/lib/self.ts';
 import { reportFailure } from '../exit.ts';
-import { safeOn } from '../safe-json.ts';
-import type { World } from '../world.ts';
+import { safeOn, type World } from '../world.ts';
 
 /**
  * Stands for stdout: each JSON document that a command writes goes through an expression of jq. A text is printed as it

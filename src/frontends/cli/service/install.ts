@@ -17,7 +17,7 @@ import { type ServeOptions, serveWords } from '../serve-options.ts';
 import type { World } from '../world.ts';
 import type { Manager } from './manager.ts';
 
-/** A service that was started answers within this time, or the user is told that it does not. */
+/** The maximum time to wait for the answer of a started service. */
 const ANSWER_MS = 30_000;
 
 export interface InstallOptions extends ServeOptions {
@@ -25,11 +25,10 @@ export interface InstallOptions extends ServeOptions {
   allowRoot?: boolean;
 }
 
-/** What an install has done. */
+/** The result of an installation. */
 export interface Installed {
   manager: string;
   file: string;
-  /** What became of the file. */
   change: 'written' | 'replaced' | 'unchanged';
   command: readonly string[];
   path: string;
@@ -38,7 +37,7 @@ export interface Installed {
   ran: string[];
   /** Null where no server answers. */
   url: string | null;
-  /** What the user needs to know, each in a sentence. */
+  /** Advice for the user, each in a sentence. */
   remarks: string[];
 }
 

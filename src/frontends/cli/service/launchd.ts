@@ -3,9 +3,10 @@ import os from 'node:os';
 import path from 'node:path';
 import { AppError } from '../../../api/errors.ts';
 import { version } from '../../../core/lib/self.ts';
-import { LABEL, launchAgent } from '../../service/launch-agent.ts';
 import { followedFile } from './log-program.ts';
 import { type Manager, Runner, type ServiceState } from './manager.ts';
+import { sealFor } from '../../service/sealed.ts';
+import type { ServiceStart } from '../../service/start.ts';
 
 /** launchd of macOS, for the graphical session of the user. */
 export function launchd(env: NodeJS.ProcessEnv): Manager {
@@ -32,7 +33,7 @@ export function launchd(env: NodeJS.ProcessEnv): Manager {
     // A file in that directory is read at each login.
     enable: async () => [await launchctl('enable', service)],
     async start() {
-      // What runs with the file as it was before is ended first.
+      // A service that runs with the previous file ends first.
       const ran = (await isLoaded()) ? [await launchctl('bootout', service)] : [];
       return [...ran, await launchctl('bootstrap', domain, file)];
     },
@@ -54,7 +55,7 @@ export function launchd(env: NodeJS.ProcessEnv): Manager {
   };
 }
 
-/** What `launchctl print` says of a service. Its form is for people: what is not found in it counts as stopped. */
+/** The state in the output of `launchctl print`, which is a text for people: a missing value counts as stopped. */
 export function printedState(text: string): ServiceState {
   const value = (name: string) => new RegExp(`^\\t${name} = (.*)$`, 'm').exec(text)?.[1] ?? null;
   const pid = Number(value('pid'));
@@ -66,4 +67,58 @@ export function printedState(text: string): ServiceState {
     enabled: true,
     detail: hasFailed ? `exited with code ${code}` : null,
   };
+}
+
+/** The name by which launchd knows the server. */
+const LABEL = 'cadre.server';
+
+/** A stop takes up to this many seconds before launchd kills the server. */
+const EXIT_SECONDS = 45;
+
+type Value = string | number | boolean | readonly string[] | { readonly [key: string]: Value };
+
+/**
+ * The property list of the server's launchd agent. It starts the server at login, and again after it has failed. The keeper
+ * leads a session of its own, so launchd, which ends the process group of the server, leaves it its time.
+ */
+export function launchAgent(
+  { command, variables, log }: ServiceStart,
+  { version }: { version: string },
+): string {
+  const job = {
+    Label: LABEL,
+    ProgramArguments: command,
+    EnvironmentVariables: variables,
+    RunAtLoad: true,
+    KeepAlive: { SuccessfulExit: false },
+    ThrottleInterval: 10,
+    ExitTimeOut: EXIT_SECONDS,
+    StandardOutPath: log,
+    StandardErrorPath: log,
+  };
+  const below = `<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+<plist version="1.0">
+${xml(job)}
+</plist>
+`;
+  return `<?xml version="1.0" encoding="UTF-8"?>\n<!-- ${sealFor(below, version)} -->\n${below}`;
+}
+
+function xml(value: Value): string {
+  if (typeof value === 'string') return `<string>${escaped(value)}</string>`;
+  if (typeof value === 'number') return `<integer>${value}</integer>`;
+  if (typeof value === 'boolean') return `<${value}/>`;
+  if (isList(value)) return `<array>\n${value.map((one) => `${xml(one)}\n`).join('')}</array>`;
+  const entries = Object.entries(value).map(
+    ([key, one]) => `<key>${escaped(key)}</key>\n${xml(one)}\n`,
+  );
+  return `<dict>\n${entries.join('')}</dict>`;
+}
+
+function isList(value: Value): value is readonly string[] {
+  return Array.isArray(value);
+}
+
+function escaped(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }

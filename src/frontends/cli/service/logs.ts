@@ -18,8 +18,8 @@ export interface LogOptions {
 }
 
 /**
- * Shows the log of the server that runs, else that of the service, else that of the last server in the background. Throws
- * `conflict` where a terminal has the log, `not_found` where there is none.
+ * Shows the log of the running server, of the service, or of the last background server, in this order. Throws
+ * `conflict` if a terminal has the log, `not_found` if there is none.
  */
 export async function showLog(
   world: World,
@@ -68,7 +68,7 @@ function forPeople(line: string): string {
   return isRecord(line) ? lineForPeople(line).trimEnd() : plain(line);
 }
 
-/** A line as a record: what is none is the message of one. */
+/** A line as a record: any other line becomes the message of a record. */
 function inJson(line: string): string {
   return isRecord(line) ? line : JSON.stringify({ msg: line });
 }

@@ -8,14 +8,14 @@ import { type Ended, type Program, runAndRead } from '../run-program.ts';
 export const managerNames = ['systemd', 'launchd'] as const;
 export type ManagerName = (typeof managerNames)[number];
 
-/** What a manager knows of the service. */
+/** The state of the service. */
 export interface ServiceState {
   state: 'running' | 'starting' | 'stopping' | 'stopped' | 'failed';
   /** The process of the server; null where none runs. */
   pid: number | null;
   /** Whether the service starts by itself at the next login. */
   enabled: boolean;
-  /** What the manager, or the server through it, says of the state; null where it says nothing. */
+  /** The detail that the manager or the server reports; null if there is none. */
   detail: string | null;
 }
 
@@ -38,7 +38,7 @@ export interface Manager {
   state: () => Promise<ServiceState | null>;
   /** The program that prints the log of the service, the newest `lines` lines. */
   log: (lines: number, isFollowed: boolean, file: string) => Program;
-  /** What a person needs to know about when the service runs; null where nothing. */
+  /** A remark on the times at which the service runs; null for no remark. */
   remark: () => string | null;
   /** The commands by which a person starts the service again. */
   restartCommand: string;

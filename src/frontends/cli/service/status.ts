@@ -14,7 +14,7 @@ export interface ServiceStatus {
     url: string;
     pid: number;
     version: string;
-    /** What it says of itself; null where it does not answer. */
+    /** The health that the server reports; null if the server does not answer. */
     health: string | null;
     /** The file of its log; null where the service manager or the terminal has it. */
     log: string | null;

@@ -4,7 +4,7 @@ import { catalogue } from '../../../agents/acp/catalogue.ts';
 
 /** An agent that may be installed. */
 export interface KnownAgent {
-  /** What follows `--agent`, or `--provider` where it has a provider of its own. */
+  /** The value of `--agent`, or of `--provider` for an agent with its own provider. */
   name: string;
   display_name: string;
   flag: '--agent' | '--provider';
@@ -12,7 +12,7 @@ export interface KnownAgent {
   install: string;
 }
 
-/** Every agent that cadre knows: those with providers of their own first, then those of the catalogue. */
+/** Lists all known agents: first the agents with their own providers, then the catalogue. */
 export function knownAgents(): KnownAgent[] {
   const own = loginProviderIds.map((id) => ({
     name: id,

@@ -42,8 +42,7 @@ export class ApprovalAsker {
   }
 
   /**
-   * Takes an approval that an event tells of. What is put to somebody is read from the server: an event may be too long to
-   * hold all of it, or old, so that it is answered already.
+   * Takes the approval of an event. The question is read from the server, because an event may be cut or out of date.
    */
   requested({ id, kind, title, session_id }: Requested): void {
     if (this.#deps.ask) return this.askedIn(session_id);

@@ -22,7 +22,7 @@ export function askerOf(
   });
 }
 
-/** Asks at a terminal. What that needs is loaded with the first question. */
+/** Asks at a terminal. The first question loads the code for it. */
 export function askingAt(terminal: Terminal): Asking {
   return async (approval, more) => {
     if (approval.kind !== 'question' || !approval.questions?.length)

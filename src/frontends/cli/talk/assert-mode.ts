@@ -5,10 +5,9 @@ import { AppError } from '../../../api/errors.ts';
 import type { CommandContext } from '../world.ts';
 
 /**
- * Throws `usage` for a permission mode that is neither one of cadre's nor one of the agent's, before a session or a turn is
- * stored that could never begin. The server takes any text, because only the agent knows its modes. An ACP agent
- * is started once where cadre has not seen its modes yet. Agents that offer their modes late are
- * not judged.
+ * Throws `usage` for a permission mode that neither cadre nor the agent has, before a session or turn is stored. The
+ * server accepts any text, because only the agent knows its modes. An ACP agent is started once if its modes are
+ * unknown. A mode passes if the agent offers its modes late.
  */
 export async function assertPermissionMode(
   { client }: Pick<CommandContext, 'client'>,
@@ -44,7 +43,7 @@ async function offeredModes(
   if (offered.length > 0) return offered;
   const query = agent === null ? {} : { agent };
   const params = { provider: agentProvider as ProviderId };
-  // What is wrong with the agent is said when the session is opened.
+  // The start of the session reports the problems of the agent.
   await client.call(endpoints.listModels, { params, query }).catch(() => undefined);
   return seen();
 }

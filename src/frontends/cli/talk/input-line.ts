@@ -1,12 +1,13 @@
-import { createInterface, type Interface } from 'node:readline';
+import { createInterface, type Interface, type Key } from 'node:readline';
 import { withJobControl } from '../job-control.ts';
 import { type PromptHistory, Recall } from '../../../core/lib/prompt-history.ts';
 import { widthOf, wrapped } from '../../terminal/width.ts';
 import type { TalkOutput } from './talk-output.ts';
-import { Pastes, withBreaks, withoutBreaks } from './pastes.ts';
-import { searchBack } from './search-back.ts';
+import { PassThrough } from 'node:stream';
+import { StringDecoder } from 'node:string_decoder';
+import { plain } from '../../../core/lib/plain.ts';
 
-/** What somebody does at the line. */
+/** The actions of the user at the line. */
 export interface LineActions {
   /** They typed a line, which is not blank. */
   said(text: string): void;
@@ -14,13 +15,13 @@ export interface LineActions {
   interrupt(): void;
   /** Ctrl-D on an empty line, or the terminal is gone. */
   leave(): void;
-  /** What a line that begins so may become, by Tab. */
+  /** The completions of a line for Tab. */
   complete(typed: string): Promise<readonly string[]>;
 }
 
 /**
- * A line of input at the bottom of a terminal, and the text that comes meanwhile above it. While a question is on the
- * terminal, the line is away; what was typed on it comes back. What is pasted is one message, also of many lines.
+ * A line of input at the bottom of a terminal, with the output above it. A question hides the line, and the typed text
+ * returns after it. A paste of several lines is one message.
  */
 export class InputLine implements TalkOutput {
   readonly #input: NodeJS.ReadStream;
@@ -49,7 +50,7 @@ export class InputLine implements TalkOutput {
     this.#actions = actions;
   }
 
-  /** Shows the line, with a text to go on with. */
+  /** Shows the line with a text in it. */
   open(text = ''): void {
     const keys = new Pastes(this.#input, this.#output);
     this.#keys = keys;
@@ -81,7 +82,7 @@ export class InputLine implements TalkOutput {
       this.#line?.prompt();
     });
     line.on('SIGINT', () => {
-      // What was typed goes, as in a shell.
+      // Ctrl-C discards the typed text, as in a shell.
       if (line.line !== '') for (const name of ['e', 'u']) line.write(null, { ctrl: true, name });
       else this.#actions.interrupt();
     });
@@ -183,4 +184,101 @@ export class InputLine implements TalkOutput {
     if (this.#kept) this.#kept.push(write);
     else write();
   }
+}
+
+/** Stands for a line break of what was pasted, in a line of input, which can hold none. */
+const BREAK = '↵';
+
+const [BEGIN, END] = ['\u001B[200~', '\u001B[201~'];
+/** The beginning of BEGIN at the end of a piece: no key sends it alone. */
+const BEGUN = /\u001B\[20?0?$/;
+
+/** A text of several lines as a line of input. */
+function withoutBreaks(text: string): string {
+  return text.replaceAll('\n', BREAK);
+}
+
+/** The text of a line of input, with the line breaks of what was pasted into it. */
+function withBreaks(line: string): string {
+  return line.replaceAll(BREAK, '\n');
+}
+
+/**
+ * The keys of a terminal that says what is pasted (bracketed paste), for a line of input: the line breaks of a paste are
+ * marked, so that all of it is one line. The terminal is asked to do so while it is in raw mode.
+ */
+class Pastes extends PassThrough {
+  readonly isTTY = true;
+  readonly #input: NodeJS.ReadStream;
+  readonly #output: NodeJS.WriteStream;
+  readonly #decoder = new StringDecoder('utf8');
+  /** The input that was read but not passed on: an incomplete paste, or the start of its mark. */
+  #kept = '';
+
+  constructor(input: NodeJS.ReadStream, output: NodeJS.WriteStream) {
+    super();
+    this.#input = input;
+    this.#output = output;
+    input.on('data', this.#take).once('end', this.#hangUp);
+    input.resume();
+  }
+
+  get isRaw(): boolean {
+    return this.#input.isRaw;
+  }
+
+  /** For readline, which calls it where it takes the terminal, and where it gives it back. */
+  setRawMode(isRaw: boolean): this {
+    this.#output.write(`\u001B[?2004${isRaw ? 'h' : 'l'}`);
+    this.#input.setRawMode(isRaw);
+    return this;
+  }
+
+  /** Leaves the terminal's input to others. */
+  close(): void {
+    this.#input.off('data', this.#take).off('end', this.#hangUp);
+    this.#input.pause();
+  }
+
+  readonly #take = (piece: Buffer | string) => {
+    let rest = this.#kept + (typeof piece === 'string' ? piece : this.#decoder.write(piece));
+    this.#kept = '';
+    for (let at = rest.indexOf(BEGIN); at >= 0; at = rest.indexOf(BEGIN)) {
+      const end = rest.indexOf(END, at);
+      this.write(rest.slice(0, at));
+      this.#kept = end < 0 ? rest.slice(at) : '';
+      if (end < 0) return;
+      this.write(marked(rest.slice(at + BEGIN.length, end)));
+      rest = rest.slice(end + END.length);
+    }
+    const [begun = ''] = BEGUN.exec(rest) ?? [];
+    this.#kept = begun;
+    this.write(rest.slice(0, rest.length - begun.length));
+  };
+
+  readonly #hangUp = () => void this.end();
+}
+
+/** A paste without what a terminal would obey, and as one line. */
+function marked(paste: string): string {
+  return plain(paste.replaceAll(/\r\n?/g, '\n'))
+    .replace(/\n+$/, '')
+    .replaceAll('\t', '    ')
+    .replaceAll('\n', BREAK);
+}
+
+/** On a line of input, Ctrl-R goes to the newest prompt that contains what is typed, and pressed again to the one before. */
+function searchBack(line: Interface, keys: NodeJS.EventEmitter, begin: () => Recall): void {
+  let recall: Recall | undefined;
+  const onKey = (_input: string | undefined, key: Key) => {
+    if (!key.ctrl || key.name !== 'r') return;
+    recall ??= begin();
+    const found = recall.search(line.line);
+    if (found === null) return;
+    for (const name of ['e', 'u']) line.write(null, { ctrl: true, name });
+    line.write(found);
+  };
+  keys.on('keypress', onKey);
+  // A prompt that was just sent is found as well.
+  line.on('line', () => (recall = undefined));
 }

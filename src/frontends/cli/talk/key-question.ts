@@ -52,7 +52,7 @@ export async function showToEnd(
   return (await showAll({ terminal, keyboard, signal }, lines)) === null;
 }
 
-/** Shows keys in one line, waits for one of them, and erases the line. Answers also those of `always`. */
+/** Shows keys in one line, waits for one of them or of `always`, and erases the line. */
 export async function keyOf(
   question: KeyQuestion,
   what: string,

@@ -15,7 +15,7 @@ const SIGNAL_OF: Readonly<Record<string, NodeJS.Signals>> = {
   '\u001c': 'SIGQUIT',
 };
 
-/** What `next` answers beside keys: the terminal is gone, or the program continues after Ctrl-Z. */
+/** The other answers of `next`: the terminal is gone, or the program continues after Ctrl-Z. */
 export const noKeys = { gone: 'gone', continued: 'continued' } as const;
 
 /** The signals that end the program before it could restore the terminal. */

@@ -4,7 +4,9 @@ import type { Client } from '../../../client/client.ts';
 import { pagesOf } from '../../../client/pages.ts';
 import { AppError } from '../../../api/errors.ts';
 import { sessions } from '../nouns.ts';
-import { repositoryOf } from './repository.ts';
+import fs from 'node:fs';
+import path from 'node:path';
+import { readSmallFile } from '../../../core/lib/foreign-file.ts';
 
 /**
  * The session in which something happened last, of those that take a turn and work in the directory `here`, an absolute
@@ -44,4 +46,31 @@ async function inWorktrees(
 
 function latestOf(all: readonly Session[]): Session | undefined {
   return all.toSorted((a, b) => b.last_activity_at - a.last_activity_at)[0];
+}
+
+/**
+ * The main worktree of the git repository that a directory is in, as the records of worktrees name it; null where there
+ * is none, and where its layout is not git's usual one.
+ */
+function repositoryOf(directory: string): string | null {
+  try {
+    let at = fs.realpathSync(directory);
+    while (!fs.existsSync(path.join(at, '.git'))) {
+      if (at === path.dirname(at)) return null;
+      at = path.dirname(at);
+    }
+    const git = path.join(at, '.git');
+    return fs.statSync(git).isDirectory()
+      ? at
+      : mainOf(at, readSmallFile(git, { maxBytes: 8192 }).text);
+  } catch {
+    // An unreadable directory has no sessions to continue.
+    return null;
+  }
+}
+
+/** The main worktree by the file that a linked one has in place of the directory `.git`. */
+function mainOf(linked: string, text: string): string | null {
+  const [, main] = /^gitdir: (.*)\/\.git\/worktrees\/[^/\n]+\n*$/.exec(text) ?? [];
+  return main === undefined ? null : fs.realpathSync(path.resolve(linked, main));
 }

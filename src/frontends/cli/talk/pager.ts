@@ -11,7 +11,7 @@ export async function writePaged(text: string, world: World): Promise<void> {
   // Ctrl-C is for the pager.
   world.interrupted();
   const { execa } = await import('execa');
-  // Whoever leaves the pager early does not want the rest, so its end is no error, however it ended.
+  // A user who leaves the pager early does not want the rest: the end of the pager never counts as an error.
   await execa(pager, {
     shell: true,
     input: text,

@@ -24,9 +24,8 @@ export function withPrompt(command: Command): Command {
 }
 
 /**
- * What to say: the words, and below them, after a blank line, what is piped in. A last word `-` reads stdin to its end,
- * however long that takes; without it a pipe that has nothing to say for 3 s is left alone, with a note. Throws `usage`
- * where there is nothing to say.
+ * Reads the prompt: the words, and after a blank line the piped input. A last word `-` reads stdin to its end, without
+ * a limit. Otherwise a pipe that sends nothing for 3 s is ignored, with a note. Throws `usage` for an empty prompt.
  */
 export async function readInput(
   words: readonly string[],
@@ -54,7 +53,7 @@ export async function readInput(
   ];
 }
 
-/** What is piped or redirected to stdin; nothing where it is a terminal. */
+/** The piped or redirected input; '' if stdin is a terminal. */
 async function pipedText({ stdin, stderr, clock }: World): Promise<string> {
   if (stdin.isTTY) return '';
   const parts: Buffer[] = [];

@@ -6,12 +6,12 @@ import { pagesOf } from '../../../client/pages.ts';
 import { readNotices } from '../../../client/read-notices.ts';
 import type { Notice, TurnWithItems } from '../../terminal/conversation.ts';
 
-/** What was said and done in a session, oldest first. */
+/** The conversation of a session, oldest first. */
 export interface ReadConversation {
   turns: TurnWithItems[];
-  /** Of these turns, newest first. */
+  /** The approvals of these turns, newest first. */
   approvals: Approval[];
-  /** Of the session, oldest first, as far as the log has them. */
+  /** The notices of the session that the log still has, oldest first. */
   notices: Notice[];
 }
 

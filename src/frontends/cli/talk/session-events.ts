@@ -6,8 +6,8 @@ import { shortId } from '../output.ts';
 import type { CommandContext } from '../world.ts';
 
 /**
- * The events of a session after a seq. Says when the connection is lost and when it is back. Throws `unreachable`, with
- * how to go on, where the server stays away for longer than `reconnectMs`; undefined: never.
+ * Yields the events of a session after a seq. Reports a lost connection and its return. If the server stays away for
+ * longer than `reconnectMs`, throws `unreachable` with the next step; undefined sets no limit.
  */
 export async function* sessionEvents(
   { world, client }: CommandContext,

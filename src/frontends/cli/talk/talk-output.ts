@@ -4,9 +4,9 @@ import type { World } from '../world.ts';
 export interface TalkOutput {
   /** The agent's own words, as they come. */
   message(text: string): void;
-  /** What else comes in pieces, such as thoughts. */
+  /** Other output in pieces, such as thoughts. */
   detail(text: string): void;
-  /** What happens, in whole lines. */
+  /** Reports in whole lines. */
   status(text: string): void;
   /** Keeps back all that is written until the result is disposed, because a question is on the terminal. */
   hold(): Disposable;

@@ -7,7 +7,7 @@ import type { World } from '../world.ts';
 
 /** A terminal at which somebody can be asked. */
 export interface Terminal {
-  /** What keys are read from, for one question. */
+  /** Opens the source of keys for one question. */
   open(): NodeJS.ReadStream;
   /** Gives it back. */
   close(input: NodeJS.ReadStream): void;

@@ -2,7 +2,7 @@ import { type DescribedEvent, isDescribed, type RuntimeEventRecord } from '../..
 import {
   addDelta,
   type KnownBytes,
-  restOf,
+  remainderOf,
   type TextPiece,
 } from '../../../client/streamed-text.ts';
 import { EMOJI_UNITS, plainAfter } from '../../../core/lib/plain.ts';
@@ -23,7 +23,7 @@ export class TurnText {
   readonly #palette: Palette;
   readonly #isVerbose: boolean;
   readonly #written: KnownBytes = new Map();
-  /** The end of what is written of each open item: an emoji may go on in its next piece. */
+  /** The end of the written text of each open item: the next piece may continue an emoji. */
   readonly #ends = new Map<string, string>();
   /** The steps of the plan as they were shown last. */
   #plan: readonly string[] = [];
@@ -88,8 +88,9 @@ export class TurnText {
     return this.#plainPiece(piece.item_id, addDelta(this.#written, piece) ?? '');
   }
 
+  /** The unwritten rest of a completed item: the stream may have begun late, or lost pieces. */
   #rest(piece: TextPiece): string {
-    const shown = this.#plainPiece(piece.item_id, restOf(this.#written, piece));
+    const shown = this.#plainPiece(piece.item_id, remainderOf(this.#written, piece));
     this.#ends.delete(piece.item_id);
     return shown;
   }

@@ -1,7 +1,7 @@
 import type { Question } from '../../../api/approvals.ts';
 import { type Editor, emptyEditor } from '../forms/editor.ts';
 
-/** What was answered so far, and the place in the questions. */
+/** The answers so far, and the position in the questions. */
 export interface Answering {
   questions: readonly Question[];
   /** The question that is shown, and the row in it: an option, or the text after the last one. */

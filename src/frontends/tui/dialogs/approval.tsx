@@ -1,43 +1,38 @@
 import { Box } from 'ink';
-import { type ReactNode, useContext, useEffect, useEffectEvent, useState } from 'react';
+import { type ReactNode, useContext, useState } from 'react';
 import type { Approval, ApprovalScope } from '../../../api/approvals.ts';
 import { CONFIRMATION, needsConfirmation } from '../../../core/lib/arguments-missing.ts';
 import { approvalText } from '../../terminal/approval-text.ts';
-import type { Acts, Decision } from '../acts.ts';
+import type { Decision } from '../acts.ts';
 import { Bar } from '../bar.tsx';
-import type { Notices } from '../react-hooks.ts';
 import { useKeys } from '../keyboard.ts';
 import { Colors } from '../palette.ts';
 import { Prompt } from '../prompt.tsx';
+import { useRead } from '../react-hooks.ts';
+import type { DialogProps } from '../screen/screen-context.ts';
 import { Tint } from '../tint.tsx';
 import { Lines } from './lines.tsx';
 import { QuestionDialog } from './question.tsx';
 import { useScroll } from './scroll.ts';
 
-/** An approval that is to be answered. A sheet that was opened to decline begins with the question for the reason. */
+/** A pending approval. A dialog that was opened to decline first asks for the reason. */
 export interface Asked {
   approval: Approval;
   intent: 'accept' | 'decline';
 }
 
-export interface ApprovalDialogProps {
+interface ApprovalDialogProps extends DialogProps {
   asked: Asked;
-  acts: Acts;
-  rows: number;
-  columns: number;
-  notices: Notices;
-  onDone: () => void;
 }
 
 /** All that an approval would allow, and the answer to it. Nothing is accepted before its end was shown. */
 export function ApprovalDialog(props: ApprovalDialogProps): ReactNode {
-  const { asked, acts, notices, onDone } = props;
-  const [whole, setWhole] = useState<Approval | null>(null);
-  const read = useEffectEvent(() => notices.attempt(acts.approval(asked.approval).then(setWhole)));
-  useEffect(() => read(), []);
+  const { asked, place, notices, onLeave } = props;
+  const { acts } = place;
+  const whole = useRead(notices, [], () => acts.approval(asked.approval));
   const decide = (body: Decision) => {
     notices.attempt(acts.decide(asked.approval, body));
-    onDone();
+    onLeave();
   };
   const approval = whole ?? asked.approval;
   const shown = { ...props, approval, decide };
@@ -56,7 +51,7 @@ interface PermissionProps extends ApprovalDialogProps {
 }
 
 function PermissionDialog(props: PermissionProps): ReactNode {
-  const { approval, asked, rows, columns, isWhole, notices, decide, onDone } = props;
+  const { approval, asked, rows, columns, isWhole, notices, decide, onLeave } = props;
   const palette = useContext(Colors);
   const [asks, setAsks] = useState<'nothing' | 'reason' | 'why not' | ApprovalScope>(
     asked.intent === 'decline' ? 'why not' : 'nothing',
@@ -65,7 +60,7 @@ function PermissionDialog(props: PermissionProps): ReactNode {
   const lines = approvalText(approval, { columns, palette });
   const height = rows - 1;
   const { top, unread, keys } = useScroll(lines.length, height, isWhole);
-  // What an event told may be cut, so its end is not the end.
+  // An event may have a shortened request, so its last line may not be the last line of the request.
   const left = isWhole ? unread : 'unknown';
   const accept = (scope: 'once' | 'session') => () => {
     const why = obstacle(approval, scope, left);
@@ -84,9 +79,9 @@ function PermissionDialog(props: PermissionProps): ReactNode {
       d: () => setAsks('why not'),
       n: () => setAsks('why not'),
       v: keys.g,
-      escape: onDone,
-      l: onDone,
-      q: onDone,
+      escape: onLeave,
+      l: onLeave,
+      q: onLeave,
     },
     asks === 'nothing',
     // A notice about what is left to read is out of date after the next key.
@@ -101,7 +96,7 @@ function PermissionDialog(props: PermissionProps): ReactNode {
         <Prompt
           columns={columns}
           question={prompts[asks]}
-          onCancel={asked.intent === 'decline' ? onDone : () => setAsks('nothing')}
+          onCancel={asked.intent === 'decline' ? onLeave : () => setAsks('nothing')}
           onAnswer={(text) => {
             if (asks === 'once' || asks === 'session') {
               if (text.trim() === CONFIRMATION)

@@ -3,19 +3,15 @@ import type { ReactNode } from 'react';
 import { type KeyTable, useKeys } from '../keyboard.ts';
 import { rowTextOf } from '../list/row-text.ts';
 import { type Batch, carriedOut, countFor } from '../screen/batch.ts';
-import type { Notices } from '../react-hooks.ts';
+import type { DialogProps } from '../screen/screen-context.ts';
 import { Tint } from '../tint.tsx';
 import { useScroll } from './scroll.ts';
 
-interface BatchDialogProps {
+interface BatchDialogProps extends DialogProps {
   batch: Batch;
-  notices: Notices;
   now: number;
-  rows: number;
-  columns: number;
-  /** Called with the ids of the rows that failed, once all was carried out. */
+  /** Called with the ids of the rows whose change has failed. */
   onDone: (failed: readonly string[]) => void;
-  onLeave: () => void;
 }
 
 /** Lists the rows that one answer changes. Nothing is changed before the last row was shown. */

@@ -1,9 +1,13 @@
-import { Box, Text } from 'ink';
-import { type ReactNode, useState } from 'react';
+import { Box } from 'ink';
+import type { ReactNode } from 'react';
+import { padded } from '../../terminal/width.ts';
 import { emptyEditor, inserted } from '../forms/editor.ts';
 import { Field } from '../forms/field.tsx';
 import { useEditor } from '../forms/use-editor.ts';
+import { useKeys } from '../keyboard.ts';
+import type { DialogProps } from '../screen/screen-context.ts';
 import { Tint } from '../tint.tsx';
+import { ChoiceLine, useChoice } from './choice.tsx';
 
 /** An action to run, or a row to go to. */
 export interface PaletteEntry {
@@ -16,29 +20,25 @@ export interface PaletteEntry {
   run: () => void;
 }
 
-interface CommandPaletteProps {
-  entries: readonly PaletteEntry[];
-  rows: number;
-  columns: number;
-  onLeave: () => void;
-}
-
-const LABEL_COLUMNS = 9;
-
 /** Asks for an action or a row by its name, and offers those that match what was typed. */
 export function CommandPalette({
   entries,
   rows,
   columns,
   onLeave,
-}: CommandPaletteProps): ReactNode {
+}: DialogProps & { entries: readonly PaletteEntry[] }): ReactNode {
   const { editor, change, latest } = useEditor(emptyEditor);
-  const [wanted, setPlace] = useState(0);
   const found = matches(entries, editor.text);
-  const place = Math.max(0, Math.min(wanted, found.length - 1));
   const height = Math.max(1, rows - 2);
-  const first = Math.max(0, Math.min(place - Math.floor(height / 2), found.length - height));
+  const { at, first, to, arrows } = useChoice(found.length, height);
   const nameColumns = Math.max(12, Math.min(28, Math.floor(columns * 0.3)));
+  const complete = () => {
+    const chosen = found[at];
+    if (!chosen) return;
+    change(() => inserted(emptyEditor, chosen.name));
+    to(matches(entries, chosen.name).indexOf(chosen));
+  };
+  useKeys({ ...arrows, tab: complete, escape: onLeave });
   return (
     <Box flexDirection="column" height={rows} overflow="hidden">
       <Box height={1} flexShrink={0}>
@@ -51,36 +51,20 @@ export function CommandPalette({
           placeholder="action, or title of a row"
           onChange={(next) => {
             change(next);
-            setPlace(0);
+            to(0);
           }}
           onEnter={() => {
             // The text may be newer than what is drawn.
             const { text } = latest();
-            const at = text === editor.text ? place : 0;
-            matches(entries, text)[at]?.run();
-          }}
-          onOther={(_input, key) => {
-            if (key.escape) onLeave();
-            else if (key.upArrow) setPlace(Math.max(0, place - 1));
-            else if (key.downArrow) setPlace(Math.min(place + 1, found.length - 1));
-            else if (key.pageUp) setPlace(Math.max(0, place - height + 1));
-            else if (key.pageDown) setPlace(Math.min(place + height - 1, found.length - 1));
-            else if (key.tab) {
-              const chosen = found[place];
-              if (!chosen) return;
-              change(() => inserted(emptyEditor, chosen.name));
-              setPlace(matches(entries, chosen.name).indexOf(chosen));
-            }
+            matches(entries, text)[text === editor.text ? at : 0]?.run();
           }}
         />
       </Box>
-      {found.slice(first, first + height).map((entry, i) => (
-        <Entry
-          key={entry.id}
-          entry={entry}
-          isChosen={first + i === place}
-          nameColumns={nameColumns}
-        />
+      {found.slice(first, first + height).map(({ id, label, name, detail }, i) => (
+        <ChoiceLine key={id} isChosen={first + i === at} detail={`  ${detail}`}>
+          <Tint tone="name">{padded(label, LABEL_COLUMNS)}</Tint>
+          {padded(name, nameColumns)}
+        </ChoiceLine>
       ))}
       <Box flexGrow={1} />
       <Tint tone={found.length === 0 ? 'asks' : 'faint'} wrap="truncate-end">
@@ -92,33 +76,7 @@ export function CommandPalette({
   );
 }
 
-function Entry({
-  entry: { label, name, detail },
-  isChosen,
-  nameColumns,
-}: {
-  entry: PaletteEntry;
-  isChosen: boolean;
-  nameColumns: number;
-}): ReactNode {
-  return (
-    <Box height={1} flexShrink={0}>
-      <Box width={1 + LABEL_COLUMNS} flexShrink={0}>
-        <Tint tone="name" bold={isChosen} wrap="truncate-end">
-          {`${isChosen ? '▌' : ' '}${label}`}
-        </Tint>
-      </Box>
-      <Box width={nameColumns} flexShrink={0} marginRight={2}>
-        <Text bold={isChosen} wrap="truncate-end">
-          {name}
-        </Text>
-      </Box>
-      <Tint tone="faint" wrap="truncate-end">
-        {detail}
-      </Tint>
-    </Box>
-  );
-}
+const LABEL_COLUMNS = 9;
 
 /** The entries that contain every word of a text: those whose name begins with the text first, then by their names. */
 function matches(entries: readonly PaletteEntry[], text: string): PaletteEntry[] {

@@ -16,7 +16,7 @@ interface ComposeProps {
   onLeave: () => void;
 }
 
-/** Writes a text of several lines below the sheet; an empty one is none. */
+/** A field for a text of several lines below the diff. An empty text leaves the field. */
 export function Compose(props: ComposeProps): ReactNode {
   const { title, initial, columns, rows, onDone, onLeave } = props;
   const { editor, change, latest } = useEditor(inserted(emptyEditor, initial));

@@ -1,20 +1,12 @@
 import type { ReviewComment } from '../../../api/reviews.ts';
 import type { Session } from '../../../api/sessions.ts';
-import { type Anchor, ANCHOR_LINES, anchorIn } from '../../../core/lib/diff-anchor.ts';
-import type { ReviewLines, ReviewLine } from '../../terminal/review-lines.ts';
-import type { Acts } from '../acts.ts';
-import type { Notices } from '../react-hooks.ts';
-import { moveKeys, type KeyTable } from '../keyboard.ts';
+import { ANCHOR_LINES, type Anchor, anchorIn } from '../../../core/lib/diff-anchor.ts';
+import { type ReviewLine, type ReviewLines, lineKey } from '../../terminal/review-lines.ts';
+import { type KeyTable, moveKeys } from '../keyboard.ts';
+import type { DialogProps } from '../screen/screen-context.ts';
 
-export interface DiffDialogProps {
+export interface DiffDialogProps extends DialogProps {
   session: Session;
-  acts: Acts;
-  notices: Notices;
-  /** Changes with each change of any review. */
-  version: number;
-  rows: number;
-  columns: number;
-  onLeave: () => void;
 }
 
 /** Where the cursor is, and what is shown around it. */
@@ -31,7 +23,7 @@ export interface View {
   from: string | null;
 }
 
-/** What is asked for on the last lines. */
+/** The question on the last lines. */
 export type Asking =
   | { what: 'drop'; comment: ReviewComment }
   | { what: 'send'; count: number }
@@ -44,7 +36,9 @@ export type Asking =
 /** The index of the row of the cursor in the rows as they are now. */
 export function cursorIndex({ rows }: ReviewLines, { key, index }: View): number {
   if (rows[index]?.key === key) return index;
-  const found = rows.findIndex((row) => row.key === key);
+  const found = rows.findIndex(
+    (row) => row.key === key || lineKey(row.file, row.hunk, row.beside) === key,
+  );
   return found === -1 ? Math.max(0, Math.min(index, rows.length - 1)) : found;
 }
 
@@ -83,6 +77,8 @@ interface DiffKeys extends DiffDialogProps {
   setView: (view: View) => void;
   setAsking: (asking: Asking) => void;
   reload: () => void;
+  /** Shows the lines side by side, or one below the other. */
+  toggleSplit: () => void;
   /** Opens all comments in an editor. */
   edit: () => void;
 }
@@ -90,11 +86,10 @@ interface DiffKeys extends DiffDialogProps {
 /** How many columns one key moves long lines. */
 const SCROLL = 8;
 
-/** What the keys do, in a line of 80 columns. */
+/** The keys of the dialog, in at most 80 columns. */
 export const DIFF_KEYS =
   'c comment  v range  x drop  s send  e editor  ] [ hunk  } { file  r reload';
 
-/** The keys of the sheet. */
 export function diffKeys(
   context: Omit<DiffKeys, 'sheet'> & { sheet: ReviewLines | null },
 ): KeyTable {
@@ -152,6 +147,7 @@ export function diffKeys(
     e: context.edit,
     '?': () => context.notices.tell(DIFF_KEYS),
     r: context.reload,
+    t: context.toggleSplit,
     escape: () => (view.from === null ? onLeave() : setView({ ...view, from: null })),
     q: onLeave,
     D: onLeave,

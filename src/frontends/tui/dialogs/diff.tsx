@@ -1,35 +1,41 @@
 import { Box } from 'ink';
-import { type ReactNode, useContext, useEffect, useMemo, useState } from 'react';
+import { type ReactNode, useContext, useMemo, useState } from 'react';
+import { AppError } from '../../../api/errors.ts';
 import type { ReviewComment } from '../../../api/reviews.ts';
 import type { DiffAndReview } from '../../../client/review.ts';
-import { fileName, rowText, type ReviewLines, reviewLinesOf } from '../../terminal/review-lines.ts';
-import { AppError } from '../../../api/errors.ts';
+import { type ReviewLines, fileName, reviewLinesOf, rowText } from '../../terminal/review-lines.ts';
 import { Bar } from '../bar.tsx';
 import { useKeys } from '../keyboard.ts';
-import { Colors } from '../palette.ts';
 import { Notice, noticeLines } from '../notice.tsx';
+import { Colors } from '../palette.ts';
+import { useRead, useSource } from '../react-hooks.ts';
 import { Tint } from '../tint.tsx';
 import { Compose } from './compose.tsx';
 import {
   type Asking,
   DIFF_KEYS,
-  diffKeys,
   type DiffDialogProps,
-  isWithin,
-  cursorIndex,
   type View,
+  cursorIndex,
+  diffKeys,
+  isWithin,
   withComments,
 } from './diff-keys.ts';
 import { Lines } from './lines.tsx';
 
-/** What a session has changed, line by line, with the comments of the draft and the keys that write and send them. */
+/** From this width on the lines before and after a change are side by side, unless configured otherwise. */
+const SPLIT_COLUMNS = 160;
+
+/** The changes of a session, line by line, with the draft comments and the keys to write and send them. */
 export function DiffDialog(props: DiffDialogProps): ReactNode {
-  const { rows, columns, notices, onLeave } = props;
+  const { place, rows, columns, notices, onLeave } = props;
   const palette = useContext(Colors);
   const { read, reload } = useDiff(props);
+  const [wanted, setWanted] = useState(place.diff);
+  const isSplit = wanted === 'auto' ? columns >= SPLIT_COLUMNS : wanted === 'split';
   const sheet = useMemo(
-    () => (read ? reviewLinesOf(read.diff, read.review.comments, columns) : null),
-    [read, columns],
+    () => (read ? reviewLinesOf(read.diff, read.review.comments, columns, isSplit) : null),
+    [read, columns, isSplit],
   );
   const [view, setView] = useState<View>({ key: '', index: 0, top: 0, left: 0, from: null });
   const [asking, setAsking] = useState<Asking | null>(null);
@@ -41,12 +47,12 @@ export function DiffDialog(props: DiffDialogProps): ReactNode {
   const end = sheet ? withComments(sheet, index) : 0;
   const top = Math.max(0, Math.min(Math.max(view.top, end - height + 1), index));
   const comments = read?.review.comments ?? [];
-  // Meanwhile no key is for the sheet.
+  // The dialog ignores all keys while the editor is open.
   const edit = () => {
     if (!read) return;
     setAsking({ what: 'wait' });
     const done = () => setAsking(null);
-    notices.attempt(props.acts.editReview(read).finally(done));
+    notices.attempt(props.place.acts.editReview(read).finally(done));
   };
   const keyContext = {
     ...props,
@@ -59,6 +65,7 @@ export function DiffDialog(props: DiffDialogProps): ReactNode {
     setView,
     setAsking,
     reload,
+    toggleSplit: () => setWanted(isSplit ? 'unified' : 'split'),
     edit,
   };
   useKeys(sheet ? diffKeys(keyContext) : { escape: onLeave, q: onLeave }, asking === null);
@@ -71,6 +78,7 @@ export function DiffDialog(props: DiffDialogProps): ReactNode {
       columns,
       left: view.left,
       palette,
+      isSplit,
       isCursor: top + i === index,
       isSelected: sheet !== null && isWithin(sheet, view, index, top + i),
     }),
@@ -78,7 +86,7 @@ export function DiffDialog(props: DiffDialogProps): ReactNode {
   return (
     <Box flexDirection="column" height={rows} overflow="hidden">
       <Head sheet={sheet} read={read} index={index} comments={comments} />
-      <Lines lines={shown} top={0} height={height} />
+      <Lines lines={shown} height={height} />
       {asking?.what === 'text' ? (
         <Compose
           title={asking.title}
@@ -93,46 +101,31 @@ export function DiffDialog(props: DiffDialogProps): ReactNode {
           }}
         />
       ) : (
-        <Foot question={asking} said={said} columns={columns} />
+        <Foot question={asking} said={said} columns={columns} isSplit={isSplit} />
       )}
     </Box>
   );
 }
 
-/** The diff and the draft: both are read again when somebody asks for it, the draft alone with each change of it. */
-function useDiff({ session, acts, notices: { attempt }, version }: DiffDialogProps) {
-  const [read, setRead] = useState<DiffAndReview | null>(null);
+/** The diff and the draft: both are read again on request, and the draft also with each change of any review. */
+function useDiff({ session, place, notices }: DiffDialogProps) {
+  const { acts, overviewStore } = place;
+  const { reviewSeq } = useSource(overviewStore.overview);
   const [times, setTimes] = useState(0);
-  useEffect(() => {
-    let isShown = true;
-    attempt(
-      acts.diffAndReview(session.id).then((found) => {
-        if (isShown) setRead(found);
-      }),
-    );
-    return () => {
-      isShown = false;
-    };
-    // oxlint-disable-next-line react-hooks/exhaustive-deps -- read again when asked, and not with each drawing
-  }, [acts, session.id, times]);
-  useEffect(() => {
-    let isShown = true;
-    attempt(
-      acts.review(session.id).then((review) => {
-        if (isShown) setRead((before) => before && { ...before, review });
-      }),
-    );
-    return () => {
-      isShown = false;
-    };
-    // oxlint-disable-next-line react-hooks/exhaustive-deps -- read again with each change, and not with each drawing
-  }, [acts, session.id, version]);
+  const found = useRead(notices, [acts, session.id, times], () => acts.diffAndReview(session.id));
+  const review = useRead(notices, [acts, session.id, reviewSeq, times], () =>
+    acts.review(session.id),
+  );
+  const read = useMemo(
+    () => found && { ...found, review: review ?? found.review },
+    [found, review],
+  );
   return { read, reload: () => setTimes((before) => before + 1) };
 }
 
 /** Stores what was written: a new comment, or another text of one. */
 function saved(
-  { acts, session }: DiffDialogProps,
+  { place: { acts }, session }: DiffDialogProps,
   asking: Asking & { what: 'text' },
   text: string,
 ) {
@@ -144,7 +137,7 @@ function saved(
 
 /** The keys that answer a question about a comment, or about sending all. */
 function answerKeys(
-  { acts, session, notices, onLeave }: DiffDialogProps,
+  { place: { acts }, session, notices, onLeave }: DiffDialogProps,
   asking: Asking,
   done: () => void,
 ) {
@@ -213,12 +206,15 @@ function Foot({
   question,
   said,
   columns,
+  isSplit,
 }: {
   question: Asking | null;
   said: readonly string[];
   columns: number;
+  isSplit: boolean;
 }): ReactNode {
-  const keys = columns < 60 ? 'c comment  v range  s send  ? help' : DIFF_KEYS;
+  const toggle = columns < 100 ? '' : `  t ${isSplit ? 'unified' : 'side by side'}`;
+  const keys = columns < 60 ? 'c comment  v range  s send  ? help' : DIFF_KEYS + toggle;
   const lines = question ? [questionOf(question)] : said;
   return (
     <Bar

@@ -1,16 +1,14 @@
 import { Box, Text } from 'ink';
 import type { ReactNode } from 'react';
 
-/** Lines from `top` on, as many as there is room for. They may contain colours, and are no wider than the room. */
-export function Lines({
-  lines,
-  top,
-  height,
-}: {
+interface LinesProps {
   lines: readonly string[];
-  top: number;
-  height: number;
-}): ReactNode {
+  top?: number;
+  height?: number;
+}
+
+/** The lines from `top` on that fit into `height`. The lines may contain colours, and have to fit the width. */
+export function Lines({ lines, top = 0, height = lines.length }: LinesProps): ReactNode {
   const shown = lines.slice(top, top + height).map((line, i) => ({ at: top + i, line }));
   return (
     <Box flexDirection="column" height={height} flexShrink={0} overflow="hidden">

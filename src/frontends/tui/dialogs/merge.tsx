@@ -1,31 +1,27 @@
 import { Box } from 'ink';
-import { type ReactNode, useContext, useEffect, useState } from 'react';
-import type { MergeResult } from '../../../api/worktree-merge.ts';
+import { type ReactNode, useContext, useState } from 'react';
 import { AppError } from '../../../api/errors.ts';
+import type { MergeResult } from '../../../api/worktree-merge.ts';
 import { oneLine, plain } from '../../../core/lib/plain.ts';
 import { cutLists, mergeResultLines } from '../../terminal/merge-result.ts';
 import { wrapped } from '../../terminal/width.ts';
-import type { Acts, MergeAction } from '../acts.ts';
-import type { Notices } from '../react-hooks.ts';
+import type { MergeAction } from '../acts.ts';
 import { useKeys } from '../keyboard.ts';
 import { Colors } from '../palette.ts';
 import { Prompt } from '../prompt.tsx';
+import { useRead } from '../react-hooks.ts';
+import type { DialogProps } from '../screen/screen-context.ts';
 import { Tint } from '../tint.tsx';
 import { Lines } from './lines.tsx';
 import { useScroll } from './scroll.ts';
 
-interface MergeDialogProps {
+interface MergeDialogProps extends DialogProps {
   worktreeId: string;
-  acts: Acts;
-  notices: Notices;
-  rows: number;
-  columns: number;
-  onLeave: () => void;
 }
 
-/** What a merge, a squash or a rebase of a worktree would do; one key does exactly what was shown to its end. */
+/** The plan of a merge, squash or rebase of a worktree. One key carries out the plan once its end was shown. */
 export function MergeDialog(props: MergeDialogProps): ReactNode {
-  const { worktreeId, acts, notices, rows, columns, onLeave } = props;
+  const { worktreeId, place, notices, rows, columns, onLeave } = props;
   const palette = useContext(Colors);
   // A new object with each key, so that the same key looks again.
   const [wished, setWish] = useState<Wished>({ how: 'merge', commit_message: null });
@@ -41,7 +37,7 @@ export function MergeDialog(props: MergeDialogProps): ReactNode {
   const act = () => {
     if (!plan || !mayHappen(plan) || obstacle(plan, unread) !== null) return;
     const work = async () => {
-      const done = await acts.mergeOrRebase(worktreeId, wished, {
+      const done = await place.acts.mergeOrRebase(worktreeId, wished, {
         expected_tree: plan.result_tree,
       });
       notices.tell(mergedText(done, how));
@@ -116,35 +112,18 @@ interface Wished {
   commit_message: string | null;
 }
 
-/** What the server has said of it: what would happen, or why it cannot tell that; neither until then. */
-interface Answer {
-  plan: MergeResult | null;
-  problem: string | null;
-}
-
-const none: Answer = { plan: null, problem: null };
-
-function usePlan({ worktreeId, acts, notices }: MergeDialogProps, wished: Wished): Answer {
-  const [answer, setAnswer] = useState(none);
-  useEffect(() => {
-    let isShown = true;
-    const show = (next: Answer) => {
-      if (isShown) setAnswer(next);
-    };
-    show(none);
-    notices.attempt(
-      acts.mergeOrRebase(worktreeId, wished, null).then(
-        (plan) => show({ plan, problem: null }),
-        (error: unknown) => {
-          if (!(error instanceof AppError)) throw error;
-          show({ plan: null, problem: plain(error.message) });
-        },
-      ),
-    );
-    return () => {
-      isShown = false;
-    };
-    // oxlint-disable-next-line react-hooks/exhaustive-deps -- asked again with each wish, not with each drawing
-  }, [acts, worktreeId, wished]);
-  return answer;
+/** The plan of a merge, or the reason why there is none; neither until the server has answered. */
+function usePlan(
+  { worktreeId, place: { acts }, notices }: MergeDialogProps,
+  wished: Wished,
+): { plan: MergeResult | null; problem: string | null } {
+  const answer = useRead(notices, [acts, worktreeId, wished], async () => {
+    try {
+      return { wished, plan: await acts.mergeOrRebase(worktreeId, wished, null), problem: null };
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      return { wished, plan: null, problem: plain(error.message) };
+    }
+  });
+  return answer?.wished === wished ? answer : { plan: null, problem: null };
 }

@@ -1,43 +1,39 @@
-import { Box, Text } from 'ink';
+import { Box } from 'ink';
 import { type ReactNode, useContext, useState } from 'react';
-import type { Approval, Question } from '../../../api/approvals.ts';
+import type { Question } from '../../../api/approvals.ts';
 import { oneLine } from '../../../client/event-summary.ts';
 import { plain } from '../../../core/lib/plain.ts';
 import { wrapped } from '../../terminal/width.ts';
 import type { Decision } from '../acts.ts';
 import { Bar } from '../bar.tsx';
 import { Field } from '../forms/field.tsx';
-import type { Notices } from '../react-hooks.ts';
 import { type KeyTable, useKeys } from '../keyboard.ts';
 import { Colors } from '../palette.ts';
 import { Prompt } from '../prompt.tsx';
+import type { DialogProps } from '../screen/screen-context.ts';
 import { Tint } from '../tint.tsx';
 import {
   type Answering,
   answersOf,
+  currentQuestion,
   firstQuestion,
   movedTo,
-  currentQuestion,
   stepped,
   taken,
   toggled,
   written,
 } from './answering.ts';
+import { ChoiceLine } from './choice.tsx';
 import { Lines } from './lines.tsx';
 
-interface QuestionProps {
-  approval: Approval;
+interface QuestionProps extends DialogProps {
   questions: readonly Question[];
-  rows: number;
-  columns: number;
-  notices: Notices;
   decide: (body: Decision) => void;
-  onDone: () => void;
 }
 
 /** The questions of an agent, one at a time: options to choose, and a text where it may be one. */
 export function QuestionDialog(props: QuestionProps): ReactNode {
-  const { questions, rows, columns, notices, decide, onDone } = props;
+  const { questions, rows, columns, notices, decide, onLeave } = props;
   const [state, setState] = useState(() => firstQuestion(questions));
   const [declines, setDeclines] = useState(false);
   const { question, isTyping } = currentQuestion(state);
@@ -53,7 +49,7 @@ export function QuestionDialog(props: QuestionProps): ReactNode {
     downArrow: () => setState((now) => stepped(now, 1)),
     tab: () => setState((now) => movedTo(now, 1)),
     'shift tab': () => setState((now) => movedTo(now, -1)),
-    escape: onDone,
+    escape: onLeave,
   };
   const choosingKeys: KeyTable = {
     ...digits((index) => setState((now) => toggled(now, index))),
@@ -64,8 +60,8 @@ export function QuestionDialog(props: QuestionProps): ReactNode {
     return: next,
     d: () => setDeclines(true),
     n: () => setDeclines(true),
-    l: onDone,
-    q: onDone,
+    l: onLeave,
+    q: onLeave,
   };
   useKeys(isTyping ? typingKeys : choosingKeys, !declines);
   return (
@@ -114,18 +110,15 @@ function Options(props: OptionsProps): ReactNode {
   const from = Math.max(0, Math.min(state.row - Math.floor(room / 2), options.length - room));
   return (
     <Box flexDirection="column" height={rows} overflow="hidden">
-      <Lines lines={heading} top={0} height={Math.min(heading.length, rows - 2)} />
+      <Lines lines={heading} height={Math.min(heading.length, rows - 2)} />
       {options.slice(from, from + room).map((option) => {
         const index = options.indexOf(option);
-        const isHere = index === state.row;
         const mark = labels.includes(option.label) ? '●' : '○';
-        const { description } = option;
+        const detail = option.description === null ? '' : `  ${oneLine(option.description)}`;
         return (
-          <Text key={option.label} wrap="truncate-end" bold={isHere}>
-            <Tint tone="name">{isHere ? '▌' : ' '}</Tint>
+          <ChoiceLine key={option.label} isChosen={index === state.row} detail={detail}>
             {`${mark} ${index + 1} ${oneLine(option.label)}`}
-            <Tint tone="faint">{description === null ? '' : `  ${oneLine(description)}`}</Tint>
-          </Text>
+          </ChoiceLine>
         );
       })}
       {isFree && (

@@ -1,39 +1,37 @@
 import { Box, Text } from 'ink';
-import { type ReactNode, useEffect, useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import type { QueueEntry, SessionQueue } from '../../../api/queue.ts';
 import type { Session } from '../../../api/sessions.ts';
 import { oneLine } from '../../../client/event-summary.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
 import { shorten } from '../../../core/lib/shorten.ts';
 import type { Acts } from '../acts.ts';
 import { duration } from '../duration.ts';
-import type { Notices } from '../react-hooks.ts';
 import { type KeyTable, useKeys } from '../keyboard.ts';
 import { Prompt } from '../prompt.tsx';
+import { useRead, useSource } from '../react-hooks.ts';
+import type { DialogProps } from '../screen/screen-context.ts';
 import { Tint } from '../tint.tsx';
+import { ChoiceLine } from './choice.tsx';
 
-interface QueueDialogProps {
+interface QueueDialogProps extends DialogProps {
   session: Session;
-  acts: Acts;
-  clock: Clock;
-  notices: Notices;
-  /** Changes with each change of any queue. */
-  version: number;
-  rows: number;
-  columns: number;
-  onLeave: () => void;
 }
 
-/** What waits for a session, in its order, with the keys that change it. */
+/** The queue of a session in its order, with the keys that change it. */
 export function QueueDialog(props: QueueDialogProps): ReactNode {
-  const { acts, clock, notices, rows, columns, onLeave } = props;
-  const queue = useQueue(props);
+  const { session, place, notices, rows, columns, onLeave } = props;
+  const { acts, clock } = place;
+  const { queueSeq } = useSource(place.overviewStore.overview);
+  const queue = useRead(notices, [acts, session.id, queueSeq], () => acts.queue(session.id));
   const [choice, choose] = useState<Choice>({ id: null, place: 0 });
   const [mode, setMode] = useState<Mode>('list');
   const entries = queue?.entries ?? [];
-  const place = placeOf(choice, entries);
-  const chosen = entries[place];
-  useKeys(listKeys({ entries, place, choose, setMode, acts, notices, onLeave }), mode === 'list');
+  const at = placeOf(choice, entries);
+  const chosen = entries[at];
+  useKeys(
+    listKeys({ entries, place: at, choose, setMode, acts, notices, onLeave }),
+    mode === 'list',
+  );
   const toList = () => setMode('list');
   const asked = mode === 'list' ? null : mode.entry;
   const isDrop = mode !== 'list' && mode.act === 'drop';
@@ -48,8 +46,11 @@ export function QueueDialog(props: QueueDialogProps): ReactNode {
       <Text wrap="truncate-end" bold>
         {headOf(queue, now)}
       </Text>
-      {entries.slice(Math.max(0, place - rows + 4), Math.max(rows - 3, place + 1)).map((entry) => (
-        <Entry key={entry.id} entry={entry} isChosen={entry === chosen} now={now} />
+      {entries.slice(Math.max(0, at - rows + 4), Math.max(rows - 3, at + 1)).map((entry) => (
+        <ChoiceLine key={entry.id} isChosen={entry === chosen}>
+          <Tint tone="faint">{`${whenOf(entry, now).padEnd(16)} `}</Tint>
+          {labelOf(entry)}
+        </ChoiceLine>
       ))}
       <Box flexGrow={1} />
       {asked && !isDrop ? (
@@ -83,25 +84,6 @@ interface Choice {
 }
 const KEYS = 'J K move  e edit  p pause/resume  x drop  esc back';
 
-/** The queue of a session, read again with each change of it; null until it was read. */
-function useQueue({ session, acts, notices, version }: QueueDialogProps): SessionQueue | null {
-  const [queue, setQueue] = useState<SessionQueue | null>(null);
-  const { attempt } = notices;
-  useEffect(() => {
-    let isShown = true;
-    attempt(
-      acts.queue(session.id).then((read) => {
-        if (isShown) setQueue(read);
-      }),
-    );
-    return () => {
-      isShown = false;
-    };
-    // oxlint-disable-next-line react-hooks/exhaustive-deps -- read again with each change, and not with each drawing
-  }, [acts, session.id, version]);
-  return queue;
-}
-
 /** The keys of the list: they choose an entry, and change the one that is chosen. */
 function listKeys({
   entries,
@@ -111,7 +93,8 @@ function listKeys({
   acts,
   notices: { attempt, tell },
   onLeave,
-}: Pick<QueueDialogProps, 'acts' | 'notices' | 'onLeave'> & {
+}: Pick<QueueDialogProps, 'notices' | 'onLeave'> & {
+  acts: Acts;
   entries: readonly QueueEntry[];
   place: number;
   choose: (choice: Choice) => void;
@@ -152,24 +135,6 @@ function listKeys({
     ),
     x: withChosen((entry) => setMode({ act: 'drop', entry })),
   };
-}
-
-function Entry({
-  entry,
-  isChosen,
-  now,
-}: {
-  entry: QueueEntry;
-  isChosen: boolean;
-  now: number;
-}): ReactNode {
-  return (
-    <Text wrap="truncate-end" bold={isChosen}>
-      <Tint tone="name">{isChosen ? '▌' : ' '}</Tint>
-      <Tint tone="faint">{`${whenOf(entry, now).padEnd(16)} `}</Tint>
-      {labelOf(entry)}
-    </Text>
-  );
 }
 
 /** The place of the choice among the entries as they are now. */

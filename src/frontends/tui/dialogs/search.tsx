@@ -1,46 +1,38 @@
 import { Box, Text } from 'ink';
-import { type ReactNode, useEffect, useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { endpoints } from '../../../api/index.ts';
 import type { SearchHit } from '../../../api/search.ts';
 import type { Client } from '../../../client/client.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
 import { oneLine } from '../../../core/lib/plain.ts';
 import { duration } from '../duration.ts';
-import type { Notices } from '../react-hooks.ts';
 import { useKeys } from '../keyboard.ts';
 import { Prompt } from '../prompt.tsx';
+import { useRead } from '../react-hooks.ts';
+import type { DialogProps } from '../screen/screen-context.ts';
 import { Tint } from '../tint.tsx';
+import { ChoiceLine, useChoice } from './choice.tsx';
 
-interface SearchDialogProps {
-  client: Client;
-  clock: Clock;
-  notices: Notices;
-  rows: number;
-  columns: number;
+interface SearchDialogProps extends DialogProps {
   onOpen: (hit: SearchHit) => void;
-  onLeave: () => void;
 }
 
 /** A text is searched for once nobody has typed for so long, in milliseconds. */
 const REST_MS = 200;
 const LIMIT = 50;
 
-/** What was said in all sessions, as one types. */
+/** A search in all sessions, with results while the user types. */
 export function SearchDialog(props: SearchDialogProps): ReactNode {
-  const { clock, rows, columns, onOpen, onLeave } = props;
+  const { place, notices, rows, columns, onOpen, onLeave } = props;
+  const { client, clock } = place;
   const [text, setText] = useState('');
-  const { hits, note } = useHits(props, text);
-  const [wanted, setPlace] = useState(0);
-  const place = Math.max(0, Math.min(wanted, hits.length - 1));
-  const shown = Math.max(1, Math.floor((rows - 2) / 2));
-  const step = (by: number) => () => setPlace(Math.max(0, Math.min(place + by, hits.length - 1)));
-  useKeys({
-    upArrow: step(-1),
-    downArrow: step(1),
-    pageUp: step(-shown),
-    pageDown: step(shown),
+  const found = useRead(notices, [client, clock, text], async (signal) => {
+    await clock.sleep(REST_MS, signal);
+    return hitsOf(client, text);
   });
-  const first = Math.max(0, Math.min(place - shown + 1, hits.length - shown));
+  const { hits, note } = found ?? { hits: [], note: 'Searching …' };
+  const shown = Math.max(1, Math.floor((rows - 2) / 2));
+  const { at, first, to, arrows } = useChoice(hits.length, shown);
+  useKeys(arrows);
   const now = clock.now();
   return (
     <Box flexDirection="column" height={rows} overflow="hidden">
@@ -49,19 +41,19 @@ export function SearchDialog(props: SearchDialogProps): ReactNode {
         question="Search:"
         onChange={(next) => {
           setText(next);
-          setPlace(0);
+          to(0);
         }}
         onCancel={onLeave}
         onAnswer={() => {
-          const hit = hits[place];
+          const hit = hits[at];
           if (hit) onOpen(hit);
         }}
       />
-      {hits.slice(Math.max(0, first), Math.max(0, first) + shown).map((hit, i) => (
+      {hits.slice(first, first + shown).map((hit, i) => (
         <Hit
           key={`${hit.session_id} ${hit.item_id ?? hit.turn_id ?? 'title'}`}
           hit={hit}
-          isChosen={Math.max(0, first) + i === place}
+          isChosen={first + i === at}
           now={now}
         />
       ))}
@@ -75,28 +67,8 @@ export function SearchDialog(props: SearchDialogProps): ReactNode {
 
 interface Hits {
   hits: readonly SearchHit[];
-  /** What there is to say instead of hits, or of them. */
+  /** A note instead of the hits, or about them. */
   note: string;
-}
-
-/** What a text finds; what was found before stays until then. */
-function useHits({ client, clock, notices }: SearchDialogProps, text: string): Hits {
-  const [found, setFound] = useState<Hits>({ hits: [], note: 'Searching …' });
-  const { attempt } = notices;
-  useEffect(() => {
-    let isWanted = true;
-    const find = async () => {
-      const next = await hitsOf(client, text);
-      if (isWanted) setFound(next);
-    };
-    const rest = clock.after(REST_MS, () => attempt(find()));
-    return () => {
-      isWanted = false;
-      rest[Symbol.dispose]();
-    };
-    // oxlint-disable-next-line react-hooks/exhaustive-deps -- searched anew with each text, and not with each drawing
-  }, [client, clock, text]);
-  return found;
 }
 
 async function hitsOf(client: Client, text: string): Promise<Hits> {
@@ -131,11 +103,10 @@ function Hit({
   const of = [title ?? session_id, ...(typeof node === 'string' ? [node] : [])].map(oneLine);
   return (
     <>
-      <Text wrap="truncate-end" bold={isChosen}>
-        <Tint tone="name">{isChosen ? '▌' : ' '}</Tint>
+      <ChoiceLine isChosen={isChosen}>
         <Tint tone="faint">{`${duration(now - created_at).padEnd(4)} ${kind.padEnd(6)} `}</Tint>
         {of.join('  ')}
-      </Text>
+      </ChoiceLine>
       <Text wrap="truncate-end">
         {'   '}
         {partsOf(hit).map(({ at, text, isFound }) => (

@@ -1,38 +1,30 @@
 import { Box, Text } from 'ink';
 import type { ReactNode } from 'react';
 import type { Diagnostics } from '../../../api/runtime.ts';
-import type { OverviewStore } from '../overview-store.ts';
 import { duration } from '../duration.ts';
-import type { NodeState } from '../node-state.ts';
-import { useSource } from '../react-hooks.ts';
 import { useKeys } from '../keyboard.ts';
+import type { NodeState } from '../overview-store.ts';
+import { useSource } from '../react-hooks.ts';
+import type { DialogProps } from '../screen/screen-context.ts';
 import { Tint } from '../tint.tsx';
 
 /** How the server is, or each of several, as of the last poll. */
-export function ServerDialog({
-  overviewStore,
-  url,
-  rows,
-  onLeave,
-}: {
-  overviewStore: OverviewStore;
-  url: string;
-  rows: number;
-  columns: number;
-  onLeave: () => void;
-}): ReactNode {
+export function ServerDialog({ place, rows, onLeave }: DialogProps): ReactNode {
+  const { overviewStore, client } = place;
   const server = useSource(overviewStore.server);
   const nodes = useSource(overviewStore.nodes);
   useKeys({ escape: onLeave, return: onLeave, q: onLeave, v: onLeave });
   if (nodes.length > 0) return <Nodes nodes={nodes} rows={rows} />;
   return (
     <Box flexDirection="column" height={rows} overflow="hidden">
-      {[['server', url] as const, ...(server ? figuresOf(server) : [])].map(([name, figure]) => (
-        <Text key={name} wrap="truncate-end">
-          <Tint tone="name">{name.padEnd(9)}</Tint>
-          {figure}
-        </Text>
-      ))}
+      {[['server', client.url] as const, ...(server ? figuresOf(server) : [])].map(
+        ([name, figure]) => (
+          <Text key={name} wrap="truncate-end">
+            <Tint tone="name">{name.padEnd(9)}</Tint>
+            {figure}
+          </Text>
+        ),
+      )}
     </Box>
   );
 }

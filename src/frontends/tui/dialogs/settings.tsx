@@ -3,22 +3,17 @@ import { type ReactNode, useEffect, useState } from 'react';
 import type { PermissionMode } from '../../../api/permission-modes.ts';
 import type { Model } from '../../../api/providers.ts';
 import type { Session } from '../../../api/sessions.ts';
-import { oneLine } from '../../../client/event-summary.ts';
-import type { Acts, TurnSettings } from '../acts.ts';
 import { agentOf } from '../../../client/agent-of.ts';
-import { moveKeys, useKeys } from '../keyboard.ts';
-import type { Notices } from '../react-hooks.ts';
+import { oneLine } from '../../../client/event-summary.ts';
+import { padded } from '../../terminal/width.ts';
+import type { TurnSettings } from '../acts.ts';
+import { useKeys } from '../keyboard.ts';
+import type { DialogProps } from '../screen/screen-context.ts';
 import { Tint } from '../tint.tsx';
+import { ChoiceLine, useChoice } from './choice.tsx';
 
-interface SettingsDialogProps {
+interface SettingsDialogProps extends DialogProps {
   session: Session;
-  acts: Acts;
-  /** Returns the acts on the server of the session, which list its models and modes. */
-  offersOf: () => Pick<Acts, 'models' | 'agents'>;
-  notices: Notices;
-  rows: number;
-  columns: number;
-  onLeave: () => void;
 }
 
 /** The effect of each permission mode, in one line. `bypass` is another name of `full_access`. */
@@ -41,75 +36,35 @@ interface Option {
 
 /** Selects the model and the mode of the next prompts from this screen. */
 export function SettingsDialog(props: SettingsDialogProps): ReactNode {
-  const { session, acts, notices, rows, columns, onLeave } = props;
+  const { session, place, notices, rows, columns, onLeave } = props;
+  const { acts } = place;
   const { models, modes, note } = useOffers(props);
   const [settings, setSettings] = useState(acts.turnSettings(session.id));
-  const [wanted, setPlace] = useState(0);
   const options = optionsOf(session, settings, models, modes);
-  const place = Math.min(wanted, options.length - 1);
   const height = Math.max(1, rows - 2);
-  const first = Math.max(0, Math.min(place - Math.floor(height / 2), options.length - height));
-  const to = (next: number) => () => setPlace(Math.max(0, Math.min(next, options.length - 1)));
+  const { at, first, keys } = useChoice(options.length, height);
+  const nameColumns = Math.max(25, Math.min(35, Math.floor(columns * 0.4) - 1));
   const select = () => {
-    const option = options[place];
+    const option = options[at];
     if (!option) return;
     acts.setTurnSettings(session.id, option.settings);
     setSettings(option.settings);
     notices.tell(`From the next prompt on: ${settingsText(option.settings) || 'as the session'}`);
   };
-  useKeys({
-    ...moveKeys({
-      height,
-      by: (count) => to(place + count),
-      toStart: to(0),
-      toEnd: to(options.length - 1),
-    }),
-    return: select,
-    ' ': select,
-    escape: onLeave,
-    q: onLeave,
-    c: onLeave,
-  });
+  useKeys({ ...keys, return: select, ' ': select, escape: onLeave, q: onLeave, c: onLeave });
   return (
     <Box flexDirection="column" height={rows} overflow="hidden">
       <Text bold wrap="truncate-end">
         {`Model and mode of ${agentOf(session)}, from the next prompt on`}
       </Text>
-      {options.slice(first, first + height).map((option, i) => (
-        <Row
-          key={option.id}
-          option={option}
-          isSelected={first + i === place}
-          width={Math.max(26, Math.min(36, Math.floor(columns * 0.4)))}
-        />
+      {options.slice(first, first + height).map(({ id, name, meaning, isChosen }, i) => (
+        <ChoiceLine key={id} isChosen={first + i === at} detail={`  ${meaning}`}>
+          {padded(`${isChosen ? '●' : '○'} ${name}`, nameColumns)}
+        </ChoiceLine>
       ))}
       <Box flexGrow={1} />
       <Tint tone="faint" wrap="truncate-end">
         {note === '' ? '↑ ↓ select  ⏎ apply  esc back' : note}
-      </Tint>
-    </Box>
-  );
-}
-
-function Row({
-  option: { name, meaning, isChosen },
-  isSelected,
-  width,
-}: {
-  option: Option;
-  isSelected: boolean;
-  width: number;
-}): ReactNode {
-  return (
-    <Box height={1} flexShrink={0}>
-      <Box width={width} flexShrink={0} marginRight={2}>
-        <Text bold={isSelected} wrap="truncate-end">
-          <Tint tone="name">{isSelected ? '▌' : ' '}</Tint>
-          {`${isChosen ? '●' : '○'} ${name}`}
-        </Text>
-      </Box>
-      <Tint tone="faint" wrap="truncate-end">
-        {meaning}
       </Tint>
     </Box>
   );
@@ -177,9 +132,10 @@ function optionsOf(
 }
 
 /** The models and the own modes of the agent of a session. The agent may have to be started for its models. */
-function useOffers({ session, offersOf }: SettingsDialogProps) {
+function useOffers({ session, place }: SettingsDialogProps) {
   const { provider, agent } = session;
-  const [source] = useState(offersOf);
+  const node = place.overviewStore.overview.get().nodes.get(session.id)?.name ?? '';
+  const [source] = useState(() => place.actsOn(node));
   const [models, setModels] = useState<readonly Model[]>([]);
   const [modes, setModes] = useState<readonly string[]>([]);
   const [note, setNote] = useState('Loading the models …');

@@ -10,9 +10,9 @@ import {
   inserted,
   left,
   right,
+  vertically,
   visibleLines,
   visiblePart,
-  vertically,
   withoutBefore,
   withoutLineAfter,
   withoutLineBefore,
@@ -26,7 +26,7 @@ interface FieldProps {
   /** The most lines that are shown; more scroll with the cursor. A field of one line takes no line breaks. */
   rows: number;
   isActive: boolean;
-  /** What is shown while the field is empty. */
+  /** Text of the empty field. */
   placeholder: string;
   onChange: (change: (editor: Editor) => Editor) => void;
   /** Enter; also at the end of what was typed fast. */

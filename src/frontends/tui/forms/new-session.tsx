@@ -25,7 +25,6 @@ const allFields = [
 ] as const;
 type FieldName = (typeof allFields)[number];
 
-/** What is written in the fields. */
 export type Choices = Record<FieldName, Editor>;
 
 /** The choices before any were made: to work in a directory. */

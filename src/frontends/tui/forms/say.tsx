@@ -1,9 +1,9 @@
-import { Box } from 'ink';
-import { type ReactNode, useEffect, useState } from 'react';
+import { Box, type Key } from 'ink';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
 import type { AgentCommand } from '../../../api/commands.ts';
 import type { Session } from '../../../api/sessions.ts';
 import { slashCompleted, slashMatches, slashText } from '../../../client/slash.ts';
-import type { PromptHistory } from '../../../core/lib/prompt-history.ts';
+import { type PromptHistory, Recall } from '../../../core/lib/prompt-history.ts';
 import { truncated } from '../../terminal/width.ts';
 import type { Acts } from '../acts.ts';
 import { Bar } from '../bar.tsx';
@@ -12,7 +12,6 @@ import { Tint } from '../tint.tsx';
 import { type Editor, emptyEditor, visibleLines } from './editor.ts';
 import { Field } from './field.tsx';
 import { useEditor } from './use-editor.ts';
-import { useRecall } from './use-recall.ts';
 
 interface SayProps {
   session: Session;
@@ -26,7 +25,7 @@ interface SayProps {
   onLeave: () => void;
 }
 
-/** Writes what is said to a session. What was begun is kept for each session until it was sent. */
+/** A field for a prompt. The draft of each session is kept until it is sent. */
 export function Say(props: SayProps): ReactNode {
   const { session, drafts, columns, rows, acts, onSend, onLeave } = props;
   const { editor, change, latest } = useEditor(drafts.get(session.id) ?? emptyEditor);
@@ -98,4 +97,40 @@ function useCommands(
     if (isNeeded) acts.commands(sessionId).then(setCommands, () => undefined);
   }, [acts, isNeeded, sessionId]);
   return commands;
+}
+
+/**
+ * Puts earlier prompts into an editor: up and down go through them, and Ctrl-R goes to those that contain what is written.
+ * Returns the handler of these keys, which answers whether a key was one of them.
+ */
+function useRecall(
+  history: PromptHistory | null,
+  latest: () => Editor,
+  change: (next: (editor: Editor) => Editor) => void,
+): (input: string, key: Key) => boolean {
+  const known = useRef<{ recall: Recall; added: number }>(undefined);
+  return (input, key) => {
+    const isSearch = key.ctrl && input === 'r';
+    if (!history || !(isSearch || key.upArrow || key.downArrow)) return false;
+    // Read with the first of these keys, and again after a prompt was sent.
+    const { added } = history;
+    if (known.current?.added !== added)
+      known.current = { recall: new Recall(history.read()), added };
+    const { recall } = known.current;
+    const { text } = latest();
+    const found = isSearch
+      ? recall.search(text)
+      : key.upArrow
+        ? recall.older(text)
+        : recall.newer(text);
+    // With the cursor in its first line, the next prompt is one key away.
+    if (found !== null)
+      change(() => ({ text: found, cursor: key.upArrow ? firstLine(found) : found.length }));
+    return true;
+  };
+}
+
+function firstLine(text: string): number {
+  const end = text.indexOf('\n');
+  return end < 0 ? text.length : end;
 }

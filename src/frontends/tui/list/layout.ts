@@ -1,12 +1,12 @@
-import type { Section, SectionName } from './sections.ts';
 import type { ListItem } from './list-items.ts';
+import type { Section, SectionName } from './sections.ts';
 
 /** A line of the list, or the several lines of a row. */
 export type Line =
   | { heading: Section; from: number; to: number; isChosen: boolean }
   | { thing: ListItem; isChosen: boolean };
 
-/** What can be selected: a thing, or the heading of a section that is folded. */
+/** A selectable line: an item, or the heading of a folded section. */
 export type Choice = { id: string; thing: ListItem } | { id: string; section: SectionName };
 
 /** Everything that can be selected, from top to bottom. */

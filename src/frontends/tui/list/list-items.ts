@@ -4,7 +4,7 @@ import type { Session } from '../../../api/sessions.ts';
 import type { Team } from '../../../api/teams.ts';
 import type { Node, Overview, SessionNow, WorktreeLocation } from '../overview.ts';
 
-/** What a row of the list stands for, and the one of several servers that has it. */
+/** An item of the list, and its server if there are several. */
 export type ListItem = Row & { node?: Node };
 
 type Row =

@@ -2,12 +2,12 @@ import path from 'node:path';
 import type { Process } from '../../../api/processes.ts';
 import type { Session } from '../../../api/sessions.ts';
 import { agentOf } from '../../../client/agent-of.ts';
-import { lastTurnText } from '../../../client/last-turn.ts';
 import { oneLine } from '../../../client/event-summary.ts';
+import { lastTurnText } from '../../../client/last-turn.ts';
 import { durationText } from '../../terminal/time.ts';
 import { duration } from '../duration.ts';
 import type { Tone } from '../tint.tsx';
-import { sinceOf, type Standing, standingOf, type ListItem } from './list-items.ts';
+import { type ListItem, type Standing, sinceOf, standingOf } from './list-items.ts';
 
 /** The texts of a row, each one line of plain text; empty where a thing has no such text. */
 export interface RowText {
@@ -25,7 +25,7 @@ export interface RowText {
   place: string;
   agent: string;
   age: string;
-  /** What it said last, or is at. */
+  /** Its last message, or its present work. */
   words: string;
 }
 
@@ -61,7 +61,7 @@ export function rowTextOf(thing: ListItem, now: number): RowText {
   };
 }
 
-/** Whether nobody wants to be told of a thing by a bell: an approval is as silent as its session. */
+/** Whether an item rings no bell. An approval is muted if its session is. */
 export function isMuted(thing: ListItem): boolean {
   if (thing.kind === 'approval') return thing.session?.muted ?? false;
   return thing.kind === 'session' && thing.now.session.muted;
@@ -130,12 +130,12 @@ export function sessionTitleOf({ id, title }: { id: string; title: string | null
   return text === '' ? id.slice(-8) : text;
 }
 
-/** What a thing is called, in a question or a notice. */
+/** The name of an item in questions and notices. */
 export function nameOf(thing: ListItem): string {
   return wordsOf(thing, 0).title;
 }
 
-/** That a session waits for a usage limit, and for how long; it changes once a minute at most. Empty where it does not. */
+/** The time that a session waits for a usage limit; empty if it does not. The text changes at most once a minute. */
 export function limitText({ usage_limit: limit }: Session, now: number): string {
   if (!limit) return '';
   const { resumes_at: at } = limit;

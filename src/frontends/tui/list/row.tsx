@@ -1,10 +1,11 @@
 import { Box, Text } from 'ink';
-import { memo, type ReactNode } from 'react';
+import { type ReactNode, memo, useContext } from 'react';
+import { withMatches } from '../../terminal/search.ts';
 import { graphemesOf } from '../forms/editor.ts';
-import { Highlight } from '../highlight.tsx';
+import { Colors } from '../palette.ts';
 import { Tint } from '../tint.tsx';
-import { type RowText, rowTextOf } from './row-text.ts';
 import type { ListItem } from './list-items.ts';
+import { type RowText, rowTextOf } from './row-text.ts';
 
 interface RowProps {
   thing: ListItem;
@@ -18,7 +19,7 @@ interface RowProps {
   now: number;
 }
 
-/** A thing in one line, or in two. Of the columns those are shown that have room. */
+/** An item in one or two lines. A narrow list has fewer columns. */
 export const Row = memo(function Row({ thing, now, ...rest }: RowProps): ReactNode {
   const text = rowTextOf(thing, now);
   return rest.rowHeight === 1 ? <Single {...rest} {...text} /> : <Double {...rest} {...text} />;
@@ -71,7 +72,7 @@ function Single(row: Shown): ReactNode {
 
 function Double(row: Shown): ReactNode {
   const { columns, node, isAway, place, agent, age, words, search } = row;
-  // What was said last is worth more than the whole path.
+  // The last message is more useful than the whole path.
   const where = [truncatedStart(place, Math.floor(columns * 0.3)), columns < 48 ? '' : agent];
   return (
     <Box width={columns} height={2} flexDirection="column">
@@ -100,7 +101,7 @@ function Double(row: Shown): ReactNode {
   );
 }
 
-/** The end of a path, which tells more than its beginning. */
+/** The end of a path, which distinguishes it better than the start. */
 function truncatedStart(text: string, columns: number): string {
   const pieces = graphemesOf(text);
   return pieces.length <= columns ? text : `…${pieces.slice(1 - columns).join('')}`;
@@ -128,6 +129,12 @@ function Begin({
       </Tint>
     </Box>
   );
+}
+
+/** A text with every match of a search marked. */
+function Highlight({ text, search }: { text: string; search: string }): ReactNode {
+  const { found } = useContext(Colors);
+  return withMatches(text, search, found);
 }
 
 function Title({ title, isBold, isChosen, isActive, search }: Shown): ReactNode {

@@ -1,4 +1,4 @@
-import { sinceOf, type Standing, standingOf, standings, type ListItem } from './list-items.ts';
+import { type ListItem, type Standing, sinceOf, standingOf, standings } from './list-items.ts';
 import { containsText } from './row-text.ts';
 
 /** The sections of the list, from top to bottom. */
@@ -20,13 +20,13 @@ export interface Section {
   busy: number;
 }
 
-/** What the list is narrowed to, each with the key of its number. */
+/** The filters of the list, in the order of their number keys. */
 export const lenses = ['needs you', 'running', 'idle', 'ended', 'all'] as const;
 export type Lens = (typeof lenses)[number];
 
 export type Order = 'stable' | 'attention';
 
-/** What a person has chosen to see, and how. */
+/** The filter, order and collapsed sections that the user has chosen. */
 export interface ListSettings {
   lens: Lens;
   order: Order;
@@ -151,7 +151,7 @@ function ordered(things: readonly ListItem[], order: Order, now: number): readon
   );
 }
 
-/** What waits for a person before the rest, and the longest wait first; of the rest, what was active last. */
+/** Items that need the user come first, the longest wait at the top; the others follow, the newest activity first. */
 function byNeed(a: ListItem, b: ListItem, now: number): number {
   const [one = 0, other = 0] = [a, b].map((thing) => standings.indexOf(standingOf(thing, now)));
   const isWaiting = one < standings.indexOf('running');

@@ -1,23 +1,23 @@
 import {
   type EventOf,
-  isDescribed,
-  isIn,
   type KindIn,
   type RuntimeEventRecord,
+  isDescribed,
+  isIn,
 } from '../../../api/events.ts';
 import { addDelta, type KnownBytes, type TextPiece } from '../../../client/streamed-text.ts';
 import {
   type Block,
   blockOfApproval,
   blockOfNotice,
-  turnEndText,
   promptOf,
+  turnEndText,
 } from '../../terminal/conversation.ts';
 
 /** The part of a conversation that was read: its newest turns, and what has happened since. */
 export interface ConversationState {
   blocks: readonly Block[];
-  /** Of each item that grows, how many bytes of its text are known. */
+  /** The number of known bytes of each streaming text. */
   sizes: ReadonlyMap<string, number>;
   /** The newest event that was received. */
   seq: number;
@@ -139,7 +139,7 @@ function put({ blocks }: Draft, block: Block): void {
   else blocks[at] = block;
 }
 
-/** What changes is nearly always near the end. */
+/** Searches from the end, where nearly all changes are. */
 function indexOf(blocks: readonly Block[], key: string): number {
   return blocks.findLastIndex((block) => block.key === key);
 }

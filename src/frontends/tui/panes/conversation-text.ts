@@ -1,10 +1,9 @@
-import { type Block, noticeText, toolText } from '../../terminal/conversation.ts';
 import { blockLines, isApart, visibleBlocks } from '../../terminal/conversation-lines.ts';
+import { type Block, noticeText, toolText } from '../../terminal/conversation.ts';
 import { GrowingMarkdown } from '../../terminal/growing-markdown.ts';
-import type { Shape } from './shape.ts';
-import type { Text } from './reader.ts';
+import type { Shape, Text } from './reader.ts';
 
-/** The blocks of a conversation as text. What was rendered once is kept until the block or the shape changes. */
+/** The blocks of a conversation as text. Rendered lines are kept until the block or the shape changes. */
 export class ConversationText implements Text {
   blocks: readonly Block[] = [];
   #folded = true;

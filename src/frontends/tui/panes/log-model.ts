@@ -1,22 +1,22 @@
+import { AppError } from '../../../api/errors.ts';
 import { endpoints } from '../../../api/index.ts';
 import type { Client } from '../../../client/client.ts';
 import { readLogs, streamLogs } from '../../../client/log-stream.ts';
-import { AppError } from '../../../api/errors.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
 import { BATCH_MS, type Connection, untilAnswered } from '../follow.ts';
 import { Observable } from '../observable.ts';
 import {
-  emptyLog,
   type LogState,
   type Output,
+  emptyLog,
   outputs,
   withOlder,
   withPieces,
 } from './log-state.ts';
 import { LogText, type OutputFilter } from './log-text.ts';
 import type { Copyable, PaneModel } from './pane-model.ts';
-import { RenderThrottle } from './render-throttle.ts';
 import { Reader } from './reader.ts';
+import { RenderThrottle } from './render-throttle.ts';
 
 /** So much of each output is read at first, and each time the reader comes to the top. */
 const PAGE_BYTES = 64 * 1024;
@@ -158,7 +158,7 @@ export class LogModel implements PaneModel {
       const { content, offset, bytes } = read[output] ?? { content: '', offset: 0, bytes: 0 };
       this.#from[output] = offset;
       ends[output] = offset + bytes;
-      // What comes next continues a last line that has no end.
+      // New output continues an incomplete last line.
       const at = content.lastIndexOf('\n') + 1;
       state = withOlder(state, output, content.slice(0, at));
       begun.push({ output, text: content.slice(at) });

@@ -10,13 +10,12 @@ export interface LogLine {
 }
 
 /**
- * The output of a process that was read. No clock tells which line of one output was printed before which of the other:
- * only what came while somebody was looking has one order.
+ * The output of a process that was read. The stored lines of both outputs have no common order; only live lines have.
  */
 export interface LogState {
   /** The lines that were there before, in order. */
   before: Readonly<Record<Output, readonly LogLine[]>>;
-  /** What came since, of both outputs. */
+  /** The lines of both outputs that arrived since. */
   live: readonly LogLine[];
   /** The last line of each output while it has no end: its text as it came, and its place in `live`. */
   open: Readonly<Record<Output, { text: string; at: number } | null>>;
@@ -62,7 +61,7 @@ export function withPieces(
       rest === ''
         ? null
         : {
-            // Of a very long line only the last part still grows.
+            // Only the last part of a very long line still grows.
             text: parts.length > 1 ? (parts.at(-1)?.text ?? '') : rest,
             at: begun && more.length === 0 ? begun.at : live.length - 1,
           };

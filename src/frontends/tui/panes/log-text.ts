@@ -1,7 +1,6 @@
 import { wrapped } from '../../terminal/width.ts';
-import { emptyLog, type LogLine, type LogState, type Output, outputs } from './log-state.ts';
-import type { Shape } from './shape.ts';
-import type { Text } from './reader.ts';
+import { type LogLine, type LogState, type Output, emptyLog, outputs } from './log-state.ts';
+import type { Shape, Text } from './reader.ts';
 
 /** Which outputs are shown. */
 export type OutputFilter = 'both' | Output;

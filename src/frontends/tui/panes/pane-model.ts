@@ -1,15 +1,16 @@
+import type { Palette } from '../../terminal/palette.ts';
 import type { Connection } from '../follow.ts';
 import type { Observable } from '../observable.ts';
 import type { Reader } from './reader.ts';
 
 /** A text that can be copied. */
 export interface Copyable {
-  /** What it is, in a few words. */
+  /** A label of one to three words. */
   name: string;
   text: string;
 }
 
-/** What a pane shows: it reads and follows the data, and knows where the reader is. */
+/** The model of a pane: it reads and follows the data, and has the position of the reader. */
 export interface PaneModel {
   readonly connection: Observable<Connection>;
   /** The newest event that it has; 0 for a log. */
@@ -24,6 +25,22 @@ export interface PaneModel {
   older: () => Promise<void>;
   /** How much of the whole it has read, in a few words: where a search has looked. */
   coverage: () => string;
-  /** What can be copied now, best first. */
+  /** The texts that can be copied now, best first. */
   copyable: () => Copyable[];
+}
+
+/** The keys that the pane withholds from the frame: all, only Escape, or none. */
+export type Hold = 'all' | 'escape' | null;
+
+export interface PaneProps<Model extends PaneModel = PaneModel> {
+  model: Model;
+  /** The size of the pane; its last row is its line of status. */
+  rows: number;
+  columns: number;
+  /** Whether keys go to the pane. */
+  isFocused: boolean;
+  palette: Palette;
+  /** Shows a notice in the frame. */
+  tell: (text: string) => void;
+  onHold: (hold: Hold) => void;
 }

@@ -1,23 +1,29 @@
 import { Box, Text } from 'ink';
 import { type ReactNode, useLayoutEffect, useState } from 'react';
+import { AppError } from '../../../api/errors.ts';
 import { oneLine } from '../../../core/lib/plain.ts';
 import { truncated } from '../../terminal/width.ts';
-import { AppError } from '../../../api/errors.ts';
-import { useSource } from '../react-hooks.ts';
+import { Lines } from '../dialogs/lines.tsx';
 import { moveKeys, useKeys } from '../keyboard.ts';
 import { Prompt } from '../prompt.tsx';
-import type { PaneModel } from './pane-model.ts';
-import type { PaneProps } from './pane-props.ts';
+import { useSource } from '../react-hooks.ts';
+import type { PaneModel, PaneProps } from './pane-model.ts';
 
 interface ReaderPaneProps extends PaneProps {
   /** The keys that only this kind of pane has. */
   keys?: Parameters<typeof useKeys>[0];
-  /** What is shown where there is no text. */
+  /** Shown instead of an empty text. */
   empty: string;
-  /** What the line of status says where nothing is searched for. */
+  /** Left part of the line of status, unless the user searches. */
   status: string;
   /** Lines above the text, which do not scroll. */
   header?: readonly string[];
+  /** Takes the place of the line of status. */
+  foot?: { rows: number; content: ReactNode };
+  /** A line between the text and the line of status. */
+  aboveFoot?: ReactNode;
+  /** Runs ahead of each key of the pane. */
+  onKey?: () => void;
   /** Is shown instead of the text, and gets the keys; null for nothing. */
   overlay?: ReactNode;
 }
@@ -25,13 +31,14 @@ interface ReaderPaneProps extends PaneProps {
 /** A text to read: its lines, a line of status, and the keys to scroll and search. */
 export function ReaderPane(props: ReaderPaneProps): ReactNode {
   const { model, rows, columns, isFocused, palette, onHold, keys } = props;
-  const { overlay = null, header = [] } = props;
+  const { overlay = null, header = [], foot, aboveFoot = null } = props;
   const { reader } = model;
   useSource(reader.changes);
   const { state } = useSource(model.connection);
   const [isAsking, setAsking] = useState(false);
   const hasPrompt = isAsking && isFocused;
-  const height = Math.max(1, rows - header.length - 1);
+  const below = (hasPrompt ? 1 : (foot?.rows ?? 1)) + (aboveFoot === null ? 0 : 1);
+  const height = Math.max(1, rows - header.length - below);
   const lines = reader.lines({ rows: height, columns, palette });
   const hold = hasPrompt || overlay !== null ? 'all' : reader.search === '' ? null : 'escape';
   useLayoutEffect(() => {
@@ -39,7 +46,7 @@ export function ReaderPane(props: ReaderPaneProps): ReactNode {
     return () => onHold(null);
   }, [hold, isFocused, onHold]);
   const own = { ...readerKeys(props, height, () => setAsking(true)), ...keys };
-  useKeys(own, isFocused && !hasPrompt && overlay === null);
+  useKeys(own, isFocused && !hasPrompt && overlay === null, props.onKey);
 
   return (
     <Box flexDirection="column" width={columns} height={rows} overflow="hidden">
@@ -51,8 +58,10 @@ export function ReaderPane(props: ReaderPaneProps): ReactNode {
           />
         )}
       </Box>
+      {aboveFoot}
       {hasPrompt ? (
         <Prompt
+          columns={columns}
           question="/"
           initial={reader.search}
           onCancel={() => setAsking(false)}
@@ -62,21 +71,10 @@ export function ReaderPane(props: ReaderPaneProps): ReactNode {
           }}
         />
       ) : (
-        <StatusLine {...props} />
+        (foot?.content ?? <StatusLine {...props} />)
       )}
     </Box>
   );
-}
-
-/** Lines that are no wider than their place. */
-export function Lines({ lines }: { lines: readonly string[] }): ReactNode {
-  // The place of a line is its identity: what scrolls is the text.
-  return lines.map((line, at) => (
-    // oxlint-disable-next-line react/no-array-index-key
-    <Text key={at} wrap="truncate-end">
-      {line === '' ? ' ' : line}
-    </Text>
-  ));
 }
 
 function readerKeys({ model, tell }: PaneProps, height: number, ask: () => void) {
@@ -136,8 +134,8 @@ function describe(connection: ReturnType<PaneModel['connection']['get']>): strin
   return connection.state === 'refused' ? oneLine(connection.why) : 'reconnecting';
 }
 
-/** What was found, and where was looked. */
-function searchText(model: PaneModel): string {
+/** The number of matches, and the part of the text that was searched. */
+export function searchText(model: PaneModel): string {
   const { index, count } = model.reader.matches();
   const found = count === 0 ? 'not found' : `${index} of ${count}`;
   return `"${oneLine(model.reader.search)}": ${found} ${model.coverage()}`;

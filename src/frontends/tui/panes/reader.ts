@@ -1,8 +1,7 @@
-import { colorless, withoutColors } from '../../terminal/palette.ts';
+import { type Palette, colorless, withoutColors } from '../../terminal/palette.ts';
 import { matchingLines, withMatches } from '../../terminal/search.ts';
 import { Observable } from '../observable.ts';
-import type { Shape } from './shape.ts';
-import { type Blocks, topOfEnd, isBefore, linesFrom, moved, type LinePosition } from './window.ts';
+import { type Blocks, type LinePosition, isBefore, linesFrom, moved, topOfEnd } from './window.ts';
 
 /** The text that somebody reads, in blocks that may grow, be replaced and be joined by older ones. */
 export interface Text {
@@ -10,6 +9,10 @@ export interface Text {
   linesOf: (at: number, shape: Shape) => readonly string[];
   /** The text of a block, as it was given: what a search looks through first. */
   textOf: (at: number) => string;
+  /** The line of a block that has the cursor. Only a text with a cursor has it: each of its blocks is one line. */
+  lineWithCursor?: (at: number, shape: Shape) => string;
+  /** Whether a block matches a search, for blocks that match by more than their lines show. */
+  contains?: (at: number, search: string) => boolean;
 }
 
 /** Where somebody is in a text, and what is searched for. */
@@ -22,8 +25,8 @@ export class Reader {
   /** The first line that is shown; null: the end is. */
   #top: LinePosition | null = null;
   #search = '';
-  /** The match that the reader went to last. */
-  #match: LinePosition | null = null;
+  /** The line with the cursor, or the last match; null: none, or the cursor follows the end. */
+  #cursor: LinePosition | null = null;
   /** The matches in lines that were rendered once. */
   #found = new WeakMap<readonly string[], { search: string; lines: number[] }>();
 
@@ -39,9 +42,27 @@ export class Reader {
   lines(shape: Shape): string[] {
     this.#shape = shape;
     const { found } = shape.palette;
-    return this.#visible().map(({ text }) =>
-      this.#search === '' ? text : withMatches(text, this.#search, found),
-    );
+    return this.#visible().map(({ text, place }) => {
+      const isCursor = place.at === this.#cursor?.at;
+      const line = (isCursor && this.#text.lineWithCursor?.(place.at, shape)) || text;
+      return this.#search === '' ? line : withMatches(line, this.#search, found);
+    });
+  }
+
+  /** The block with the cursor: the last one while the end is followed. */
+  get cursor(): number {
+    return this.#cursor?.at ?? this.#text.count() - 1;
+  }
+
+  /** Moves the cursor to a block, scrolls no more than needed to show it, and no longer follows the end. */
+  select(at: number): void {
+    if (this.#text.count() === 0) return;
+    const place = { at, line: 0 };
+    this.#cursor = place;
+    const { rows } = this.#shape;
+    const top = this.top();
+    const lowest = moved(this.#blocks(), place, 1 - rows, rows) ?? topOfEnd(this.#blocks(), rows);
+    this.#goTo(isBefore(place, top) ? place : isBefore(top, lowest) ? lowest : top);
   }
 
   /** The lines that are shown, as text. */
@@ -62,15 +83,22 @@ export class Reader {
     return line === 0 && !this.#hasLines(at);
   }
 
+  /** Scrolls, or moves the cursor, by some lines. A cursor that is moved below the last line follows the end. */
   scroll(by: number): void {
+    if (this.#hasCursor) {
+      const [at, count] = [this.cursor + by, this.#text.count()];
+      return by > 0 && at >= count ? this.toEnd() : this.select(Math.max(0, at));
+    }
     this.#goTo(moved(this.#blocks(), this.top(), by, this.#shape.rows));
   }
 
   toStart(): void {
+    if (this.#hasCursor) return this.select(0);
     this.#goTo(moved(this.#blocks(), { at: 0, line: 0 }, 0, this.#shape.rows));
   }
 
   toEnd(): void {
+    if (this.#hasCursor) this.#cursor = null;
     this.#goTo(null);
   }
 
@@ -83,16 +111,16 @@ export class Reader {
   /** The text has changed. `before` is the number of blocks that came before the first, negative where some left. */
   changed(before = 0): void {
     if (this.#top) this.#top = shifted(this.#top, before);
-    if (this.#match) this.#match = shifted(this.#match, before);
+    if (this.#cursor) this.#cursor = shifted(this.#cursor, before);
     this.#tell();
   }
 
-  /** Searches backwards from the last line that is shown, then from the end; the empty text ends the search. */
+  /** Searches backwards from the cursor or the last visible line, then from the end; the empty text ends the search. */
   find(search: string): void {
     this.#search = search;
-    this.#match = null;
+    if (!this.#hasCursor) this.#cursor = null;
     if (search === '') return this.#tell();
-    const last = this.#visible().at(-1)?.place ?? { at: 0, line: 0 };
+    const last = this.#cursor ?? this.#visible().at(-1)?.place ?? { at: 0, line: 0 };
     const below = { at: last.at, line: last.line + 1 };
     this.#goToMatch(this.#nearest(-1, below) ?? this.#nearest(-1, this.#far(-1)));
   }
@@ -100,7 +128,7 @@ export class Reader {
   /** Goes to the match before (-1) or after (1); beyond the last one to the first one at the other end. */
   findNext(direction: 1 | -1): void {
     if (this.#search === '') return;
-    const from = this.#match ?? this.top();
+    const from = this.#cursor ?? (this.#hasCursor ? { at: this.cursor, line: 0 } : this.top());
     this.#goToMatch(
       this.#nearest(direction, from) ?? this.#nearest(direction, this.#far(direction)),
     );
@@ -112,7 +140,8 @@ export class Reader {
     for (let at = 0; at < this.#text.count(); at++)
       for (const line of this.#matchesIn(at)) {
         count++;
-        if (this.#match && !isBefore(this.#match, { at, line })) index = count;
+        const isPassed = this.#cursor && !isBefore(this.#cursor, { at, line });
+        if (isPassed || (!this.#cursor && this.#hasCursor)) index = count;
       }
     return { index, count };
   }
@@ -137,6 +166,7 @@ export class Reader {
   /** The lines of a block that match. Only blocks whose text matches are rendered for it. */
   #matchesIn(at: number): readonly number[] {
     if (this.#search === '' || at < 0 || at >= this.#text.count()) return [];
+    if (this.#text.contains) return this.#text.contains(at, this.#search) ? [0] : [];
     const words = this.#search.toLowerCase().split(/\s+/).filter(Boolean);
     const text = this.#text.textOf(at).toLowerCase();
     if (!words.every((word) => text.includes(word))) return [];
@@ -150,13 +180,18 @@ export class Reader {
 
   #goToMatch(place: LinePosition | null): void {
     if (!place) return this.#tell();
-    this.#match = place;
+    if (this.#hasCursor) return this.select(place.at);
+    this.#cursor = place;
     const isShown = this.#visible().some(
       (one) => one.place.at === place.at && one.place.line === place.line,
     );
     if (isShown) return this.#tell();
     const above = Math.floor(this.#shape.rows / 3);
     this.#goTo(moved(this.#blocks(), place, -above, this.#shape.rows));
+  }
+
+  get #hasCursor(): boolean {
+    return this.#text.lineWithCursor !== undefined;
   }
 
   #goTo(top: LinePosition | null): void {
@@ -191,4 +226,12 @@ export class Reader {
 
 function shifted({ at, line }: LinePosition, by: number): LinePosition {
   return at + by < 0 ? { at: 0, line: 0 } : { at: at + by, line };
+}
+
+/** The size and the colours in which a pane is drawn. */
+export interface Shape {
+  /** How many lines of text are shown. */
+  rows: number;
+  columns: number;
+  palette: Palette;
 }

@@ -1,9 +1,9 @@
+import { AppError } from '../../../api/errors.ts';
 import type { RuntimeEventRecord } from '../../../api/events.ts';
 import { endpoints } from '../../../api/index.ts';
 import type { Message } from '../../../api/team-messages.ts';
 import type { TeamView } from '../../../api/team-view.ts';
 import type { Client } from '../../../client/client.ts';
-import { AppError } from '../../../api/errors.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
 import { inputText } from '../../terminal/conversation.ts';
 import type { Palette } from '../../terminal/palette.ts';
@@ -11,7 +11,7 @@ import { type Connection, follow } from '../follow.ts';
 import { Observable } from '../observable.ts';
 import type { Copyable, PaneModel } from './pane-model.ts';
 import { Reader } from './reader.ts';
-import { memberLines, TeamText } from './team-text.ts';
+import { TeamText, memberLines } from './team-text.ts';
 
 /** This many messages are read at first, and each time the reader comes to the top. */
 const PAGE = 50;
@@ -34,7 +34,7 @@ export class TeamModel implements PaneModel {
   readonly #text = new TeamText();
   readonly #stopped = new AbortController();
   #view: TeamView | null = null;
-  /** Those that were sent before the oldest of the view, oldest first. */
+  /** The messages before the oldest message of the view, oldest first. */
   #before: readonly Message[] = [];
   /** Where the page before those begins; null: there is none. */
   #cursor: string | null | undefined;
@@ -52,7 +52,7 @@ export class TeamModel implements PaneModel {
     void follow({
       client,
       clock,
-      // What a member does is told by events of its session.
+      // Events of a session report the work of a member.
       scope: { kinds: ['team.*', 'delivery.*', 'turn.*', 'approval.*', 'session.*'] },
       signal: this.#stopped.signal,
       begin: () => this.#read(),
@@ -136,7 +136,7 @@ export class TeamModel implements PaneModel {
     const older = value.filter(({ id }) => !known.has(id)).toReversed();
     this.#before = [...older, ...this.#before];
     this.#show(older.length);
-    // The first page is that of the view.
+    // The first page has the messages of the view.
     if (older.length === 0 && this.#cursor !== null) await this.#readOlder();
   }
 

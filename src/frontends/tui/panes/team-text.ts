@@ -5,8 +5,7 @@ import { inputText } from '../../terminal/conversation.ts';
 import { markdownLines } from '../../terminal/markdown.ts';
 import type { Palette } from '../../terminal/palette.ts';
 import { padded, truncated, widthOf } from '../../terminal/width.ts';
-import type { Shape } from './shape.ts';
-import type { Text } from './reader.ts';
+import type { Shape, Text } from './reader.ts';
 
 /** The messages of a team as text, the newest last. */
 export class TeamText implements Text {

@@ -1,8 +1,8 @@
 import { useEffect, useEffectEvent } from 'react';
 import { plain } from '../../../core/lib/plain.ts';
+import type { ListItem } from '../list/list-items.ts';
 import { isMuted, nameOf, sessionTitleOf } from '../list/row-text.ts';
 import { needsMe } from '../list/sections.ts';
-import type { ListItem } from '../list/list-items.ts';
 import type { PaneModel } from '../panes/pane-model.ts';
 import type { ScreenContext } from './screen-context.ts';
 
@@ -10,8 +10,8 @@ import type { ScreenContext } from './screen-context.ts';
 const LOOK_MS = 1000;
 
 /**
- * Tells the server that a person has seen the session that is shown, while the terminal has the focus. `shown`: undefined
- * also for a row that the program chose, not a key.
+ * Marks the visible session as seen on the server, while the terminal has the focus. `shown`: undefined also for a row
+ * that the program has selected.
  */
 export function useSeen(
   { clock, acts, terminal: { hasFocus } }: ScreenContext,
@@ -26,7 +26,7 @@ export function useSeen(
     let wait: Disposable | undefined;
     const look = () => {
       wait?.[Symbol.dispose]();
-      // Where the server refuses it, the session stays unseen, and is told the next time.
+      // If the server refuses this, the session stays unseen until the next attempt.
       const tell = () => void acts.update(id, { seen_seq: news }).catch(() => undefined);
       const isShown = hasFocus.get() && model.follows.get() && model.seq.get() >= news;
       wait = isShown ? clock.after(LOOK_MS, tell) : undefined;
@@ -58,7 +58,7 @@ export function useAlerts({ listState, terminal: { hasFocus, write } }: ScreenCo
       const needs = things.filter((thing) => needsMe(thing, things, now));
       const before = known;
       known = new Set(needs.map(eventOf));
-      // What needed a person before the screen was open is no news.
+      // Items that needed the user before the screen was open ring no bell.
       const fresh = before && needs.find((thing) => !before.has(eventOf(thing)) && !isMuted(thing));
       if (fresh && !hasFocus.get()) ring(fresh);
     });

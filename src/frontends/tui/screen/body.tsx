@@ -1,145 +1,93 @@
 import { Box } from 'ink';
 import type { ReactNode } from 'react';
 import type { SearchHit } from '../../../api/search.ts';
-import type { Session } from '../../../api/sessions.ts';
-import { NewSessionForm } from '../forms/new-session.tsx';
-import { recentDirectories } from '../forms/recent.ts';
-import { Help } from '../help.tsx';
-import { useSource } from '../react-hooks.ts';
 import { ApprovalDialog } from '../dialogs/approval.tsx';
+import { BatchDialog } from '../dialogs/batch.tsx';
 import { CommandPalette } from '../dialogs/command-palette.tsx';
 import { DiffDialog } from '../dialogs/diff.tsx';
 import { MergeDialog } from '../dialogs/merge.tsx';
 import { QueueDialog } from '../dialogs/queue.tsx';
 import { SearchDialog } from '../dialogs/search.tsx';
 import { ServerDialog } from '../dialogs/server.tsx';
+import { SettingsDialog } from '../dialogs/settings.tsx';
 import { UsageDialog } from '../dialogs/usage.tsx';
+import { NewSessionForm } from '../forms/new-session.tsx';
+import { recentDirectories } from '../forms/recent.ts';
+import { Help } from '../help.tsx';
+import { useSource } from '../react-hooks.ts';
 import { Tint } from '../tint.tsx';
 import { sessionName } from '../titles.ts';
 import { keysFor } from './help.ts';
 import { paletteEntries } from './palette-entries.ts';
-import { BatchQuestion, Settings } from './row-dialogs.tsx';
 import { PanePart } from './pane-part.tsx';
 import { PointedList } from './pointed.tsx';
-import type { ScreenContext } from './screen-context.ts';
+import type { DialogProps, ScreenContext } from './screen-context.ts';
 import type { ScreenState } from './screen-state.ts';
 
-/** Everything between the first line and the last: the list and the pane, or a sheet or a form over both. */
+/** Everything between the first line and the last: the list and the pane, or a dialog or a form over both. */
 export function Body({ shown }: { shown: ScreenState }): ReactNode {
-  const { mode, back, place, height, columns, attempt } = shown;
-  const room = { rows: height, columns };
+  const { mode, back, place, height, columns } = shown;
+  const dialog: DialogProps = { place, notices: shown, rows: height, columns, onLeave: back };
+  // Some dialogs have a last line of their own, in place of the one of the screen.
+  const tall = { ...dialog, rows: height + 1 };
   switch (mode.name) {
     case 'help':
-      return <Help {...room} keys={keysFor(shown.pane, shown.place.keys)} onLeave={back} />;
+      return <Help {...dialog} keys={keysFor(shown.pane, place.keys)} />;
     case 'server':
-      return (
-        <ServerDialog
-          {...room}
-          overviewStore={place.overviewStore}
-          url={place.client.url}
-          onLeave={back}
-        />
-      );
+      return <ServerDialog {...dialog} />;
     case 'new':
       return (
         <NewSessionForm
-          {...room}
+          {...dialog}
           actsOn={place.actsOn}
           nodes={liveNodes(place)}
           choices={place.choices}
           recent={recentDirectories(place.overviewStore.overview.get())}
-          onLeave={back}
           onCreate={(wanted, acts) => {
             back();
             place.history?.add(wanted.prompt);
-            attempt(acts.open(wanted).then(({ id }) => place.listState.selectOnceThere(id)));
+            shown.attempt(acts.open(wanted).then(({ id }) => place.listState.selectOnceThere(id)));
           }}
         />
       );
     case 'usage':
-      return <Usage shown={shown} />;
+      return <UsageDialog {...dialog} />;
     case 'palette':
-      return <CommandPalette {...room} entries={paletteEntries(shown)} onLeave={back} />;
+      return <CommandPalette {...dialog} entries={paletteEntries(shown)} />;
     case 'search':
-      return <Search shown={shown} />;
+      return <SearchDialog {...dialog} onOpen={(hit) => openHit(shown, hit)} />;
     case 'batch':
-      return <BatchQuestion shown={shown} batch={mode.batch} />;
+      return (
+        <BatchDialog {...dialog} batch={mode.batch} now={shown.view.now} onDone={shown.marks.set} />
+      );
     case 'queue':
-      return <Queue shown={shown} session={mode.session} />;
+      return <QueueDialog {...dialog} session={mode.session} />;
     case 'settings':
-      return <Settings shown={shown} session={mode.session} />;
+      return <SettingsDialog {...dialog} session={mode.session} />;
     case 'diff':
-      return <Diff shown={shown} session={mode.session} />;
+      return <DiffDialog key={mode.session.id} {...tall} session={mode.session} />;
     case 'finish':
-      return (
-        <MergeDialog
-          worktreeId={mode.session.worktree_id ?? ''}
-          acts={place.acts}
-          notices={shown}
-          rows={height}
-          columns={columns}
-          onLeave={back}
-        />
-      );
+      return <MergeDialog {...dialog} worktreeId={mode.session.worktree_id ?? ''} />;
     case 'sheet':
-      // The sheet has its own last line, so it takes the one of the page, too.
-      return (
-        <ApprovalDialog
-          key={mode.asked.approval.id}
-          {...room}
-          rows={height + 1}
-          asked={mode.asked}
-          acts={place.acts}
-          notices={shown}
-          onDone={back}
-        />
-      );
+      return <ApprovalDialog key={mode.asked.approval.id} {...tall} asked={mode.asked} />;
     default:
       return <ListAndPane shown={shown} />;
   }
 }
 
-function Queue({ shown, session }: { shown: ScreenState; session: Session }): ReactNode {
-  const { place, height: rows, columns, back } = shown;
-  const { queueSeq: version } = useSource(place.overviewStore.overview);
-  const { acts, clock } = place;
-  const props = { session, acts, clock, version, rows, columns };
-  return <QueueDialog {...props} notices={shown} onLeave={back} />;
+function openHit(shown: ScreenState, hit: SearchHit): void {
+  const { session_id, turn_id, item_id, session_title } = hit;
+  shown.back();
+  if (!shown.place.listState.select(session_id))
+    return shown.tell(
+      `${sessionName(session_id, session_title)} is not in the list: see cadre sessions show ${session_id}`,
+    );
+  const keys = [item_id, turn_id].filter((key) => key !== null);
+  if (keys.length > 0) shown.showAt(session_id, keys);
+  shown.setMode({ name: 'pane' });
 }
 
-function Usage({ shown }: { shown: ScreenState }): ReactNode {
-  const { place, height: rows, back } = shown;
-  const { queueSeq: version, sessions, teams } = useSource(place.overviewStore.overview);
-  const props = { acts: place.acts, sessions, teams };
-  return <UsageDialog {...props} notices={shown} version={version} rows={rows} onLeave={back} />;
-}
-
-function Diff({ shown, session }: { shown: ScreenState; session: Session }): ReactNode {
-  const { place, height, columns, back } = shown;
-  const { reviewSeq: version } = useSource(place.overviewStore.overview);
-  // The sheet has its own last line, so it takes the one of the page, too.
-  const props = { session, acts: place.acts, version, rows: height + 1, columns };
-  return <DiffDialog key={session.id} {...props} notices={shown} onLeave={back} />;
-}
-
-function Search({ shown }: { shown: ScreenState }): ReactNode {
-  const { place, height: rows, columns, back, tell, setMode, showAt } = shown;
-  const open = (hit: SearchHit) => {
-    const { session_id, turn_id, item_id } = hit;
-    back();
-    if (!place.listState.select(session_id))
-      return tell(
-        `${sessionName(session_id, hit.session_title)} is not in the list: see cadre sessions show ${session_id}`,
-      );
-    const keys = [item_id, turn_id].filter((key) => key !== null);
-    if (keys.length > 0) showAt(session_id, keys);
-    setMode({ name: 'pane' });
-  };
-  const props = { client: place.client, clock: place.clock, rows, columns };
-  return <SearchDialog {...props} notices={shown} onOpen={open} onLeave={back} />;
-}
-
-/** The names of those of several servers on which a session can be opened. */
+/** The names of the servers on which a session can be opened, if there are several. */
 function liveNodes({ overviewStore }: ScreenContext): string[] {
   return overviewStore.nodes.get().flatMap(({ name, state }) => (state === 'live' ? [name] : []));
 }
@@ -185,16 +133,16 @@ function Divider({ height }: { height: number }): ReactNode {
   );
 }
 
-/** What to do where there is nothing to show. */
+/** Shown instead of an empty list. */
 function Nothing({ shown }: { shown: ScreenState }): ReactNode {
   const { view, height, place } = shown;
   const isLive = useSource(place.overviewStore.connection).state === 'live';
   const text =
     view.things.length > 0
       ? view.filter === ''
-        ? `No rows here: press ${place.keys.label('5')} to show all ${view.things.length}`
+        ? `No rows here: press ${place.keys.label('show_all')} to show all ${view.things.length}`
         : `No row contains "${view.filter}": press esc to show all`
-      : `No sessions: press ${place.keys.label('n')} to open one`;
+      : `No sessions: press ${place.keys.label('new_session')} to open one`;
   return (
     <Box height={height} flexDirection="column" paddingLeft={2} paddingTop={1}>
       {isLive && <Tint tone="faint">{text}</Tint>}

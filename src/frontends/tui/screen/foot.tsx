@@ -1,19 +1,20 @@
+import { Text } from 'ink';
 import type { ReactNode } from 'react';
 import { parseDuration } from '../../../core/lib/duration.ts';
 import { Bar } from '../bar.tsx';
+import { useKey } from '../keyboard.ts';
 import { Notice, noticeLines } from '../notice.tsx';
 import { Prompt } from '../prompt.tsx';
 import { Tint } from '../tint.tsx';
-import { Confirm } from './confirm.tsx';
-import { CopyMenu } from './copy.tsx';
 import { hintOf, markedHint } from './hints.ts';
 import type { OwnKeys } from './own-keys.ts';
+import type { Question } from './question.ts';
 import { SavePrompt } from './save.tsx';
 import type { ScreenState } from './screen-state.ts';
 
 /** The last line: the question of the mode, else a notice or the keys for what is selected. */
 export function Foot({ shown }: { shown: ScreenState }): ReactNode {
-  const { place, mode, back, attempt, view, columns } = shown;
+  const { place, mode, back, attempt, tell, view, columns } = shown;
   switch (mode.name) {
     case 'filter':
       return (
@@ -30,7 +31,19 @@ export function Foot({ shown }: { shown: ScreenState }): ReactNode {
         />
       );
     case 'snooze':
-      return <Snooze shown={shown} session={mode.session} onDone={back} />;
+      return (
+        <Prompt
+          columns={columns}
+          question="Snooze for (30m, 2h, 1d; default 1h):"
+          onCancel={back}
+          onAnswer={(text) => {
+            const ms = parseDuration(text === '' ? '1h' : text);
+            back();
+            if (ms === null) return tell(`invalid time "${text}": expected 30m, 2h or 1d`);
+            attempt(place.acts.update(mode.session.id, { snoozed_until: place.clock.now() + ms }));
+          }}
+        />
+      );
     case 'rename':
       return (
         <Prompt
@@ -47,9 +60,9 @@ export function Foot({ shown }: { shown: ScreenState }): ReactNode {
     case 'save':
       return <SavePrompt shown={shown} thing={mode.thing} />;
     case 'confirm':
-      return <Confirm question={mode.question} attempt={attempt} onDone={back} />;
+      return <Confirm shown={shown} question={mode.question} />;
     case 'copy':
-      return <CopyMenu shown={shown} onDone={back} />;
+      return <CopyMenu shown={shown} />;
     case 'sheet':
     case 'diff':
       return null;
@@ -64,7 +77,7 @@ export function Foot({ shown }: { shown: ScreenState }): ReactNode {
   }
 }
 
-/** What the last lines tell in a mode; empty in one that has another use for them. */
+/** The lines of the notice; empty in a mode that uses the last line itself. */
 export function saidIn(
   mode: string,
   notices: Parameters<typeof noticeLines>[0],
@@ -87,38 +100,58 @@ export function saidIn(
 }
 
 function rightOf(mode: string, columns: number, keys: OwnKeys): string {
-  if (mode === 'list') return keys.hint(columns < 60 ? '?' : '? help  q quit');
+  if (mode === 'list')
+    return columns < 60 ? keys.label('help') : `${keys.hint('help')}  ${keys.hint('quit')}`;
   return columns < 60 ? 'esc' : 'esc back';
 }
 
 function Hint({ shown }: { shown: ScreenState }): ReactNode {
   const { place, mode, said, view, marks } = shown;
-  const hints = marks.things.length > 0 && mode.name === 'list' ? markedHint : hintOf(view.chosen);
+  const isMarked = marks.things.length > 0 && mode.name === 'list';
+  const hints = isMarked ? markedHint(place.keys) : hintOf(view.chosen, place.keys);
   const filter = view.filter === '' ? '' : `/${view.filter}  `;
-  const hint = mode.name === 'list' || mode.name === 'pane' ? filter + place.keys.hint(hints) : '';
+  const hint = mode.name === 'list' || mode.name === 'pane' ? filter + hints : '';
   return <Notice lines={said} hint={hint} />;
 }
 
-function Snooze({
-  shown: { place, attempt, tell, columns },
-  session,
-  onDone,
-}: {
-  shown: ScreenState;
-  session: { id: string };
-  onDone: () => void;
-}): ReactNode {
+/** Asks a question that single keys answer. Any other key answers it with no. */
+function Confirm({ shown, question }: { shown: ScreenState; question: Question }): ReactNode {
+  const { attempt, back } = shown;
+  const { text, answers } = question;
+  useKey((input) => {
+    const answer = answers.find(({ keys }) => input !== '' && keys.includes(input));
+    back();
+    if (answer) attempt(answer.work());
+  });
   return (
-    <Prompt
-      columns={columns}
-      question="Snooze for (30m, 2h, 1d; default 1h):"
-      onCancel={onDone}
-      onAnswer={(text) => {
-        const ms = parseDuration(text === '' ? '1h' : text);
-        onDone();
-        if (ms === null) return tell(`invalid time "${text}": expected 30m, 2h or 1d`);
-        attempt(place.acts.update(session.id, { snoozed_until: place.clock.now() + ms }));
-      }}
-    />
+    <Text wrap="truncate-end">
+      <Tint tone="asks">{text}</Tint>
+      {`  ${answers.map(({ label }) => label).join('  ')}  `}
+      <Tint tone="faint">other keys: cancel</Tint>
+    </Text>
+  );
+}
+
+/** Asks what is to be copied to the clipboard of the terminal. */
+function CopyMenu({ shown }: { shown: ScreenState }): ReactNode {
+  const { place, tell, back } = shown;
+  const offers = shown.copyable();
+  useKey((input) => {
+    const offer = offers[Number(input) - 1];
+    back();
+    if (!offer) return;
+    const isSent = place.terminal.copy(offer.text);
+    tell(
+      isSent
+        ? `Copied: ${offer.name}`
+        : `cannot copy ${offer.name}: too long for the clipboard of the terminal`,
+    );
+  });
+  return (
+    <Text wrap="truncate-end">
+      <Tint tone="asks">Copy: </Tint>
+      {offers.map(({ name }, i) => `${i + 1} ${name}`).join('  ')}
+      <Tint tone="faint">{'  other keys: cancel'}</Tint>
+    </Text>
   );
 }

@@ -1,30 +1,19 @@
 import { Text } from 'ink';
 import type { ReactNode } from 'react';
-import type { Clock } from '../../../core/lib/clock.ts';
 import { Bar } from '../bar.tsx';
-import type { OverviewStore } from '../overview-store.ts';
-import { useNow, useSource } from '../react-hooks.ts';
+import { duration } from '../duration.ts';
 import { Link } from '../link.tsx';
-import { NodesHealth } from './nodes-health.tsx';
-import type { ListView } from '../list/list-state.ts';
 import { lenses } from '../list/sections.ts';
+import type { NodeState } from '../overview-store.ts';
+import { useNow, useSource } from '../react-hooks.ts';
 import { Tint } from '../tint.tsx';
+import type { ScreenContext } from './screen-context.ts';
+import type { ScreenState } from './screen-state.ts';
 
 /** The first line: the lenses with how much each shows, and the state of the connection. */
-export function Head({
-  view,
-  marked,
-  overviewStore,
-  clock,
-  columns,
-}: {
-  view: ListView;
-  /** How many rows are marked. */
-  marked: number;
-  overviewStore: OverviewStore;
-  clock: Clock;
-  columns: number;
-}): ReactNode {
+export function Head({ shown }: { shown: ScreenState }): ReactNode {
+  const { view, marks, place, columns } = shown;
+  const marked = marks.things.length;
   return (
     <Bar
       left={
@@ -50,7 +39,7 @@ export function Head({
       right={
         <>
           {marked > 0 && <Tint tone="asks">{`${marked} marked  `}</Tint>}
-          <Health overviewStore={overviewStore} clock={clock} />
+          <Health place={place} />
         </>
       }
     />
@@ -62,13 +51,7 @@ function capitalized(name: string): string {
 }
 
 /** The state of the connection; where the server is not well, its own word for that. */
-function Health({
-  overviewStore,
-  clock,
-}: {
-  overviewStore: OverviewStore;
-  clock: Clock;
-}): ReactNode {
+function Health({ place: { overviewStore, clock } }: { place: ScreenContext }): ReactNode {
   const connection = useSource(overviewStore.connection);
   const server = useSource(overviewStore.server);
   const nodes = useSource(overviewStore.nodes);
@@ -85,4 +68,30 @@ function Health({
       </Tint>
     );
   return <Link connection={connection} now={now} />;
+}
+
+/** How several servers are, in a few words: the one that is not well, or how many of them are. */
+function NodesHealth({ nodes, now }: { nodes: readonly NodeState[]; now: number }): ReactNode {
+  const isIll = ({ server }: NodeState) => server !== null && server.health.status !== 'ok';
+  const away = nodes.filter(({ state }) => state === 'away');
+  const ill = nodes.filter(isIll);
+  const [first] = [...away, ...ill];
+  const live = nodes.filter(({ state }) => state === 'live').length;
+  if (!first)
+    return live < nodes.length ? (
+      <Tint tone="faint">{`loading ${live}/${nodes.length}`}</Tint>
+    ) : (
+      <Tint tone="good">{`${live} live`}</Tint>
+    );
+  const since = first.since === null ? '' : ` ${duration(now - first.since)}`;
+  const what = first.since === null ? first.server?.health.status : 'unreachable';
+  const text =
+    away.length > 1
+      ? `${away.length} of ${nodes.length} unreachable`
+      : `${first.name} ${what}${since}`;
+  return (
+    <Tint tone="bad" bold>
+      {text}
+    </Tint>
+  );
 }

@@ -1,21 +1,13 @@
 import type { Keys } from '../help.tsx';
-import { conversationKeys, logKeys, teamKeys } from '../panes/pane-help.ts';
 import { type Standing, standings } from '../list/list-items.ts';
 import { symbols } from '../list/row-text.ts';
-import { screenKeys } from './actions.ts';
-import { type OwnKeys, ownKeys } from './own-keys.ts';
+import { OwnKeys } from './own-keys.ts';
 import type { Pane } from './use-pane.ts';
 
-const paneKeys: Record<Pane['kind'], Keys> = {
-  conversation: conversationKeys,
-  log: logKeys,
-  team: teamKeys,
-};
-
-/** The keys of the screen, those of the pane that is open, and the symbols. */
-export function keysFor(pane: Pane | null, own: OwnKeys = ownKeys()): Keys {
+/** The keys of the screen and of the open pane, and the symbols. */
+export function keysFor(pane: Pane | null, own = new OwnKeys()): Keys {
   return [
-    ...own.help(screenKeys),
+    ...own.help(),
     ['', ''],
     ['In the pane', ''],
     ...paneKeys[pane?.kind ?? 'conversation'],
@@ -56,3 +48,25 @@ const legend: Keys = [
   ['…', 'Text that is cut to fit'],
   ['⏎ ^S', 'Enter; Ctrl and S'],
 ];
+
+const readerKeys: Keys = [
+  ['↑ ↓ k j', 'Scroll by a line'],
+  ['pgup pgdn', 'Scroll by a page; at the top, load older text'],
+  ['g G', 'Go to the top; go to the end, and follow new text'],
+  ['/ n N', 'Search; previous match, next match; esc ends the search'],
+];
+
+const conversationKeys: Keys = [
+  ...readerKeys,
+  ['t', 'Expand or collapse tool calls and reasoning'],
+  ['[ ]', 'Previous prompt, next prompt'],
+  ['o', 'List the prompts; ⏎ goes to the selected one'],
+];
+
+const logKeys: Keys = [...readerKeys, ['o', 'Show stdout and stderr, stdout only, stderr only']];
+
+const paneKeys: Record<Pane['kind'], Keys> = {
+  conversation: conversationKeys,
+  log: logKeys,
+  team: readerKeys,
+};

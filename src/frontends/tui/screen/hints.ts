@@ -1,39 +1,43 @@
 import type { Choice } from '../list/layout.ts';
 import type { ListItem } from '../list/list-items.ts';
-import { hint } from './actions.ts';
+import type { OwnKeys } from './own-keys.ts';
 
-/** The keys that are of use for what is selected, in a few words; the most useful ones first. */
-export function hintOf(chosen: Choice | undefined): string {
-  if (!chosen) return hint('n');
-  if ('section' in chosen) return hint('return', 'expand');
-  return byKind(chosen.thing).join('  ');
+/** The most useful keys for the selected row or section, in a few words. */
+export function hintOf(chosen: Choice | undefined, keys: OwnKeys): string {
+  if (!chosen) return keys.hint('new_session');
+  if ('section' in chosen) return keys.hint('open', 'expand');
+  return hintsFor(chosen.thing, keys).join('  ');
 }
 
-/** The keys that are of use for the marked rows. */
-export const markedHint = [hint('d'), hint('x'), hint('p'), 'esc clear marks'].join('  ');
+/** The keys for the marked rows. */
+export function markedHint(keys: OwnKeys): string {
+  return [keys.hint('decline'), keys.hint('stop'), keys.hint('pin'), 'esc clear marks'].join('  ');
+}
 
-function byKind(thing: ListItem): string[] {
+function hintsFor(thing: ListItem, keys: OwnKeys): string[] {
+  const hint = keys.hint.bind(keys);
+  const answer = [hint('approve'), hint('decline'), hint('open'), hint('stop')];
   switch (thing.kind) {
     case 'approval':
-      return [hint('a'), hint('d'), hint('return'), hint('x')];
+      return answer;
     case 'session': {
       const { status, active_turn_id } = thing.now.session;
-      const isAtWork = active_turn_id !== null;
-      if (status === 'waiting_for_approval')
-        return [hint('a'), hint('d'), hint('return'), hint('x')];
-      if (status === 'closed') return [hint('return'), hint('y'), hint('n', 'new')];
-      const stop = isAtWork ? hint('x') : hint('x', 'close');
-      if (status === 'failed') return [hint('r', 'resume'), hint('return'), stop];
-      return [hint('i'), hint('return'), hint('n', 'new'), stop, hint('z'), hint('p')];
+      if (status === 'waiting_for_approval') return answer;
+      const open = hint('open');
+      const create = hint('new_session', 'new');
+      if (status === 'closed') return [open, hint('copy'), create];
+      const stop = active_turn_id === null ? hint('stop', 'close') : hint('stop');
+      if (status === 'failed') return [hint('restart', 'resume'), open, stop];
+      return [hint('prompt'), open, create, stop, hint('snooze'), hint('pin')];
     }
     case 'process':
       return [
-        hint('return', 'log'),
-        hint('r'),
-        ...(thing.process.ended_at === null ? [hint('x', 'kill')] : []),
-        hint('y'),
+        hint('open', 'log'),
+        hint('restart'),
+        ...(thing.process.ended_at === null ? [hint('stop', 'kill')] : []),
+        hint('copy'),
       ];
     case 'team':
-      return [hint('return'), hint('e'), hint('x', 'interrupt all')];
+      return [hint('open'), hint('events'), hint('stop', 'interrupt all')];
   }
 }

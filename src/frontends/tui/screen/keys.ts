@@ -1,13 +1,16 @@
+import type { Session } from '../../../api/sessions.ts';
+import type { ActionName } from '../../../core/lib/screen-actions.ts';
+import { type KeyTable, moveKeys } from '../keyboard.ts';
+import { type ListItem, sessionIdOf } from '../list/list-items.ts';
 import { nameOf, sessionTitleOf } from '../list/row-text.ts';
-import { sessionIdOf, type ListItem } from '../list/list-items.ts';
-import { moveKeys, type KeyTable } from '../keyboard.ts';
 import { lenses } from '../list/sections.ts';
-import type { ActionKey } from './actions.ts';
+import type { VisitProgram } from '../visit.ts';
 import { type Batch, declining, pinning, stoppingAll } from './batch.ts';
+import { list } from './mode.ts';
 import { canSave } from './save.tsx';
+import { clientOf } from './screen-context.ts';
 import type { ScreenState } from './screen-state.ts';
 import { stopping } from './stop.ts';
-import { visit } from './visit.ts';
 
 /** The keys of the list. */
 export function listKeys(shown: ScreenState): KeyTable {
@@ -15,7 +18,7 @@ export function listKeys(shown: ScreenState): KeyTable {
   const { listState } = place;
   const step = (by: number) => () => listState.step(by);
   return {
-    ...actionKeys(shown),
+    ...place.keys.table(actionKeys(shown)),
     ...moveKeys({
       height,
       by: step,
@@ -30,67 +33,91 @@ export function listKeys(shown: ScreenState): KeyTable {
   };
 }
 
-/** Every action of the screen, by its key. */
-export function actionKeys(shown: ScreenState): Record<ActionKey, () => void> {
+/** The keys of the screen while the pane has the focus. */
+export function paneKeys(shown: ScreenState): KeyTable {
+  const back = () => shown.setMode(list);
+  const { new_session: _ofList, ...actions } = listItemKeys(shown);
+  return {
+    ...shown.place.keys.table({ ...actions, quit: back }),
+    escape: shown.hold === 'escape' ? undefined : back,
+  };
+}
+
+/** Every action of the screen. */
+export function actionKeys(shown: ScreenState): Record<ActionName, () => void> {
   const { place, view, setMode, setPeeks, onLeave } = shown;
   const { listState } = place;
   const lens = (index: number) => () => listState.changeView({ lens: lenses[index] ?? 'all' });
   return {
     ...listItemKeys(shown),
-    1: lens(0),
-    2: lens(1),
-    3: lens(2),
-    4: lens(3),
-    5: lens(4),
-    s: () => listState.changeView({ order: view.order === 'stable' ? 'attention' : 'stable' }),
-    '/': () => setMode({ name: 'filter' }),
-    leftArrow: () => fold(shown, true),
-    rightArrow: () => fold(shown, false),
-    return: () => enter(shown),
-    ' ': () => mark(shown),
-    '+': () => setPeeks((peeks) => !peeks),
-    q: onLeave,
+    show_needs_you: lens(0),
+    show_running: lens(1),
+    show_idle: lens(2),
+    show_ended: lens(3),
+    show_all: lens(4),
+    sort: () => listState.changeView({ order: view.order === 'stable' ? 'attention' : 'stable' }),
+    filter: () => setMode({ name: 'filter' }),
+    collapse: () => fold(shown, true),
+    expand: () => fold(shown, false),
+    open: () => enter(shown),
+    mark: () => mark(shown),
+    pane: () => setPeeks((peeks) => !peeks),
+    quit: onLeave,
     ...(shown.marks.things.length > 0 ? markedKeys(shown) : {}),
   };
 }
 
-/** The keys that the list and the pane have in common: what is done with the thing that is selected. */
-export function listItemKeys(shown: ScreenState) {
-  const { setMode, onEvents } = shown;
+/** The actions that the list and the pane have in common. */
+function listItemKeys(shown: ScreenState) {
+  const { setMode, onEvents, tell, attempt, place } = shown;
   const withListItem = (act: (thing: ListItem) => void) => () => {
     if (shown.thing) act(shown.thing);
-    else shown.tell(noRow(shown));
+    else tell(noRow(shown));
   };
+  const withSession = (only: string, act: (session: Session) => void) =>
+    withListItem((thing) => {
+      const session = sessionOf(shown, thing);
+      if (session) act(session);
+      else tell(`only sessions ${only}`);
+    });
+  const update = (session: Session, change: Parameters<typeof place.acts.update>[1]) =>
+    attempt(place.acts.update(session.id, change));
   return {
-    tab: () => {
-      if (!shown.place.listState.nextThatNeedsMe()) shown.tell('nothing needs you');
+    next: () => {
+      if (!place.listState.nextThatNeedsMe()) tell('nothing needs you');
     },
-    i: withListItem((thing) => say(shown, thing)),
-    n: () => setMode({ name: 'new' }),
-    x: withListItem((thing) => stop(shown, thing)),
-    r: withListItem((thing) => restart(shown, thing)),
-    a: withListItem((thing) => answer(shown, thing, 'accept')),
-    d: withListItem((thing) => answer(shown, thing, 'decline')),
-    p: withListItem((thing) => pin(shown, thing)),
-    z: withListItem((thing) => snooze(shown, thing)),
-    m: withListItem((thing) => mute(shown, thing)),
-    R: withListItem((thing) => rename(shown, thing)),
-    c: withListItem((thing) => changeSettings(shown, thing)),
-    w: withListItem((thing) => queue(shown, thing)),
-    '!': withListItem((thing) => visit(shown, thing, 'shell')),
-    O: withListItem((thing) => visit(shown, thing, 'editor')),
-    D: withListItem((thing) => diff(shown, thing)),
-    M: withListItem((thing) => finish(shown, thing)),
-    y: withListItem(() => setMode({ name: 'copy' })),
-    S: withListItem((thing) => save(shown, thing)),
-    e: withListItem((thing) => onEvents(scopeOf(thing), thing.id)),
-    E: () => onEvents({}, shown.thing?.id),
-    f: () => setMode({ name: 'search' }),
-    v: () => setMode({ name: 'server' }),
-    u: () => setMode({ name: 'usage' }),
-    '?': () => setMode({ name: 'help' }),
-    ':': () => setMode({ name: 'palette' }),
-  } satisfies Partial<Record<ActionKey, () => void>>;
+    prompt: withListItem((thing) => say(shown, thing)),
+    new_session: () => setMode({ name: 'new' }),
+    stop: withListItem((thing) => stop(shown, thing)),
+    restart: withListItem((thing) => restart(shown, thing)),
+    approve: withListItem((thing) => answer(shown, thing, 'accept')),
+    decline: withListItem((thing) => answer(shown, thing, 'decline')),
+    pin: withSession('can be pinned', (session) => update(session, { pinned: !session.pinned })),
+    snooze: withSession('can be snoozed', (session) => snooze(shown, session)),
+    mute: withSession('can be muted', (session) => update(session, { muted: !session.muted })),
+    rename: withSession('can be renamed', (session) => setMode({ name: 'rename', session })),
+    mode: withSession('have a model and a mode', (session) => {
+      if (session.status !== 'closed') setMode({ name: 'settings', session });
+      else tell(`session "${sessionTitleOf(session)}" is closed`);
+    }),
+    queue: withSession('have a queue', (session) => setMode({ name: 'queue', session })),
+    shell: withListItem((thing) => visit(shown, thing, 'shell')),
+    editor: withListItem((thing) => visit(shown, thing, 'editor')),
+    diff: withSession('have a diff', (session) => setMode({ name: 'diff', session })),
+    merge: withSession('with a worktree can be merged', (session) => {
+      if (session.worktree_id !== null) setMode({ name: 'finish', session });
+      else tell('only sessions with a worktree can be merged');
+    }),
+    copy: withListItem(() => setMode({ name: 'copy' })),
+    save: withListItem((thing) => save(shown, thing)),
+    events: withListItem((thing) => onEvents(scopeOf(thing), thing.id)),
+    all_events: () => onEvents({}, shown.thing?.id),
+    search: () => setMode({ name: 'search' }),
+    server: () => setMode({ name: 'server' }),
+    usage: () => setMode({ name: 'usage' }),
+    help: () => setMode({ name: 'help' }),
+    palette: () => setMode({ name: 'palette' }),
+  } satisfies Partial<Record<ActionName, () => void>>;
 }
 
 /** The keys that act on all marked rows in place of the selected one. */
@@ -99,9 +126,9 @@ function markedKeys({ marks, place, setMode }: ScreenState) {
   const overview = overviewStore.overview.get();
   const ask = (of: () => Batch) => () => setMode({ name: 'batch', batch: of() });
   return {
-    d: ask(() => declining(marks.things, overview, acts)),
-    x: ask(() => stoppingAll(marks.things, overview, acts)),
-    p: ask(() => pinning(marks.things, acts)),
+    decline: ask(() => declining(marks.things, overview, acts)),
+    stop: ask(() => stoppingAll(marks.things, overview, acts)),
+    pin: ask(() => pinning(marks.things, acts)),
   };
 }
 
@@ -155,7 +182,7 @@ function say(shown: ScreenState, thing: ListItem): void {
   if (!session) return shown.tell(`"${nameOf(thing)}" is not a session: cannot send a prompt`);
   if (session.status === 'closed')
     return shown.tell(
-      `session "${sessionTitleOf(session)}" is closed: press ${shown.place.keys.label('n')} to open a new one`,
+      `session "${sessionTitleOf(session)}" is closed: press ${shown.place.keys.label('new_session')} to open a new one`,
     );
   shown.setMode({ name: 'say', session });
 }
@@ -191,45 +218,9 @@ function answer(shown: ScreenState, thing: ListItem, intent: 'accept' | 'decline
       : [...approvals.values()].find(({ session_id }) => session_id === session);
   if (approval) shown.setMode({ name: 'sheet', asked: { approval, intent } });
   else
-    shown.tell(`no pending approval here: press ${shown.place.keys.label('tab')} for the next one`);
-}
-
-function pin(shown: ScreenState, thing: ListItem): void {
-  const session = sessionOf(shown, thing);
-  if (!session) return shown.tell('only sessions can be pinned');
-  shown.attempt(shown.place.acts.update(session.id, { pinned: !session.pinned }));
-}
-
-function mute(shown: ScreenState, thing: ListItem): void {
-  const session = sessionOf(shown, thing);
-  if (!session) return shown.tell('only sessions can be muted');
-  shown.attempt(shown.place.acts.update(session.id, { muted: !session.muted }));
-}
-
-function rename(shown: ScreenState, thing: ListItem): void {
-  const session = sessionOf(shown, thing);
-  if (!session) return shown.tell('only sessions can be renamed');
-  shown.setMode({ name: 'rename', session });
-}
-
-function changeSettings(shown: ScreenState, thing: ListItem): void {
-  const session = sessionOf(shown, thing);
-  if (!session) return shown.tell('only sessions have a model and a mode');
-  if (session.status === 'closed')
-    return shown.tell(`session "${sessionTitleOf(session)}" is closed`);
-  shown.setMode({ name: 'settings', session });
-}
-
-function queue(shown: ScreenState, thing: ListItem): void {
-  const session = sessionOf(shown, thing);
-  if (!session) return shown.tell('only sessions have a queue');
-  shown.setMode({ name: 'queue', session });
-}
-
-function diff(shown: ScreenState, thing: ListItem): void {
-  const session = sessionOf(shown, thing);
-  if (!session) return shown.tell('only sessions have a diff');
-  shown.setMode({ name: 'diff', session });
+    shown.tell(
+      `no pending approval here: press ${shown.place.keys.label('next')} for the next one`,
+    );
 }
 
 function save({ setMode, tell }: ScreenState, thing: ListItem): void {
@@ -237,20 +228,33 @@ function save({ setMode, tell }: ScreenState, thing: ListItem): void {
   else tell('only conversations and logs can be saved');
 }
 
-function finish(shown: ScreenState, thing: ListItem): void {
-  const session = sessionOf(shown, thing);
-  if (!session || session.worktree_id === null)
-    return shown.tell('only sessions with a worktree can be merged');
-  shown.setMode({ name: 'finish', session });
+function snooze({ place, attempt, setMode }: ScreenState, session: Session): void {
+  const { acts, clock } = place;
+  const { snoozed_until: until } = session;
+  // The same key wakes a session that sleeps.
+  if (until !== null && until > clock.now())
+    return attempt(acts.update(session.id, { snoozed_until: null }));
+  setMode({ name: 'snooze', session });
 }
 
-function snooze(shown: ScreenState, thing: ListItem): void {
-  const session = sessionOf(shown, thing);
-  if (!session) return shown.tell('only sessions can be snoozed');
-  const { acts, clock } = shown.place;
-  const { snoozed_until: until } = session;
-  // One that sleeps is woken by the same key.
-  if (until !== null && until > clock.now())
-    return shown.attempt(acts.update(session.id, { snoozed_until: null }));
-  shown.setMode({ name: 'snooze', session });
+/** Opens the shell or the editor of the user in the directory of a session or process. */
+function visit(shown: ScreenState, thing: ListItem, program: VisitProgram): void {
+  const { place, attempt, tell } = shown;
+  const directory = directoryOf(thing);
+  if (directory === null) return tell(`"${nameOf(thing)}" has no directory`);
+  if (!place.visit) return tell(`no ${program} is available here`);
+  attempt(place.visit(program, { directory, url: clientOf(place, { id: thing.id }).url }));
+}
+
+function directoryOf(thing: ListItem): string | null {
+  switch (thing.kind) {
+    case 'approval':
+      return thing.session?.cwd ?? null;
+    case 'session':
+      return thing.now.session.cwd;
+    case 'process':
+      return thing.process.cwd;
+    case 'team':
+      return null;
+  }
 }

@@ -4,7 +4,7 @@ import type { ListItem } from '../list/list-items.ts';
 import type { Batch } from './batch.ts';
 import type { Question } from './question.ts';
 
-/** What the keys go to: the list, the pane beside it, or something over one of them. */
+/** The part of the screen that has the keys: the list, the pane, or a dialog over both. */
 export type Mode =
   | { name: 'list' | 'pane' | 'filter' | 'help' | 'new' | 'copy' | 'server' | 'usage' | 'search' }
   | { name: 'palette' }
@@ -17,7 +17,7 @@ export type Mode =
   | { name: 'batch'; batch: Batch }
   | { name: 'save'; thing: ListItem };
 
-/** What is under everything else, and what one comes back to. */
+/** The part of the screen below a dialog, which has the keys when the dialog closes. */
 export type Base = 'list' | 'pane';
 
 export const list: Mode = { name: 'list' };

@@ -1,47 +1,65 @@
-import { keyOf, screenActions } from '../../../core/lib/screen-keys.ts';
+import { type ActionName, defaultKeys, explainedKeys } from '../../../core/lib/screen-actions.ts';
+import { keyOf } from '../../../core/lib/screen-keys.ts';
 import type { Keys } from '../help.tsx';
 import type { KeyTable } from '../keyboard.ts';
 
-/** The keys of the screen as they are configured. */
-export interface OwnKeys {
-  /** A table whose actions have their usual keys, with those that are configured. */
-  table: (usual: KeyTable) => KeyTable;
-  /** How the key is shown that an action has in place of its usual one. */
-  label: (usual: string) => string;
-  /** A hint such as `i prompt  ⏎ open`, with the keys that are configured. */
-  hint: (usual: string) => string;
-  /** The lines of the help, with the keys that are configured. */
-  help: (usual: Keys) => Keys;
+/** The keys of the screen, with the keys of `[screen.keys]`, which has no conflicts. */
+export class OwnKeys {
+  readonly #configured: Readonly<Record<string, string>>;
+
+  constructor(configured: Readonly<Record<string, string>> = {}) {
+    this.#configured = configured;
+  }
+
+  /** The table of some actions by their keys. */
+  table(actions: Partial<Record<ActionName, () => void>>): KeyTable {
+    return Object.fromEntries(
+      Object.entries(actions).map(([name, act]) => [
+        keyOf(name as ActionName, this.#configured),
+        act,
+      ]),
+    );
+  }
+
+  /** The key of an action as it is shown. */
+  label(action: ActionName): string {
+    return labelOf(keyOf(action, this.#configured));
+  }
+
+  /** The key of an action and its name, or other words for it, such as `i prompt`. */
+  hint(action: ActionName, words = wordsOf(action)): string {
+    return `${this.label(action)} ${words}`;
+  }
+
+  /** The lines of the help. */
+  help(): Keys {
+    const own = new Map(
+      Object.entries(defaultKeys).map(([name, key]) => [
+        labelOf(key),
+        this.label(name as ActionName),
+      ]),
+    );
+    return explainedKeys.map(({ meaning, actions, keys }) => {
+      const fixed = keys.map((one) =>
+        one.startsWith(' ') ? one : one.replaceAll(/\S+/g, (key) => own.get(key) ?? key),
+      );
+      return [[...actions.map((name) => this.label(name)), ...fixed].join(' '), meaning];
+    });
+  }
 }
 
-/** The keys of the screen with the keys of `[screen.keys]`, which has no conflicts. */
-export function ownKeys(configured: Readonly<Record<string, string>> = {}): OwnKeys {
-  const own = Object.entries(screenActions)
-    .map(([action, usual]) => [usual, keyOf(action, configured)] as const)
-    .filter(([usual, key]) => usual !== key);
-  const labels = new Map(own.map(([usual, key]) => [labelOf(usual), labelOf(key)]));
-  const label = (usual: string) => labels.get(usual) ?? usual;
-  return {
-    label,
-    table: (usual) => {
-      const table = { ...usual };
-      for (const [key] of own) delete table[key];
-      for (const [key, mine] of own) table[mine] = usual[key];
-      return table;
-    },
-    hint: (usual) => usual.replaceAll(/(^| {2})(\S+)/g, (_all, gap, key) => gap + label(key)),
-    help: (usual) =>
-      usual.map(([keys, meaning]) => {
-        // Indented lines have keys of a dialog.
-        const isOfDialog = keys.startsWith(' ');
-        return [isOfDialog ? keys : keys.split(' ').map(label).join(' '), meaning] as const;
-      }),
-  };
+/** The name of an action as people read it. */
+export function wordsOf(action: ActionName): string {
+  return action.replaceAll('_', ' ');
 }
 
-const labels: Readonly<Record<string, string>> = { ' ': 'space', return: '⏎' };
+const labels: Readonly<Record<string, string>> = {
+  ' ': 'space',
+  return: '⏎',
+  leftArrow: '←',
+  rightArrow: '→',
+};
 
 function labelOf(key: string): string {
-  if (key.startsWith('ctrl ')) return `^${key.slice(5).toUpperCase()}`;
-  return labels[key] ?? key;
+  return key.startsWith('ctrl ') ? `^${key.slice(5).toUpperCase()}` : (labels[key] ?? key);
 }

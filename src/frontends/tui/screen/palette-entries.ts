@@ -1,8 +1,9 @@
+import { type ActionName, explainedKeys } from '../../../core/lib/screen-actions.ts';
 import type { PaletteEntry } from '../dialogs/command-palette.tsx';
-import { nameOf } from '../list/row-text.ts';
 import type { ListItem } from '../list/list-items.ts';
-import { actions } from './actions.ts';
+import { nameOf } from '../list/row-text.ts';
 import { actionKeys } from './keys.ts';
+import { wordsOf } from './own-keys.ts';
 import type { ScreenState } from './screen-state.ts';
 
 /** Every action of the screen, and every session, team and process to go to. */
@@ -18,15 +19,17 @@ export function paletteEntries(shown: ScreenState): PaletteEntry[] {
     setMode({ name: 'pane' });
   };
   return [
-    ...actions
-      .filter(({ key }) => key !== ':')
-      .map(({ key, label, name, meaning }) => ({
-        id: key,
-        label: place.keys.label(label),
-        name,
-        detail: meaning,
-        run: run(table[key]),
-      })),
+    ...explainedKeys.flatMap(({ actions, meaning }) =>
+      actions
+        .filter((name) => name !== 'palette')
+        .map((name: ActionName) => ({
+          id: name,
+          label: place.keys.label(name),
+          name: wordsOf(name),
+          detail: meaning,
+          run: run(table[name]),
+        })),
+    ),
     ...view.things
       .filter(({ kind }) => kind !== 'approval')
       .map((thing) => ({

@@ -1,8 +1,7 @@
 import type { ReactNode } from 'react';
-import { AppError } from '../../../api/errors.ts';
-import { layout, type Line } from '../list/layout.ts';
-import { List, rowHeightOf } from '../list/list.tsx';
+import { type Line, layout } from '../list/layout.ts';
 import type { ListView } from '../list/list-state.ts';
+import { List, rowHeightOf } from '../list/list.tsx';
 import { PointerBox } from '../pointer.tsx';
 import { type Pointed, WHEEL_LINES } from '../read-pointer.ts';
 import type { ScreenState } from './screen-state.ts';
@@ -51,7 +50,7 @@ function lineAt(view: ListView, columns: number, height: number, y: number): Lin
 }
 
 /** Over the pane, the wheel scrolls it, and a click gives it the keys. */
-export function inPane({ pane, mode, setMode, tell }: ScreenState, { what }: Pointed): void {
+export function inPane({ pane, mode, setMode, attempt }: ScreenState, { what }: Pointed): void {
   if (!pane) return;
   if (what === 'click') {
     if (mode.name === 'list') setMode({ name: 'pane' });
@@ -60,8 +59,5 @@ export function inPane({ pane, mode, setMode, tell }: ScreenState, { what }: Poi
   const { reader } = pane.model;
   reader.scroll(what === 'up' ? -WHEEL_LINES : WHEEL_LINES);
   if (what === 'down' || !reader.isAtStart()) return;
-  pane.model.older().catch((error: unknown) => {
-    if (!(error instanceof AppError)) throw error;
-    tell(error.message);
-  });
+  attempt(pane.model.older());
 }

@@ -1,15 +1,17 @@
 import type { Client } from '../../../client/client.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
 import type { PromptHistory } from '../../../core/lib/prompt-history.ts';
+import type { DiffLayout } from '../../../core/lib/screen-settings.ts';
 import type { Acts } from '../acts.ts';
-import type { OverviewStore } from '../overview-store.ts';
 import type { Editor } from '../forms/editor.ts';
 import type { Choices } from '../forms/new-session.tsx';
 import type { ListState } from '../list/list-state.ts';
 import type { Observable } from '../observable.ts';
+import type { OverviewStore } from '../overview-store.ts';
+import type { Notices } from '../react-hooks.ts';
 import type { Terminal } from '../terminal.ts';
-import type { OwnKeys } from './own-keys.ts';
 import type { LentVisit } from '../visit.ts';
+import type { OwnKeys } from './own-keys.ts';
 
 /** The client of the server with a name, else of the one that has the thing with an id; of one server, the only one. */
 export function clientOf(
@@ -24,7 +26,7 @@ interface ServerQuery {
   name?: string | undefined;
 }
 
-/** What the screen has for as long as it is open, whichever page is shown. */
+/** The parts that the screen has while it is open, on every page. */
 export interface ScreenContext {
   client: Client;
   clock: Clock;
@@ -37,10 +39,21 @@ export interface ScreenContext {
   /** Opens a shell or an editor on the terminal; null where that cannot be. */
   visit: LentVisit | null;
   keys: OwnKeys;
+  /** How the diff dialog shows changed lines. */
+  diff: DiffLayout;
   /** The prompts that were sent before; null where nothing is kept. */
   history: PromptHistory | null;
-  /** What was begun to be said, by session. */
+  /** Unsent prompts by session. */
   drafts: Map<string, Editor>;
-  /** What was chosen for the last new session of this run. */
+  /** The fields of the last new session. */
   choices: Observable<Choices>;
+}
+
+/** The properties of every dialog. */
+export interface DialogProps {
+  place: ScreenContext;
+  notices: Notices;
+  rows: number;
+  columns: number;
+  onLeave: () => void;
 }

@@ -1,9 +1,8 @@
 import type { EventScope } from '../../../client/event-scope.ts';
-import type { Notices } from '../react-hooks.ts';
-import type { ListView } from '../list/list-state.ts';
 import type { ListItem } from '../list/list-items.ts';
-import type { Copyable } from '../panes/pane-model.ts';
-import type { Hold } from '../panes/pane-props.ts';
+import type { ListView } from '../list/list-state.ts';
+import type { Copyable, Hold } from '../panes/pane-model.ts';
+import type { Notices } from '../react-hooks.ts';
 import type { Marks } from './marks.ts';
 import type { Mode } from './mode.ts';
 import type { ScreenContext } from './screen-context.ts';
@@ -21,19 +20,19 @@ export interface ScreenState extends Notices {
   setMode: (mode: Mode) => void;
   /** Back to the list or the pane, whichever had the keys before. */
   back: () => void;
-  /** What the pane keeps from the keys of the page. */
+  /** The keys that the pane withholds from the page. */
   hold: Hold;
   setHold: (hold: Hold) => void;
   /** The pane of what is selected; null until the selection rests. */
   pane: Pane | null;
-  /** What can be copied of what is selected. */
+  /** The texts of the selected item that can be copied. */
   copyable: () => readonly Copyable[];
   /** Whether the pane is shown below the list, or alone where it is beside the list otherwise. */
   peeks: boolean;
   setPeeks: (next: (peeks: boolean) => boolean) => void;
   /** Whether the pane is beside the list. */
   isWide: boolean;
-  /** What the last lines tell, in place of hints; empty where there is nothing to tell. */
+  /** The lines of the notice, in place of hints; empty without a notice. */
   said: readonly string[];
   /** The lines and columns of everything between the first line and the last ones. */
   height: number;

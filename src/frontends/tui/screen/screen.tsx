@@ -2,20 +2,19 @@ import { Box, Text } from 'ink';
 import { type ReactNode, useEffect, useEffectEvent, useState } from 'react';
 import type { EventScope } from '../../../client/event-scope.ts';
 import { describeResolved } from '../approval-answer.ts';
-import { useNotice, useResolved, useSource } from '../react-hooks.ts';
 import { useKeys } from '../keyboard.ts';
-import type { Hold } from '../panes/pane-props.ts';
+import type { Hold } from '../panes/pane-model.ts';
+import { useNotice, useResolved, useSource } from '../react-hooks.ts';
 import { useAlerts, useSeen } from './attention.ts';
 import { Body } from './body.tsx';
 import { Foot, saidIn } from './foot.tsx';
 import { Head } from './head.tsx';
-import { listKeys, listItemKeys } from './keys.ts';
+import { listKeys, paneKeys } from './keys.ts';
 import { useMarks } from './marks.ts';
-import { type Base, list, type Mode } from './mode.ts';
+import { type Base, type Mode, list } from './mode.ts';
 import type { ScreenContext } from './screen-context.ts';
 import type { ScreenState } from './screen-state.ts';
-import { usePane } from './use-pane.ts';
-import { useTarget } from './use-target.ts';
+import { usePane, useTarget } from './use-pane.ts';
 
 /** From this width on the pane is beside the list. */
 const WIDE = 100;
@@ -30,7 +29,7 @@ export interface ScreenProps {
   onLeave: () => void;
 }
 
-/** The place to work: the list of everything that goes on, and the pane of what is selected. */
+/** The list of all items, and the pane of the selected one. */
 export function Screen({
   place,
   rows,
@@ -93,19 +92,13 @@ export function Screen({
   };
   // A notice stands where the keys are shown of what comes next.
   const endNotice = () => notices.tell('');
-  useKeys(place.keys.table(listKeys(shown)), mode.name === 'list', endNotice);
-  useKeys(place.keys.table(paneKeys(shown)), mode.name === 'pane' && hold !== 'all', endNotice);
+  useKeys(listKeys(shown), mode.name === 'list', endNotice);
+  useKeys(paneKeys(shown), mode.name === 'pane' && hold !== 'all', endNotice);
 
   if (rows < 12 || columns < 40) return <TooSmall rows={rows} columns={columns} />;
   return (
     <Box flexDirection="column" width={columns} height={rows}>
-      <Head
-        view={view}
-        marked={marks.things.length}
-        overviewStore={overviewStore}
-        clock={place.clock}
-        columns={columns}
-      />
+      <Head shown={shown} />
       <Body shown={shown} />
       <Foot shown={shown} />
     </Box>
@@ -118,16 +111,6 @@ function useFirstNotice(tell: (text: string) => void, first: string | undefined)
     if (first !== undefined) tell(first);
   });
   useEffect(() => tellFirst(), []);
-}
-
-function paneKeys(shown: ScreenState) {
-  const back = () => shown.setMode(list);
-  return {
-    ...listItemKeys(shown),
-    n: undefined,
-    escape: shown.hold === 'escape' ? undefined : back,
-    q: back,
-  };
 }
 
 function TooSmall({ rows, columns }: { rows: number; columns: number }): ReactNode {

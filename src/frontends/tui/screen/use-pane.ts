@@ -1,11 +1,12 @@
 import { useEffect, useState } from 'react';
-import { sessionIdOf, type ListItem } from '../list/list-items.ts';
+import { type ListItem, sessionIdOf } from '../list/list-items.ts';
 import { ConversationModel } from '../panes/conversation-model.ts';
 import { LogModel } from '../panes/log-model.ts';
 import { TeamModel } from '../panes/team-model.ts';
+import type { Notices } from '../react-hooks.ts';
 import type { ScreenContext } from './screen-context.ts';
 
-/** What is shown of a thing: of an approval, the conversation that it belongs to. */
+/** The pane of an item. The pane of an approval is the conversation of its session. */
 export type Pane =
   | { kind: 'conversation'; id: string; model: ConversationModel }
   | { kind: 'log'; id: string; model: LogModel }
@@ -53,4 +54,24 @@ function paneFor({ client, clock }: ScreenContext, kind: Pane['kind'], id: strin
     case 'team':
       return { kind, id, model: new TeamModel({ client, clock, teamId: id }) };
   }
+}
+
+interface Target {
+  session: string;
+  keys: readonly string[];
+}
+
+/** Returns the function that shows a place of a conversation, as soon as its pane is open. */
+export function useTarget(
+  pane: Pane | null,
+  { attempt }: Notices,
+): (session: string, keys: readonly string[]) => void {
+  const [target, setTarget] = useState<Target | null>(null);
+  useEffect(() => {
+    if (pane?.kind !== 'conversation' || pane.id !== target?.session) return;
+    setTarget(null);
+    attempt(pane.model.reveal(target.keys));
+    // oxlint-disable-next-line react-hooks/exhaustive-deps -- once for each target, and not with each drawing
+  }, [pane, target]);
+  return (session, keys) => setTarget({ session, keys });
 }

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { SEARCH_FILE as NAME } from './file-name.ts';
 import { ShardSums } from './shard-sums.ts';
-import { checksum } from '../../../core/store/checksum.ts';
+import { checksum } from '../../../core/store/corruption-log.ts';
 import type { SqlValue } from '../../../core/store/raw-statement.ts';
 import { SideFile, sideFiles } from '../../../core/store/side-file.ts';
 import { corruption, isFull } from '../../../core/store/storage-error.ts';

@@ -1,4 +1,4 @@
-import { checksum } from '../../../core/store/checksum.ts';
+import { checksum } from '../../../core/store/corruption-log.ts';
 import type { SideFile } from '../../../core/store/side-file.ts';
 import { corruption } from '../../../core/store/storage-error.ts';
 

@@ -7,7 +7,7 @@ import { type TeamFacts, ToolGateway } from '../../teams/gateway/service.ts';
 import { TeamToolPolicy } from '../../teams/gateway/team-tool-policy.ts';
 import type { ToolOffers } from '../../teams/gateway/tool-offers.ts';
 import { teamToolkit } from '../../teams/gateway/team-tools.ts';
-import { previewWorktree } from '../../work/worktrees/preview.ts';
+import { previewWorktree } from '../../work/worktrees/create-worktree.ts';
 import type { Base } from '../base.ts';
 import type { RuntimeOptions } from '../options.ts';
 import type { Processes } from './processes.ts';

@@ -78,11 +78,7 @@ export function buildServer(
     processes: nouns.processes.service,
     worktrees: worktrees.service,
     initScripts: worktrees.initScripts,
-    files: {
-      differ: nouns.snapshots.differ,
-      snapshots: nouns.snapshots.service,
-      restorer: nouns.snapshots.restorer,
-    },
+    snapshots: nouns.snapshots.service,
     teams: {
       teams: teams.service,
       messages: teams.messages,

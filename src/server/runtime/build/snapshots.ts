@@ -1,8 +1,6 @@
 import path from 'node:path';
 import { SnapshotObjectStores } from '../../work/snapshots/object-stores.ts';
 import { SnapshotRequests } from '../../work/snapshots/snapshot-requests.ts';
-import { Differ } from '../../work/snapshots/differ.ts';
-import { Restorer } from '../../work/snapshots/restorer.ts';
 import { SnapshotService } from '../../work/snapshots/service.ts';
 import { SnapshotStore } from '../../work/snapshots/store.ts';
 import { SnapshotTaker } from '../../work/snapshots/taker.ts';
@@ -41,8 +39,6 @@ export function buildSnapshots(base: Base, needs: { sessions: Sessions; worktree
     store,
     snapshotObjectStores,
   });
-  const differ = new Differ(requests);
-  const restorer = new Restorer(requests);
   const service = new SnapshotService({ ...base, sessionStore, store, taker, requests });
-  return { store, snapshotObjectStores, taker, differ, restorer, service };
+  return { store, snapshotObjectStores, taker, service };
 }

@@ -7,6 +7,7 @@ import { WorktreeRecovery } from '../../work/worktrees/worktree-recovery.ts';
 import { WorktreeService } from '../../work/worktrees/service.ts';
 import type { WorktreeStore } from '../../work/worktrees/store.ts';
 import { GitContext } from '../../work/git/git-context.ts';
+import { OneAtATime } from '../../../core/lib/one-at-a-time.ts';
 import { withDataDirectory } from '../../../core/config/data-directory.ts';
 import type { Base } from '../base.ts';
 import type { Children } from './children.ts';
@@ -69,6 +70,7 @@ export function buildWorktrees(
     supervisor,
     settings: () => config.now.worktrees,
     initScripts,
+    mutexes: new OneAtATime(),
     assertRoom: needs.storage.assertRoom,
     stopping: stopping.signal,
   });

@@ -16,9 +16,9 @@ export interface Committed {
   isExecutable: boolean;
 }
 
-/** What a file of a repository is for, and how a request does without it; errors say both. */
+/** The purpose of a file of a repository, and the way to do without it; errors name both. */
 export interface Purpose {
-  /** What it is, with the article: "the init script". */
+  /** Its name in errors, with the article: "the init script". */
   what: string;
   /** How a request does without it: "set run_init_script to false". */
   without: string;

@@ -1,15 +1,16 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import type { Worktree } from '../../../api/worktrees.ts';
 import type { Failpoint } from '../../../core/lib/failpoint.ts';
 import { makeDirectory } from '../../../core/lib/make-directory.ts';
 import { OneAtATime } from '../../../core/lib/one-at-a-time.ts';
-import { filtersIn, type Setting } from './isolated-git-dir.ts';
+import type { FiltersOf } from './changes.ts';
+import { filtersIn } from './isolated-git-dir.ts';
 import { filtersText, sha256Of } from './consent.ts';
-import { readNote } from './foreign.ts';
-import { type Git, GitFailure } from './git.ts';
-import { removeTree } from './remove-tree.ts';
-import { adminDirectory, refsOf, type Repository } from './repository.ts';
+import type { Git } from './git.ts';
+import type { Repository } from './repository.ts';
+
+/** The disk limits checkouts, so more of them at once would take as long. */
+const CHECKOUTS_AT_ONCE = 4;
 
 interface GitContextDependencies {
   git: Git;
@@ -21,8 +22,7 @@ interface GitContextDependencies {
 }
 
 /**
- * Shared by making and removing worktrees: git, the directories, and a mutex for each repository. No row is read or
- * written here.
+ * Git, the directories of worktrees, and the mutexes of repositories and checkouts. No row is read or written here.
  */
 export class GitContext {
   readonly git: Git;
@@ -32,6 +32,8 @@ export class GitContext {
   readonly #deps: GitContextDependencies;
   /** A mutex for each repository, by its common directory, for work that reads or moves refs. */
   readonly #repositories = new OneAtATime();
+  readonly #checkouts = new OneAtATime();
+  #checkoutCount = 0;
 
   constructor(deps: GitContextDependencies) {
     for (const directory of [deps.root, deps.scratch]) makeDirectory(directory);
@@ -49,6 +51,12 @@ export class GitContext {
     return this.#repositories.run(commonDir, work);
   }
 
+  /** Runs `work`, which writes the files of a new checkout and moves no ref, with a few of its kind at once. */
+  inCheckoutLane<T>(work: () => Promise<T>): Promise<T> {
+    this.#checkoutCount += 1;
+    return this.#checkouts.run(String(this.#checkoutCount % CHECKOUTS_AT_ONCE), work);
+  }
+
   /** Runs `work` with an empty directory, which is removed afterwards. */
   async withScratch<T>({ id }: { id: string }, work: (scratch: string) => Promise<T>): Promise<T> {
     const scratch = await fs.promises.mkdtemp(path.join(this.#deps.scratch, `${id}-`));
@@ -60,41 +68,13 @@ export class GitContext {
   }
 
   /** Returns the filters of a repository if a person has allowed them; else none. */
-  async trustedFilters(
-    repository: Repository,
-    settings: readonly Setting[],
-  ): Promise<readonly Setting[]> {
-    const filters = filtersIn(settings);
-    if (filters.length === 0) return [];
-    const isTrusted = await this.#deps.isTrusted(repository.root, sha256Of(filtersText(filters)));
-    return isTrusted ? filters : [];
-  }
-
-  /** Removes git's registration of a worktree whose files are gone. */
-  async forget({ path: directory }: Worktree, repository: Repository): Promise<void> {
-    if ((await adminDirectory(repository, directory)) === null) return;
-    const remove = ['worktree', 'remove', '--force', '--force', '--', directory];
-    await this.git.text(refsOf(repository), remove);
-  }
-
-  /** Deletes the branch if it still points to `tip`; returns why it could not be deleted, null if it was. */
-  async removeBranch(
-    { branch }: Worktree,
-    repository: Repository,
-    tip: string,
-  ): Promise<string | null> {
-    const location = refsOf(repository);
-    try {
-      await this.git.text(location, ['update-ref', '-d', `refs/heads/${branch}`, tip]);
-    } catch (error) {
-      if (!(error instanceof GitFailure)) throw error;
-      return `branch ${branch} was kept (${error.message})`;
-    }
-    // Few repositories have settings of branches, and git takes longer to say so than it takes to look.
-    const config = await readNote(repository.commonDir, 'config').catch(() => '[branch');
-    if (/\[\s*branch/i.test(config ?? ''))
-      await this.git.maybe(location, ['config', '--local', '--remove-section', `branch.${branch}`]);
-    return null;
+  filtersOf({ root }: Repository): FiltersOf {
+    return async (settings) => {
+      const filters = filtersIn(settings);
+      if (filters.length === 0) return [];
+      const isTrusted = await this.#deps.isTrusted(root, sha256Of(filtersText(filters)));
+      return isTrusted ? filters : [];
+    };
   }
 
   /** Removes the scratch directories and archived files that earlier runs left. */
@@ -111,4 +91,22 @@ export class GitContext {
     makeDirectory(directory);
     return directory;
   }
+}
+
+/** Removes a directory and its content, even if write permission was removed somewhere in it. */
+export async function removeTree(directory: string): Promise<void> {
+  const remove = () => fs.promises.rm(directory, { recursive: true, force: true, maxRetries: 2 });
+  try {
+    await remove();
+  } catch (error) {
+    if (!['EACCES', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+    await openUp(directory);
+    await remove();
+  }
+}
+
+async function openUp(directory: string): Promise<void> {
+  await fs.promises.chmod(directory, 0o700);
+  for (const entry of await fs.promises.readdir(directory, { withFileTypes: true }))
+    if (entry.isDirectory()) await openUp(path.join(directory, entry.name));
 }

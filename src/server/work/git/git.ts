@@ -4,7 +4,7 @@ import { killCarriers } from '../../../core/children/identity.ts';
 import type { Keeper } from '../../../core/children/keeper.ts';
 import { MARKER_VARIABLE } from '../../../core/children/marker.ts';
 import { newUuid } from '../../../core/lib/ids.ts';
-import { cleanEnvironment } from '../../../core/children/process-environment.ts';
+import { cleanEnvironment } from '../../../core/children/environment.ts';
 
 /** A git process without output for this long hangs: on a lock, a filter, or a disk that no longer responds. */
 const SILENT_MS = 10 * 60_000;
@@ -14,7 +14,7 @@ const OLDEST = [2, 31] as const;
 const CALL_VARIABLE = 'CADRE_GIT_CALL';
 
 /**
- * Settings that override those of the repository: no hooks, no daemon, no bare repository that git merely came across,
+ * Settings that override the settings of the repository: no hooks, no daemon, no bare repository that git merely came across,
  * no submodules, no background maintenance; and writes are synced to the disk.
  */
 const CONFIG = [
@@ -77,7 +77,7 @@ export interface GitLocation {
 export class GitFailure extends Error {
   override readonly name = 'GitFailure';
   readonly exitCode: number;
-  /** What git printed to stdout before it failed, with one character for each byte. */
+  /** The text that git printed to stdout before it failed, with one character for each byte. */
   output = '';
 
   constructor(exitCode: number, message: string, options?: ErrorOptions) {
@@ -96,9 +96,9 @@ interface GitDependencies {
   signal: AbortSignal;
   /** Aborts when the server stops; absent: `signal` does. */
   stopping?: AbortSignal;
-  /** The maximum size of what a command may print to be read as a whole, in bytes. */
+  /** The maximum output of a command that is read as a whole, in bytes. */
   maxOutputBytes?: number;
-  /** Kills what carries the marker when the server dies; absent for commands that belong to no server. */
+  /** Kills the processes with the marker when the server dies; absent for commands that belong to no server. */
   keeper?: Pick<Keeper, 'ensure'>;
 }
 
@@ -151,22 +151,33 @@ export class Git {
     input?: string,
     signal?: AbortSignal,
   ): Promise<string> {
+    const { maxOutputBytes = MAX_OUTPUT_BYTES } = this.#deps;
+    const { text, isCut } = await this.upTo(maxOutputBytes, location, args, { input, signal });
+    if (!isCut) return text;
+    throw new GitFailure(
+      -1,
+      `git ${args[0]} printed more than ${maxOutputBytes} bytes, the maximum`,
+    );
+  }
+
+  /** Returns the output in the same encoding, but not much more than so many bytes of it, and whether there was more. */
+  async upTo(
+    maxBytes: number,
+    location: GitLocation,
+    args: readonly string[],
+    { input, signal }: { input?: string | undefined; signal?: AbortSignal | undefined } = {},
+  ): Promise<{ text: string; isCut: boolean }> {
     const chunks: Buffer[] = [];
     const printed = () => Buffer.concat(chunks).toString('latin1');
-    const { maxOutputBytes = MAX_OUTPUT_BYTES } = this.#deps;
-    let room = maxOutputBytes;
+    let bytes = 0;
     const take = (chunk: Buffer) => {
-      room -= chunk.length;
-      return room >= 0 && chunks.push(chunk) > 0;
+      chunks.push(chunk);
+      bytes += chunk.length;
+      return bytes <= maxBytes;
     };
     try {
       const isCut = await this.pieces(location, args, { take, input, signal });
-      if (isCut)
-        throw new GitFailure(
-          -1,
-          `git ${args[0]} printed more than ${maxOutputBytes} bytes, the maximum`,
-        );
-      return printed();
+      return { text: printed(), isCut };
     } catch (error) {
       if (error instanceof GitFailure) error.output = printed();
       throw error;
@@ -317,4 +328,34 @@ function failureOf(exitCode: number, stderr: Buffer): GitFailure {
 
 function firstLine(text: string): string {
   return text.trim().split('\n')[0] ?? '';
+}
+
+/** Returns the path of a name printed by git as bytes, because it need not be UTF-8. */
+export function bytePath(files: string, name: string): Buffer {
+  return Buffer.concat([Buffer.from(`${files}/`), Buffer.from(name, 'latin1')]);
+}
+
+/** Joins entries, each followed by the NUL that git expects. */
+export function nulTerminated(entries: readonly string[]): string {
+  return entries.map((entry) => `${entry}\0`).join('');
+}
+
+/** Quotes a path that stands on a line of its own, as git reads it. */
+export function quoted(name: string): string {
+  if (!/^"|[\n\r\\]/.test(name)) return name;
+  const escaped = name.replaceAll(
+    /["\\\n\r]/g,
+    (character) => `\\${character.charCodeAt(0).toString(8).padStart(3, '0')}`,
+  );
+  return `"${escaped}"`;
+}
+
+/** Encodes a text with one character for each byte, as git reads and prints it here. */
+export function toBytes(text: string): string {
+  return Buffer.from(text).toString('latin1');
+}
+
+/** Decodes a text of git, which has one character for each byte. */
+export function toText(bytes: string): string {
+  return Buffer.from(bytes, 'latin1').toString('utf8');
 }

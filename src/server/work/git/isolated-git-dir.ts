@@ -1,7 +1,8 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { readForeignFile } from '../../../core/lib/foreign-file.ts';
-import type { Git, GitLocation } from './git.ts';
+import { entryKindOf } from './foreign.ts';
+import { bytePath, type Git, type GitLocation, nulTerminated } from './git.ts';
 import { refsOf, type Repository } from './repository.ts';
 
 /** The settings of a repository that control how files are read and written, and that run no program. */
@@ -20,9 +21,7 @@ const AS_THEY_ARE = '* -text !eol -ident !filter !working-tree-encoding\n';
 /** A setting of a repository: its name, in lower case except for the subsection in the middle, and its value. */
 export type Setting = readonly [name: string, value: string];
 
-/**
- * Returns the settings of the repository itself, or of one of its worktrees, without those of the user and the machine.
- */
+/** Returns the settings of the repository or one of its worktrees, without the settings of the user and the machine. */
 export async function ownSettings(
   git: Git,
   repository: Repository,
@@ -31,7 +30,7 @@ export async function ownSettings(
   return (await settingsAt(git, repository, adminDir)).own;
 }
 
-/** Returns these settings, and all that apply there: those of the machine and the user come first. */
+/** Returns these settings, and all that apply there: the settings of the machine and the user come first. */
 export async function settingsAt(
   git: Git,
   repository: Repository,
@@ -69,9 +68,9 @@ export function isOn(settings: readonly Setting[], name: string): boolean {
 }
 
 /**
- * Makes a git directory of cadre's own, through which git works on the files of a repository. It copies only those of
- * the repository's settings that control how files are read and written, so no command that the settings name can run,
- * even if they change meanwhile. `filters` are the exception: a person has allowed them. With `asTheyAre`, git reads
+ * Makes a git directory of cadre's own, through which git works on the files of a repository. It copies only the
+ * settings that control how files are read and written, so no command that the repository names can run, even if its
+ * settings change meanwhile. `filters` are the exception: a person has allowed them. With `asTheyAre`, git reads
  * and writes files byte for byte. `scratch` is a directory of cadre's; the index is the file `index` in it.
  */
 export async function openIsolatedGitDir(about: {
@@ -144,4 +143,61 @@ function configText(settings: readonly Setting[]): string {
 function quoted(text: string): string {
   const escaped = text.replaceAll(/["\\]/g, '\\$&').replaceAll('\n', '\\n').replaceAll('\t', '\\t');
   return `"${escaped}"`;
+}
+
+/**
+ * Copies the index, so that no other process writes to it, and clears the flags that hide changes of existing files;
+ * returns the names of the files that are excluded from the checkout and do not exist, and its entries as
+ * `git ls-files -s -z` prints them, which are null if git was not asked for them.
+ */
+export async function copyIndex(
+  git: Git,
+  location: GitLocation,
+  { adminDir, head }: { adminDir: string | null; head: string | null },
+): Promise<{ absent: string[]; listed: string[] | null }> {
+  const isCopied = adminDir !== null && (await copyIndexFile(location, adminDir));
+  if (!isCopied) {
+    await git.text(location, ['read-tree', head ?? '--empty']);
+    return { absent: [], listed: null };
+  }
+  if (location.workTree === undefined) return { absent: [], listed: null };
+  return unhideExisting(git, location, location.workTree);
+}
+
+/** Copies the index as it is; returns whether there is one. */
+export async function copyIndexFile(location: GitLocation, adminDir: string): Promise<boolean> {
+  const copy = location.index ?? '';
+  const content = await readForeignFile(adminDir, 'index', { maxBytes: INDEX_BYTES });
+  if (content === null) return false;
+  // Git trusts an entry that is older than the index, so the copy must not be younger than the original.
+  const { mtimeMs } = await fs.lstat(path.join(adminDir, 'index'));
+  await fs.writeFile(copy, content);
+  await fs.utimes(copy, Math.floor(mtimeMs / 1000), Math.floor(mtimeMs / 1000));
+  return true;
+}
+
+/** Clears the flags assume-unchanged and skip-worktree of every existing file, so that git compares it. */
+async function unhideExisting(
+  git: Git,
+  location: GitLocation,
+  files: string,
+): Promise<{ absent: string[]; listed: string[] }> {
+  const entries = (await git.bytes(location, ['ls-files', '-v', '-s', '-z']))
+    .split('\0')
+    .filter(Boolean);
+  const absent: string[] = [];
+  for (const [flag, pattern] of [
+    ['--no-assume-unchanged', /^[a-z] /],
+    ['--no-skip-worktree', /^[Ss] /],
+  ] as const) {
+    const existing: string[] = [];
+    for (const entry of entries.filter((one) => pattern.test(one))) {
+      const name = entry.slice(entry.indexOf('\t') + 1);
+      if ((await entryKindOf(bytePath(files, name))) !== null) existing.push(name);
+      else if (flag === '--no-skip-worktree') absent.push(name);
+    }
+    if (existing.length > 0)
+      await git.text(location, ['update-index', flag, '-z', '--stdin'], nulTerminated(existing));
+  }
+  return { absent, listed: entries.map((entry) => entry.slice(2)) };
 }

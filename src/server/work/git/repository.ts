@@ -2,7 +2,7 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import { AppError } from '../../../api/errors.ts';
 import { assertGitDirectory, isThere, entryKindOf, readNote } from './foreign.ts';
-import { type Git, GitFailure, type GitLocation } from './git.ts';
+import { type Git, GitFailure, type GitLocation, toText } from './git.ts';
 
 /** A repository; the same for each of its worktrees. */
 export interface Repository {
@@ -42,7 +42,7 @@ export async function findRepository(
     // The path may contain line breaks, so the last one separates the two outputs.
     const output = await ask('--git-common-dir', '--is-bare-repository');
     const end = output.lastIndexOf('\n');
-    const commonDir = await fs.realpath(fromGit(output.slice(0, end)));
+    const commonDir = await fs.realpath(toText(output.slice(0, end)));
     await assertGitDirectory(commonDir);
     if (output.slice(end + 1) === 'true' && !location.mayBeBare) throw new GitFailure(128, BARE);
     const root = await rootOf(commonDir, ask);
@@ -62,10 +62,10 @@ const BARE = 'a bare repository has to be named by its own directory';
 /** Returns the directory of the main worktree; of a repository without one, its own. */
 async function rootOf(commonDir: string, ask: (what: string) => Promise<string>): Promise<string> {
   if (path.basename(commonDir) === '.git') return path.dirname(commonDir);
-  const gitDir = fromGit(await ask('--git-dir'));
+  const gitDir = toText(await ask('--git-dir'));
   const isMain = (await fs.realpath(gitDir)) === commonDir;
   const top = isMain ? await ask('--show-toplevel').catch(() => null) : null;
-  return top === null ? commonDir : fromGit(top);
+  return top === null ? commonDir : toText(top);
 }
 
 function isOfSystem(error: unknown): boolean {
@@ -237,7 +237,7 @@ export async function branchAt(
   location: GitLocation & { gitDir: string },
 ): Promise<string | null> {
   const noted = await refIn(location.gitDir).catch(() => null);
-  // Where refs are no files but a table, HEAD names refs/heads/.invalid, and git has to be asked.
+  // Where refs are in a table instead of files, HEAD names refs/heads/.invalid, and git has to be asked.
   const isNoted = noted !== null && noted !== 'refs/heads/.invalid';
   const ref = isNoted ? noted : await git.maybe(location, ['symbolic-ref', '--quiet', 'HEAD']);
   return ref?.startsWith('refs/heads/') ? ref.slice('refs/heads/'.length) : null;
@@ -270,12 +270,46 @@ function withoutLineEnd(text: string): string {
   return text.endsWith('\n') ? text.slice(0, -1) : text;
 }
 
-/** Decodes a path printed by git, which has one character for each byte. */
-function fromGit(name: string): string {
-  return Buffer.from(name, 'latin1').toString('utf8');
-}
-
 /** Returns the real path of a directory; if it does not exist, its absolute path. */
 export function realPath(directory: string): Promise<string> {
   return fs.realpath(directory).catch(() => path.resolve(directory));
+}
+
+/** The commits of a worktree and its repository. */
+export interface Heads {
+  /** The commit that the worktree's own branch points to; null: no such branch. */
+  tip: string | null;
+  head: string | null;
+  /** The tree of `head`. */
+  tree: string | null;
+  /** The commit that is checked out in the main worktree; null: none. */
+  main: string | null;
+  /** The commit that `more` points to; null: none. */
+  more: string | null;
+}
+
+/**
+ * Asks git for all of them at once. Without `adminDir`, git's own directory for the worktree, its HEAD is its branch.
+ * `more` is another ref of the repository.
+ */
+export async function readHeads(
+  git: Git,
+  about: { repository: Repository; branch: string; adminDir: string | null; more?: string },
+): Promise<Heads> {
+  const { repository, branch, adminDir, more: other } = about;
+  const { commonDir } = repository;
+  const ref = `refs/heads/${branch}`;
+  const [own, shared] = adminDir === null ? [ref, 'HEAD'] : ['HEAD', 'main-worktree/HEAD'];
+  const location = { directory: commonDir, gitDir: adminDir ?? commonDir };
+  const names = [`${ref}^{commit}`, `${own}^{commit}`, `${own}^{tree}`, `${shared}^{commit}`];
+  if (other !== undefined) names.push(`${other}^{commit}`);
+  const found = await idsOf(git, location, names);
+  if (found) {
+    const [tip = null, head = null, tree = null, main = null, more = null] = found;
+    return { tip, head, tree, main, more };
+  }
+  // Git's directory for the worktree is damaged; the branch may still be there.
+  const refs = [ref, 'HEAD', ...(other === undefined ? [] : [other])];
+  const [tip = null, main = null, more = null] = await commitsOf(git, refsOf(repository), refs);
+  return { tip, head: null, tree: null, main, more };
 }

@@ -1,10 +1,9 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { openIsolatedGitDir, ownSettings } from './isolated-git-dir.ts';
+import { openCheckout, readStatus } from './changes.ts';
 import { assertGitDirectory, entryKindOf } from './foreign.ts';
-import type { Git } from './git.ts';
+import { bytePath, type Git, GitFailure } from './git.ts';
 import { commitOf, linkOf, type Repository } from './repository.ts';
-import { bytePath } from './names.ts';
 
 /**
  * Returns the submodules of a worktree that have changes or commits which no remote has, because an archive cannot hold
@@ -66,7 +65,7 @@ async function moduleOf(inner: string, homes: readonly string[]): Promise<string
   return real !== null && homes.some((home) => real.startsWith(`${home}/`)) ? real : 'foreign';
 }
 
-/** Returns the git directories below a directory, including those of nested submodules. */
+/** Returns the git directories below a directory, nested submodules included. */
 async function modulesBelow(directory: string): Promise<string[]> {
   if ((await entryKindOf(directory)) !== 'directory') return [];
   const found: string[] = [];
@@ -98,11 +97,14 @@ async function changesIn(
   await fs.mkdir(scratch, { recursive: true });
   const repository: Repository = { root: files, commonDir: module };
   const head = await commitOf(git, { directory: module, gitDir: module }, 'HEAD');
-  const settings = await ownSettings(git, repository, null);
-  const about = { repository, adminDir: module, files, head, scratch, settings };
-  const isolated = await openIsolatedGitDir(about);
-  const location = { ...isolated, index: path.join(module, 'index') };
-  const status = ['status', '--porcelain', '--untracked-files=all', '--ignore-submodules=all'];
-  const changes = await git.maybe(location, status);
-  return { isChanged: changes !== '', inner: await linksIn(git, location) };
+  const place = { gitDir: module, files };
+  const { location } = await openCheckout(git, repository, place, { head, scratch });
+  // Changes of files that git cannot read count as well.
+  const status = await readStatus(git, location, place).catch((error: unknown) => {
+    if (error instanceof GitFailure && error.exitCode > 0) return null;
+    throw error;
+  });
+  const isChanged =
+    status === null || status.tracked.length + status.untracked.length + status.nested.length > 0;
+  return { isChanged, inner: await linksIn(git, location) };
 }

@@ -4,7 +4,7 @@ import { entryKindOf, readLog, readNote } from './foreign.ts';
 import type { Git } from './git.ts';
 import { refsOf, type Repository } from './repository.ts';
 
-/** The branches of the other worktrees of a repository. Each of them is deleted with its worktree. */
+/** The branches of the other worktrees of a repository; each branch is deleted with its worktree. */
 export interface OtherBranches {
   /** All of these branches; a commit that only they reach lives no longer than their worktrees. */
   branches: readonly string[];
@@ -35,7 +35,7 @@ export async function unreachableCommits(
 ): Promise<{ own: string[]; isAlone: boolean }> {
   const { repository, branch, beside, main } = refs;
   const commits = await commitsOf(git, refs, now);
-  // What is checked out in the main worktree lasts.
+  // The commit of the main worktree lasts.
   if (commits.every((commit) => commit === main)) return { own: [], isAlone: false };
   const beyond = async (excluded: readonly string[], ...more: string[]) => {
     const keepers = [
@@ -103,7 +103,7 @@ function remembered(log: string): string[] {
     .filter((word) => /^[0-9a-f]{40,64}$/.test(word));
 }
 
-/** Returns the commits that git notes beside HEAD, including those of an unfinished rebase or merge. */
+/** Returns the commits that git notes beside HEAD, for instance during a rebase or merge. */
 async function putAside(adminDir: string): Promise<string[]> {
   const found: string[] = [];
   for (const below of ['', 'rebase-merge', 'rebase-apply']) {

@@ -1,8 +1,25 @@
-import type { Git } from '../git/git.ts';
-import { lastOf, type Setting } from '../git/isolated-git-dir.ts';
-import { refsOf, type Repository } from '../git/repository.ts';
+import fs from 'node:fs/promises';
+import path from 'node:path';
+import type { Conflict, MergeResult } from '../../../api/worktree-merge.ts';
+import { AppError } from '../../../api/errors.ts';
+import { lastOf, openIsolatedGitDir, type Setting } from '../git/isolated-git-dir.ts';
+import {
+  type Git,
+  GitFailure,
+  type GitLocation,
+  nulTerminated,
+  toBytes,
+  toText,
+} from '../git/git.ts';
+import { idsOf, refsOf, type Repository } from '../git/repository.ts';
 
-/** Who commits, as the settings of git have it; one character for each byte. */
+/** How many commits an answer names. */
+const COMMITS = 100;
+/** Git's exit codes for a merge with conflicts, and for options that it does not know. */
+const CONFLICTS = 1;
+const UNKNOWN_OPTION = 129;
+
+/** The name and address of a committer in the settings of git; one character for each byte. */
 export interface Person {
   name: string;
   email: string;
@@ -20,10 +37,7 @@ export interface Commit {
   message: string;
 }
 
-/**
- * Returns the person whom git would name as committer: `user.name` and `user.email` of all settings that apply. Null if
- * one of them is not set.
- */
+/** Returns the person whom git would name as committer; null if `user.name` or `user.email` is not set. */
 export function personOf(settings: readonly Setting[]): Person | null {
   const valueOf = (name: string) =>
     toBytes((lastOf(settings, name) ?? '').replaceAll(/[<>\p{Cc}]/gu, '').trim());
@@ -37,6 +51,44 @@ export function signatureOf({ name, email }: Person, at: number): string {
   const two = (value: number) => String(Math.abs(Math.trunc(value))).padStart(2, '0');
   const zone = `${minutes < 0 ? '-' : '+'}${two(minutes / 60)}${two(minutes % 60)}`;
   return `${name} <${email}> ${Math.floor(at / 1000)} ${zone}`;
+}
+
+/** The commits that one commit has and another one lacks, newest first. */
+export interface CommitRange {
+  commits: MergeResult['commits'];
+  commit_count: number;
+  read: Commit[];
+}
+
+export async function commitsBeyond(
+  git: Git,
+  repository: Repository,
+  { from, to }: { from: string; to: string },
+): Promise<CommitRange> {
+  const range = [to, `^${from}`];
+  const location = refsOf(repository);
+  const listed = await git.text(location, ['rev-list', `--max-count=${COMMITS}`, ...range]);
+  const read = await readCommits(git, repository, listed.split('\n').filter(Boolean));
+  const commit_count =
+    read.length < COMMITS
+      ? read.length
+      : Number(await git.text(location, ['rev-list', '--count', ...range]));
+  const commits = read.map((one) => ({
+    commit: one.id,
+    subject: subjectOf(one),
+    author: toText(one.author.replace(/ <[^<]*$/, '')),
+    authored_at: authoredAt(one.author),
+  }));
+  return { commits, commit_count, read };
+}
+
+/** The latest moment that a Date can have, in Unix ms. */
+const LATEST_MS = 8.64e15;
+
+/** Returns the time of the author of a commit, in Unix ms; 0 for one that no calendar has. */
+function authoredAt(author: string): number {
+  const at = Number(/> (\d+) [-+]\d+$/.exec(author)?.[1] ?? 0) * 1000;
+  return at <= LATEST_MS ? at : 0;
 }
 
 /** Reads commits, in the order of their ids. */
@@ -56,6 +108,33 @@ export async function readCommits(
     at = end + 1 + size + 1;
   }
   return commits;
+}
+
+function parsed(id: string, content: string): Commit {
+  const end = content.indexOf('\n\n');
+  const head = end < 0 ? content : content.slice(0, end);
+  const all = (name: string) =>
+    [...head.matchAll(new RegExp(`^${name} (.*)$`, 'gm'))].map(([, value]) => value ?? '');
+  return {
+    id,
+    tree: all('tree')[0] ?? '',
+    parents: all('parent'),
+    author: all('author')[0] ?? '',
+    encoding: all('encoding')[0] ?? null,
+    isSigned: /^gpgsig/m.test(head),
+    message: end < 0 ? '' : content.slice(end + 2),
+  };
+}
+
+/** Returns the first paragraph of a message in one line, as git shows it. */
+export function subjectOf({ message }: Pick<Commit, 'message'>): string {
+  const [first = ''] = message.trimStart().split(/\n\s*\n/, 1);
+  return toText(first.trim().replaceAll(/\s*\n\s*/g, ' '));
+}
+
+/** Ends a message as git does, with one line break; encodes it with one character for each byte. */
+export function messageBytes(text: string): string {
+  return toBytes(`${text.trimEnd()}\n`);
 }
 
 /**
@@ -82,34 +161,127 @@ export function writeCommit(
   return git.text(refsOf(repository), ['hash-object', '-t', 'commit', '-w', '--stdin'], content);
 }
 
-/** Returns the first paragraph of a message in one line, as git shows it. */
-export function subjectOf({ message }: Pick<Commit, 'message'>): string {
-  const [first = ''] = message.trimStart().split(/\n\s*\n/, 1);
-  return toText(first.trim().replaceAll(/\s*\n\s*/g, ' '));
+/** Returns the trees of commits. */
+export async function treesOf(
+  git: Git,
+  repository: Repository,
+  commits: readonly string[],
+): Promise<string[]> {
+  const names = commits.map((commit) => `${commit}^{tree}`);
+  const found = (await idsOf(git, refsOf(repository), names)) ?? [];
+  const trees = found.filter((tree) => tree !== null);
+  if (trees.length === commits.length) return trees;
+  throw new AppError('conflict', 'git cannot read the tree of a commit: run git fsck');
 }
 
-/** Encodes a text with one character for each byte, as git gets and prints it. */
-export function toBytes(text: string): string {
-  return Buffer.from(text).toString('latin1');
+/** The files that two sides have together, as a tree, and where git could not decide. */
+export interface Merged {
+  tree: string;
+  conflicts: Conflict[];
 }
 
-/** Decodes what git printed, with one character for each byte. */
-export function toText(bytes: string): string {
-  return Buffer.from(bytes, 'latin1').toString('utf8');
+/**
+ * Opens a git directory for merges: no driver or filter of the repository's settings runs, and no file of a checkout is
+ * read. The attributes come from the commit `ours`, as in a checkout of it. `scratch` is an empty directory; `settings`
+ * belong to the repository itself.
+ */
+export async function openMerging(
+  git: Git,
+  repository: Repository,
+  { ours, scratch, settings }: { ours: string; scratch: string; settings: readonly Setting[] },
+): Promise<GitLocation> {
+  const files = path.join(scratch, 'attributes');
+  await fs.mkdir(files);
+  const about = { repository, adminDir: null, files, head: ours, scratch, settings };
+  const isolated = await openIsolatedGitDir(about);
+  const names = await git.bytes(isolated, ['ls-tree', '-r', '-z', '--name-only', ours]);
+  const attributes = names.split('\0').filter((name) => /(^|\/)\.gitattributes$/.test(name));
+  if (attributes.length === 0) return isolated;
+  await git.text(isolated, ['read-tree', ours]);
+  await git.text(isolated, ['checkout-index', '-z', '--stdin'], nulTerminated(attributes));
+  return isolated;
 }
 
-function parsed(id: string, content: string): Commit {
-  const end = content.indexOf('\n\n');
-  const head = end < 0 ? content : content.slice(0, end);
-  const all = (name: string) =>
-    [...head.matchAll(new RegExp(`^${name} (.*)$`, 'gm'))].map(([, value]) => value ?? '');
-  return {
-    id,
-    tree: all('tree')[0] ?? '',
-    parents: all('parent'),
-    author: all('author')[0] ?? '',
-    encoding: all('encoding')[0] ?? null,
-    isSigned: /^gpgsig/m.test(head),
-    message: end < 0 ? '' : content.slice(end + 2),
-  };
+/** Merges two commits without touching a ref or a checkout. Throws `conflict` if git cannot do that at all. */
+export async function mergeCommits(
+  git: Git,
+  isolated: GitLocation,
+  { ours, theirs }: { ours: string; theirs: string },
+): Promise<Merged> {
+  const args = ['merge-tree', '--write-tree', '-z', '--name-only', '--messages', ours, theirs];
+  try {
+    return { tree: treeIn(await git.bytes(isolated, args)), conflicts: [] };
+  } catch (error) {
+    if (!(error instanceof GitFailure)) throw error;
+    if (error.exitCode === UNKNOWN_OPTION)
+      throw new AppError(
+        'conflict',
+        'the installed git cannot merge without a checkout: install git 2.38 or newer',
+        { cause: error },
+      );
+    if (error.exitCode !== CONFLICTS || error.output === '')
+      throw new AppError('conflict', `git cannot merge the branches: ${error.message}`, {
+        cause: error,
+      });
+    return { tree: treeIn(error.output), conflicts: conflictsIn(error.output) };
+  }
+}
+
+function treeIn(output: string): string {
+  return output.split(/[\0\n]/, 1)[0] ?? '';
+}
+
+/** Reads the names of the files in conflict, and then git's messages: how many paths, these, the kind, the text. */
+function conflictsIn(output: string): Conflict[] {
+  const fields = output.split('\0').slice(1);
+  const end = fields.indexOf('');
+  const names = fields.slice(0, end);
+  const found = new Map<string, Conflict>();
+  for (let at = end + 1; at + 2 < fields.length;) {
+    const count = Number(fields[at]);
+    const [name = ''] = fields.slice(at + 1, at + 1 + count);
+    const kind = /^CONFLICT \((.+)\)$/.exec(fields[at + 1 + count] ?? '')?.[1];
+    const message = (fields[at + 2 + count] ?? '').replace(/^CONFLICT \([^)]*\): /, '').trim();
+    if (kind !== undefined && !found.has(name))
+      found.set(name, { path: toText(name), kind, message: toText(message) });
+    at += count + 3;
+  }
+  for (const name of names)
+    if (!found.has(name)) found.set(name, { path: toText(name), kind: 'contents', message: '' });
+  return [...found.values()];
+}
+
+/** The last commit of a replay, or the commit that conflicts. */
+export type Replayed = { tip: string; tree: string } | { conflicts: Conflict[]; at: Commit };
+
+/**
+ * Writes commits again on top of `onto`, oldest first. Author, message and time of each stay; one that changes nothing
+ * any more is left out. Stops at the first conflict.
+ */
+export async function replayCommits(
+  git: Git,
+  isolated: GitLocation,
+  about: { repository: Repository; commits: readonly Commit[]; onto: string; committer: string },
+): Promise<Replayed> {
+  const { repository, commits, committer, onto } = about;
+  const treeOf = async (id: string) => (await treesOf(git, repository, [id]))[0] ?? '';
+  let tip = onto;
+  let tree = await treeOf(onto);
+  for (const commit of commits) {
+    const { parents } = commit;
+    const parentTree = parents[0] === undefined ? null : await treeOf(parents[0]);
+    let merged: Merged = { tree: commit.tree, conflicts: [] };
+    if (parentTree !== tree) {
+      // A commit of the tree so far with the same parent makes that parent the merge base of both.
+      const stand = { tree, parents, author: committer, committer, message: 'Stand in\n' };
+      const ours = await writeCommit(git, repository, stand);
+      merged = await mergeCommits(git, isolated, { ours, theirs: commit.id });
+    }
+    if (merged.conflicts.length > 0) return { conflicts: merged.conflicts, at: commit };
+    const wasEmpty = commit.tree === parentTree;
+    if (merged.tree === tree && !wasEmpty) continue;
+    tree = merged.tree;
+    tip = await writeCommit(git, repository, { ...commit, tree, parents: [tip], committer });
+  }
+  return { tip, tree };
 }

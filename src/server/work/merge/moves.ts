@@ -3,14 +3,17 @@ import path from 'node:path';
 import { AppError } from '../../../api/errors.ts';
 import { readForeignFile } from '../../../core/lib/foreign-file.ts';
 import { newUuid } from '../../../core/lib/ids.ts';
-import { INDEX_BYTES } from '../git/isolated-git-dir.ts';
-import { assertGitDirectory, entryKindOf, readNote } from '../git/foreign.ts';
-import { type Git, GitFailure, type GitLocation } from '../git/git.ts';
-import { checkoutsOf, commitOf, refsOf, type Repository } from '../git/repository.ts';
-import { bytePath, nulTerminated } from '../git/names.ts';
-import { copyIndexFile } from '../git/index-copy.ts';
+import { changesBetween, type CheckoutLocation, type TreeChange } from '../git/changes.ts';
+import {
+  copyIndexFile,
+  INDEX_BYTES,
+  openIsolatedGitDir,
+  ownSettings,
+} from '../git/isolated-git-dir.ts';
+import { assertFiles, assertGitDirectory, entryKindOf, readNote } from '../git/foreign.ts';
+import { bytePath, type Git, GitFailure, type GitLocation, nulTerminated } from '../git/git.ts';
+import { checkoutsOf, commitOf, refIn, refsOf, type Repository } from '../git/repository.ts';
 import type { GitContext } from '../git/git-context.ts';
-import { type Checkout, type Difference, isAt, openCheckout } from './checkout.ts';
 
 /** The move of a branch from one commit to another, and the checkout whose files follow it. */
 export interface Move {
@@ -18,17 +21,18 @@ export interface Move {
   from: string;
   to: string;
   /**
-   * The commit of what was not committed in the checkout; null: all was. On the way to it, and back from it, the index
-   * changes and no file does.
+   * The commit of the uncommitted changes in the checkout; null if there were none. On the way to it, and back from it,
+   * the index changes and no file does.
    */
   via: string | null;
-  checkout: Checkout | null;
+  checkout: CheckoutLocation | null;
 }
 
-/** Moves that happen together or not at all. `id` is that of the worktree whose operation they are. */
+/** Moves that happen together or not at all. */
 export interface Moves {
+  /** The id of the worktree whose operation they are. */
   id: string;
-  /** What the logs of the branches say about it. */
+  /** The reason in the logs of the branches. */
   log: string;
   moves: Move[];
 }
@@ -45,7 +49,7 @@ export async function makeMoves(
   all: Moves,
   check: () => Promise<void>,
 ): Promise<void> {
-  const locked: Checkout[] = [];
+  const locked: CheckoutLocation[] = [];
   let isUndone = true;
   try {
     for (const checkout of checkoutsIn(all)) {
@@ -112,7 +116,7 @@ export async function completeMoves(
       const { branch, to, checkout } = move;
       if (checkout === null || !(await isLockedBy(checkout, all.id))) continue;
       const tip = await commitOf(gitContext.git, location, `refs/heads/${branch}`);
-      if (tip === to && (await isAt(checkout, branch)))
+      if (tip === to && (await refIn(checkout.gitDir)) === `refs/heads/${branch}`)
         await follow(gitContext, repository, all.id, move);
     }
   }
@@ -124,31 +128,7 @@ export async function completeMoves(
   return tip !== null && (await gitContext.git.maybe(location, isIn)) !== null;
 }
 
-/** Returns the files that differ between two commits. */
-export async function differencesOf(
-  git: Git,
-  repository: Repository,
-  from: string,
-  to: string,
-): Promise<Difference[]> {
-  const args = ['diff-tree', '-r', '-z', '--raw', '--no-renames', '--no-abbrev', from, to];
-  const fields = (await git.bytes(refsOf(repository), args)).split('\0');
-  const found: Difference[] = [];
-  for (let at = 0; at + 1 < fields.length; at += 2) {
-    const [oldMode = '', mode = '', oldId = '', id = '', letter = ''] = (fields[at] ?? '')
-      .slice(1)
-      .split(' ');
-    const change = letter === 'A' ? 'added' : letter === 'D' ? 'deleted' : 'modified';
-    const [before, after] = [
-      { mode: oldMode, id: oldId },
-      { mode, id },
-    ];
-    found.push({ path: fields[at + 1] ?? '', change, before, after });
-  }
-  return found;
-}
-
-function checkoutsIn({ moves }: Moves): Checkout[] {
+function checkoutsIn({ moves }: Moves): CheckoutLocation[] {
   return moves.flatMap(({ checkout }) => (checkout === null ? [] : [checkout]));
 }
 
@@ -182,71 +162,72 @@ async function assertNowhereElse(repository: Repository, { moves }: Moves): Prom
 /** Moves branches and files back. Throws if that fails, too. */
 async function takeBack(gitContext: GitContext, repository: Repository, all: Moves): Promise<void> {
   const moves = all.moves.map((move) => ({ ...move, from: move.to, to: move.from }));
-  for (const move of all.moves.toReversed()) await goBack(gitContext, repository, all.id, move);
+  for (const move of all.moves.toReversed()) {
+    const back = stepsOf(move).toReversed();
+    const steps = back.map(({ from, to, withFiles }) => ({ from: to, to: from, withFiles }));
+    await takeSteps(gitContext, repository, { id: all.id, checkout: move.checkout, steps });
+  }
   await moveRefs(gitContext.git, repository, { ...all, log: `${all.log}: undone`, moves });
 }
 
 /** Brings the index and the files of a checkout to where its branch has moved. */
-async function follow(gitContext: GitContext, repository: Repository, id: string, move: Move) {
-  const { from, via, to, checkout } = move;
-  if (checkout === null) return;
-  if (via !== null) await noteIn(gitContext, repository, id, { from, to: via, checkout });
-  const last = via ?? from;
-  if (last !== to) await writeFiles(gitContext, repository, id, { from: last, to, checkout });
+function follow(gitContext: GitContext, repository: Repository, id: string, move: Move) {
+  const about = { id, checkout: move.checkout, steps: stepsOf(move) };
+  return takeSteps(gitContext, repository, about);
 }
 
-/** Brings them back; what was not committed is not committed again. */
-async function goBack(gitContext: GitContext, repository: Repository, id: string, move: Move) {
-  const { from, via, to, checkout } = move;
-  if (checkout === null) return;
-  const last = via ?? from;
-  if (last !== to) await writeFiles(gitContext, repository, id, { from: to, to: last, checkout });
-  if (via !== null) await noteIn(gitContext, repository, id, { from: via, to: from, checkout });
-}
-
-/** A step of a checkout from one commit to another. */
+/** A step of a checkout from one commit to another; without files, only the index changes. */
 interface Step {
   from: string;
   to: string;
-  checkout: Checkout;
+  withFiles: boolean;
 }
 
-/** Changes only the index: the files are what was committed, and stay. */
-async function noteIn(gitContext: GitContext, repository: Repository, id: string, step: Step) {
-  const { from, to, checkout } = step;
-  const { git } = gitContext;
-  await gitContext.withScratch({ id }, async (scratch) => {
-    const isolated = await openCheckout(gitContext, repository, checkout, { head: to, scratch });
-    if (!(await copyIndexFile(isolated, checkout.gitDir)))
-      await git.text(isolated, ['read-tree', from]);
-    await putInIndex(git, isolated, await differencesOf(git, repository, from, to), 'after');
-    await refresh(git, isolated);
-    await placeIndex(isolated.index ?? '', checkout.gitDir);
-  });
+function stepsOf({ from, via, to }: Move): Step[] {
+  const last = via ?? from;
+  return [
+    { from, to: last, withFiles: false },
+    { from: last, to, withFiles: true },
+  ].filter((step) => step.from !== step.to);
 }
 
 /**
- * Writes the files and the index of a checkout for a branch that has moved. A file that is not as `from` has it is left
- * alone: either it is the new one already, or a person has changed it since.
+ * Takes steps in a copy of the index of a checkout, which replaces the index at the end. A file that is not as the step
+ * begins is left alone: either it is the new one already, or a person has changed it since.
  */
-async function writeFiles(
+async function takeSteps(
   gitContext: GitContext,
   repository: Repository,
-  id: string,
-  { from, to, checkout }: Step,
+  {
+    id,
+    checkout,
+    steps,
+  }: { id: string; checkout: CheckoutLocation | null; steps: readonly Step[] },
 ): Promise<void> {
+  const [first] = steps;
+  if (checkout === null || first === undefined) return;
   const { git } = gitContext;
+  const { gitDir: adminDir, files } = checkout;
   await gitContext.withScratch({ id }, async (scratch) => {
-    const isolated = await openCheckout(gitContext, repository, checkout, { head: to, scratch });
-    if (!(await copyIndexFile(isolated, checkout.gitDir)))
-      await git.text(isolated, ['read-tree', from]);
-    const differences = await differencesOf(git, repository, from, to);
-    await putInIndex(git, isolated, differences, 'before');
-    const settled = await settledOf(git, isolated, checkout, differences);
-    await putInIndex(git, isolated, settled, 'after');
-    const base = settled.length === 0 ? from : await treeWith(git, isolated, from, settled);
-    await git.text(isolated, [...WHOLE_INDEX, 'read-tree', '-m', '-u', base, to]);
-    await placeIndex(isolated.index ?? '', checkout.gitDir);
+    await assertGitDirectory(adminDir);
+    await assertFiles(files);
+    const settings = await ownSettings(git, repository, adminDir);
+    const filters = await gitContext.filtersOf(repository)(settings);
+    const about = { repository, adminDir, files, head: first.to, scratch, settings, filters };
+    const isolated = await openIsolatedGitDir(about);
+    if (!(await copyIndexFile(isolated, adminDir)))
+      await git.text(isolated, ['read-tree', first.from]);
+    for (const { from, to, withFiles } of steps) {
+      const changes = await changesBetween(git, repository, [from, to]);
+      await putInIndex(git, isolated, changes, withFiles ? 'old' : 'new');
+      await refresh(git, isolated);
+      if (!withFiles) continue;
+      const settled = await settledOf(git, isolated, checkout, changes);
+      await putInIndex(git, isolated, settled, 'new');
+      const base = settled.length === 0 ? from : await treeWith(git, isolated, from, settled);
+      await git.text(isolated, [...WHOLE_INDEX, 'read-tree', '-m', '-u', base, to]);
+    }
+    await placeIndex(isolated.index ?? '', adminDir);
   });
 }
 
@@ -256,62 +237,59 @@ const WHOLE_INDEX = ['-c', 'core.splitIndex=false'];
 async function putInIndex(
   git: Git,
   isolated: GitLocation,
-  differences: readonly Difference[],
-  version: 'before' | 'after',
+  changes: readonly TreeChange[],
+  version: 'old' | 'new',
 ): Promise<void> {
-  if (differences.length === 0) return;
-  const entries = differences.map(({ path: name, [version]: { mode, id } }) =>
-    /^0+$/.test(mode) ? `0 ${id}\t${name}` : `${mode} ${id}\t${name}`,
-  );
+  if (changes.length === 0) return;
+  const entries = changes.map((change) => {
+    const { path: name, old_mode, old_blob, new_mode, new_blob } = change;
+    const [mode, blob] = version === 'old' ? [old_mode, old_blob] : [new_mode, new_blob];
+    const zeros = '0'.repeat((old_blob ?? new_blob ?? '').length);
+    return `${mode ?? 0} ${blob ?? zeros}\t${name}`;
+  });
   // Removals first, because a file may take the place of a directory.
   const update = [...WHOLE_INDEX, 'update-index', '--replace', '-z', '--index-info'];
   await git.text(isolated, update, nulTerminated(entries.toSorted()));
+}
+
+/** Compares the files that look changed; git exits with an error where some are. */
+async function refresh(git: Git, isolated: GitLocation): Promise<void> {
+  const args = ['update-index', '-q', '--refresh', '--ignore-submodules'];
+  await git.maybe(isolated, [...WHOLE_INDEX, ...args]);
 }
 
 /** Returns the files that are not as they were before the move. */
 async function settledOf(
   git: Git,
   isolated: GitLocation,
-  { files }: Checkout,
-  differences: readonly Difference[],
-): Promise<Difference[]> {
-  await refresh(git, isolated);
+  { files }: CheckoutLocation,
+  changes: readonly TreeChange[],
+): Promise<TreeChange[]> {
   const args = ['diff-files', '-z', '--name-only', '--ignore-submodules=all'];
   const changed = new Set((await git.bytes(isolated, args)).split('\0'));
-  const found: Difference[] = [];
-  for (const one of differences) {
-    const kind = one.change === 'added' ? await entryKindOf(bytePath(files, one.path)) : null;
+  const found: TreeChange[] = [];
+  for (const one of changes) {
+    const kind = one.status === 'added' ? await entryKindOf(bytePath(files, one.path)) : null;
     const isThere = kind !== null && kind !== 'directory';
-    if (one.after.mode === '160000' || changed.has(one.path) || isThere) found.push(one);
+    if (one.new_mode === '160000' || changed.has(one.path) || isThere) found.push(one);
   }
   return found;
 }
 
 /**
- * Writes the tree of a commit with some files as they are after the move. From there on git has nothing to do with what
- * lies at their names: it would not even leave out a file that a directory has taken the place of.
+ * Writes the tree of a commit with some files as they are after the move. From there on git leaves these names alone: it
+ * would not even leave out a file that a directory has taken the place of.
  */
 async function treeWith(
   git: Git,
   isolated: GitLocation,
   commit: string,
-  settled: readonly Difference[],
+  settled: readonly TreeChange[],
 ): Promise<string> {
   const own = { ...isolated, index: `${isolated.index}-between` };
   await git.text(own, [...WHOLE_INDEX, 'read-tree', commit]);
-  await putInIndex(git, own, settled, 'after');
+  await putInIndex(git, own, settled, 'new');
   return git.text(own, ['write-tree']);
-}
-
-/** Compares the files that look changed; git exits with an error where some are. */
-async function refresh(git: Git, isolated: GitLocation): Promise<void> {
-  await git.maybe(isolated, [
-    ...WHOLE_INDEX,
-    'update-index',
-    '-q',
-    '--refresh',
-    '--ignore-submodules',
-  ]);
 }
 
 /** Replaces the index of a git directory by another one, atomically; the times of both are the same. */
@@ -341,25 +319,31 @@ async function placeIndex(from: string, gitDir: string): Promise<void> {
  * Locks the index of a checkout as git does. The lock names the operation, so that a start finds its own locks, and says
  * what to do to whoever looks into it after a crash.
  */
-async function lock({ gitDir, files }: Checkout, id: string): Promise<void> {
+async function lock({ gitDir, files }: CheckoutLocation, id: string): Promise<void> {
   await assertGitDirectory(gitDir);
+  const file = path.join(gitDir, 'index.lock');
+  const draft = path.join(gitDir, `index.cadre-${newUuid()}`);
   try {
-    await fs.writeFile(path.join(gitDir, 'index.lock'), lockText(id), { flag: 'wx', flush: true });
+    await fs.writeFile(draft, lockText(id), { flag: 'wx', flush: true });
+    // The link appears with its content, so a crash leaves no lock without a name. Some file systems have no links.
+    await fs.link(draft, file).catch(() => fs.copyFile(draft, file, fs.constants.COPYFILE_EXCL));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     throw new AppError(
       'conflict',
-      `another git command is running in ${files}: wait until the command ends, or remove ${path.join(gitDir, 'index.lock')} if no git command is running`,
+      `another git command is running in ${files}: wait until the command ends, or remove ${file} if no git command is running`,
       { isTemporary: true },
     );
+  } finally {
+    await fs.rm(draft, { force: true });
   }
 }
 
-async function unlock(checkout: Checkout, id: string): Promise<void> {
+async function unlock(checkout: CheckoutLocation, id: string): Promise<void> {
   if (await isLockedBy(checkout, id)) await fs.rm(path.join(checkout.gitDir, 'index.lock'));
 }
 
-async function isLockedBy({ gitDir }: Checkout, id: string): Promise<boolean> {
+async function isLockedBy({ gitDir }: CheckoutLocation, id: string): Promise<boolean> {
   if ((await entryKindOf(path.join(gitDir, 'index.lock'))) !== 'file') return false;
   return (await readNote(gitDir, 'index.lock').catch(() => null)) === lockText(id);
 }

@@ -106,7 +106,7 @@ export class LogFile {
     this.#sums = sums;
   }
 
-  /** Writes the checksums and closes the files. What was written can be read before that. */
+  /** Writes the checksums and closes the files. The output can be read before that. */
   async close(): Promise<void> {
     const files = [this.#file, this.#layoutFile];
     const [file] = files;

@@ -69,7 +69,6 @@ export class ExitNotices {
   }
 }
 
-/** Returns the text of a notice. */
 function noticeText(process: Process, tails: { stdout: string; stderr: string }): string {
   const { process_id, command, status, exit_code, signal, started_at, ended_at } = process;
   const ran = ((ended_at ?? 0) - (started_at ?? ended_at ?? 0)) / 1000;

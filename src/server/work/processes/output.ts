@@ -24,7 +24,6 @@ const NOTHING = Buffer.alloc(0);
 
 export type StreamName = 'stdout' | 'stderr';
 
-/** The payload of a `process.output` event. */
 export interface OutputPayload {
   stream: StreamName;
   offset: number;

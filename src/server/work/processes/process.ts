@@ -21,7 +21,6 @@ export function startProcess(process: Process, pid: number, now: number): Proces
   return { ...process, status: 'running', pid, started_at: now };
 }
 
-/** The facts about an ended process. */
 export interface ProcessEnd {
   exit: ChildExit | null;
   cause: Cause | null;
@@ -32,7 +31,6 @@ export interface ProcessEnd {
   > | null;
 }
 
-/** A process that has ended. */
 export type EndedProcess = Process & {
   status: Exclude<Process['status'], 'queued' | 'running'>;
 };

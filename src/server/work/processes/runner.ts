@@ -1,19 +1,11 @@
 import type { Process } from '../../../api/processes.ts';
 import { killCarriers } from '../../../core/children/identity.ts';
-import type {
-  Child,
-  ChildCommand,
-  ChildExit,
-  Supervisor,
-} from '../../../core/children/supervisor.ts';
+import type { Child, ChildCommand, ChildExit } from '../../../core/children/supervisor.ts';
 import { AppError } from '../../../api/errors.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
-import type { Logger } from '../../../core/lib/log.ts';
-import type { Database } from '../../../core/store/database.ts';
 import { persist } from '../../../core/store/persist.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
 import { startFailure } from './command.ts';
-import { processEnvironment } from '../../../core/children/process-environment.ts';
+import { processEnvironment } from '../../../core/children/environment.ts';
 import type { StreamName } from './output.ts';
 import {
   type Cause,
@@ -24,37 +16,24 @@ import {
   startProcess,
 } from './process.ts';
 import { logPath } from './log-file.ts';
-import { type ExitNotices, NOTICE_TAIL } from './notices.ts';
+import type { ProcessDependencies } from './dependencies.ts';
+import { NOTICE_TAIL } from './notices.ts';
 import { readPrinted } from './reading.ts';
 import { type Running, runningOf } from './running.ts';
-import type { ProcessStore } from './store.ts';
 import { splitWords } from './words.ts';
 
-export interface ProcessSettings {
-  allow_shell: boolean;
-  max_concurrent: number;
-  max_queued: number;
-  kill_grace_ms: number;
-  max_output_bytes_per_process: number;
-  env_remove: readonly string[];
-  env_pass: readonly string[];
-  max_per_session: number;
-  max_queued_per_session: number;
-}
-
-interface Dependencies {
-  db: Database;
-  store: ProcessStore;
-  supervisor: Supervisor;
-  clock: Clock;
-  logger: Logger;
-  /** The directory of the logs. */
-  directory: string;
-  settings: () => ProcessSettings;
-  /** Returns the names of the environment variables that hold agents' keys. */
-  secretVariables: () => readonly string[];
-  notices: ExitNotices;
-}
+type Dependencies = Pick<
+  ProcessDependencies,
+  | 'db'
+  | 'store'
+  | 'supervisor'
+  | 'clock'
+  | 'logger'
+  | 'directory'
+  | 'settings'
+  | 'secretVariables'
+  | 'notices'
+>;
 
 /** A process that may be accepted, and is ended if it is not. */
 export interface Prepared extends Disposable {
@@ -123,9 +102,9 @@ export class ProcessRunner {
   }
 
   /**
-   * Prepares a process for `accept`. Where there is a place for it, it takes that place and is started already, up to
-   * the gate, so that its start is stored together with its acceptance. If it is not accepted, its disposal ends it.
-   * `after`: the id of a process that has to end before.
+   * Prepares a process for `accept`. If there is a place for it, it takes that place and waits at its spawn barrier, so
+   * that its start is stored together with its acceptance. If it is not accepted, `Symbol.dispose` ends it. `after` is the
+   * id of a process that has to end before.
    */
   prepare(process: Process, reserved: Disposable, after?: string): Prepared {
     const running = runningOf(process, this.#deps, after);
@@ -147,7 +126,7 @@ export class ProcessRunner {
     };
   }
 
-  /** Whether a process may start now. Those in the queue wait for something else, or it would have no place. */
+  /** Whether a process may start now. Queued processes wait for something else, or there would be no place. */
   #hasRoomFor(process: Process): boolean {
     const { max_concurrent, max_per_session } = this.#deps.settings();
     const owner = ownerOf(process);
@@ -156,7 +135,7 @@ export class ProcessRunner {
   }
 
   /**
-   * Stores a process as queued, and as started if it waits at the gate. Once that is on disk, it runs: at once, or as
+   * Stores a process as queued, and as started if it waits at its spawn barrier. Once that is on disk, it runs: at once, or as
    * soon as there is a place for it.
    */
   accept(tx: Writer, { running }: Prepared): void {

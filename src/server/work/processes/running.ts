@@ -1,13 +1,11 @@
+import { PassThrough, type Writable } from 'node:stream';
 import type { Process } from '../../../api/processes.ts';
 import type { Child, Waiting } from '../../../core/children/supervisor.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
-import type { Logger } from '../../../core/lib/log.ts';
-import type { Database } from '../../../core/store/database.ts';
-import { ProcessInput } from './input.ts';
+import { AppError } from '../../../api/errors.ts';
+import type { ProcessDependencies } from './dependencies.ts';
 import { logPath } from './log-file.ts';
 import { ProcessOutput, type StreamName } from './output.ts';
 import type { Cause } from './process.ts';
-import type { ProcessStore } from './store.ts';
 
 /** A process of this server that is queued or runs. */
 export interface Running {
@@ -16,11 +14,11 @@ export interface Running {
   readonly done: PromiseWithResolvers<void>;
   /** Called with each chunk of output. */
   readonly listeners: Set<(stream: StreamName, chunk: Buffer) => void>;
-  /** Set if it was started, up to the gate, before it was accepted. */
+  /** Set if it waited at its spawn barrier before it was accepted. */
   waiting: Waiting | undefined;
   isAccepted: boolean;
   child: Child | undefined;
-  /** What clients send to it; null if it was created without. */
+  /** Null if the process was created without input. */
   readonly input: ProcessInput | null;
   /** The process that it replaces, for whose end it waits in the queue. */
   readonly after: string | undefined;
@@ -31,14 +29,10 @@ export interface Running {
   ending: Promise<readonly number[]> | undefined;
 }
 
-interface Dependencies {
-  db: Database;
-  store: ProcessStore;
-  clock: Clock;
-  logger: Logger;
-  directory: string;
-  settings: () => { max_output_bytes_per_process: number };
-}
+type Dependencies = Pick<
+  ProcessDependencies,
+  'db' | 'store' | 'clock' | 'logger' | 'directory' | 'settings'
+>;
 
 /** Returns the state of a process that has not begun. */
 export function runningOf(process: Process, deps: Dependencies, after?: string): Running {
@@ -81,4 +75,56 @@ function outputOf(
     onError: (error) =>
       logger.warn({ err: error, process_id }, 'cannot store output: it is dropped'),
   });
+}
+
+/** The maximum of input that is held beside its pipe, in bytes; beyond it, a sender waits. */
+const HELD_BYTES = 64 * 1024;
+/** If more bytes wait, a further sender is refused. */
+const MAX_WAITING_BYTES = 1024 * 1024;
+
+/** The input of a process, passed on in the order in which clients sent it. */
+class ProcessInput {
+  readonly #held = new PassThrough({ highWaterMark: HELD_BYTES });
+
+  constructor() {
+    this.#held.setMaxListeners(0);
+    // The write of each sender rejects with the error.
+    this.#held.on('error', () => undefined);
+  }
+
+  connect(stdin: Writable): void {
+    this.#held.pipe(stdin);
+    stdin.once('close', () => this.close());
+  }
+
+  /** Refuses all further input, also from senders that wait. */
+  close(): void {
+    this.#held.destroy();
+  }
+
+  /**
+   * Passes data on; with `eof` the process then reads the end of its input. Resolves once the data is passed on or held,
+   * so that a sender is as fast as the process reads. Throws `conflict` if the process reads no more, `too_many` if too
+   * much is waiting.
+   */
+  async write(data: Buffer, eof: boolean): Promise<void> {
+    if (this.#held.writableEnded)
+      throw new AppError(
+        'conflict',
+        'the input of the process was already closed, so no more input can be sent',
+      );
+    if (this.#held.writableLength > MAX_WAITING_BYTES)
+      throw new AppError(
+        'too_many',
+        `the input that the process has not read yet exceeds ${MAX_WAITING_BYTES} bytes: wait for the response to an earlier write request`,
+      );
+    const taken = Promise.withResolvers<void>();
+    const refuse = () => taken.reject(new AppError('conflict', 'the process has closed its input'));
+    const done = (error?: Error | null) => (error ? refuse() : taken.resolve());
+    // A stream that is destroyed does not call back for the write that it was at.
+    this.#held.once('close', refuse);
+    if (eof) this.#held.end(data, done);
+    else this.#held.write(data, done);
+    await taken.promise.finally(() => this.#held.off('close', refuse));
+  }
 }

@@ -11,20 +11,17 @@ import type {
 } from '../../../api/processes.ts';
 import { AppError } from '../../../api/errors.ts';
 import { type SaveResponse, saveNothing } from '../../../core/store/idempotency-store.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
-import type { Ids } from '../../../core/lib/ids.ts';
 import { assertOpen } from '../../conversations/sessions/session.ts';
-import type { SessionStore } from '../../conversations/sessions/store.ts';
 import { workingDirectory } from '../../conversations/sessions/working-directory.ts';
-import type { Database } from '../../../core/store/database.ts';
 import type { RecordPage } from '../../../core/store/records.ts';
 import { assertCommand, assertProgram } from './command.ts';
 import type { StreamName } from './output.ts';
 import { hasEnded } from './process.ts';
 import { readOn, readPiece, readTail } from './reading.ts';
-import type { ProcessRunner, ProcessSettings } from './runner.ts';
-import { CALLER, type ProcessStore } from './store.ts';
-import { ProcessWaits } from './waits.ts';
+import type { ProcessDependencies, ProcessSettings } from './dependencies.ts';
+import type { ProcessRunner } from './runner.ts';
+import { CALLER } from './store.ts';
+import { waitFor } from './waits.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 
 /** The maximum size of a frame of a log stream, in bytes. */
@@ -33,28 +30,17 @@ const PIECE_BYTES = 64 * 1024;
 /** A command to run. `caller_id` is the external caller that owns it, by the id of its token. */
 type NewProcess = BodyOf<typeof createProcess> & { caller_id?: string | null };
 
-type ServiceSettings = ProcessSettings & { default_timeout_ms: number };
-
-interface ProcessServiceDependencies {
-  db: Database;
-  store: ProcessStore;
-  sessionStore: SessionStore;
-  runner: ProcessRunner;
-  clock: Clock;
-  ids: Ids;
-  settings: () => ServiceSettings;
-  /** Throws `storage_full` if there is no room for new work. */
-  assertRoom: () => void;
-}
+type Dependencies = Pick<
+  ProcessDependencies,
+  'db' | 'store' | 'sessionStore' | 'clock' | 'ids' | 'settings' | 'assertRoom'
+> & { runner: ProcessRunner };
 
 /** The use-cases of processes. Each method resolves once its result is on disk. */
 export class ProcessService {
-  readonly #deps: ProcessServiceDependencies;
-  readonly #waits: ProcessWaits;
+  readonly #deps: Dependencies;
 
-  constructor(deps: ProcessServiceDependencies) {
+  constructor(deps: Dependencies) {
     this.#deps = deps;
-    this.#waits = new ProcessWaits(deps);
   }
 
   /** Accepts a command. It starts as soon as there is a place for it. */
@@ -101,7 +87,7 @@ export class ProcessService {
   }
 
   /** Returns the record of a command that may be accepted. */
-  #queued(body: NewProcess, cwd: string, settings: ServiceSettings): Process {
+  #queued(body: NewProcess, cwd: string, settings: ProcessSettings): Process {
     const { session_id, caller_id, command, on_exit } = body;
     return {
       process_id: this.#deps.ids.next('proc'),
@@ -133,7 +119,7 @@ export class ProcessService {
   /** Resolves with the directory of a command that may be run there. */
   async #directoryOf(
     { session_id, command, cwd: asked }: NewProcess,
-    settings: ServiceSettings,
+    settings: ProcessSettings,
   ): Promise<string> {
     const owner = session_id ? this.#deps.db.peek((rx) => this.#owner(rx, session_id)) : undefined;
     const cwd = await workingDirectory(path.resolve(owner?.cwd ?? '.', asked ?? '.'));
@@ -273,7 +259,7 @@ export class ProcessService {
     signal.addEventListener('abort', wake, { once: true });
     for (;;) {
       changed = Promise.withResolvers<void>();
-      // The end of a stream tells that the process has ended, so it waits until that is on disk.
+      // Clients take the end of a stream for the end of the process, so the end has to be on disk.
       const isOver = await this.#hasEnded(id);
       const piece = await this.#noting(
         `${stream} of process ${id}`,
@@ -299,7 +285,7 @@ export class ProcessService {
     await this.get(id, query.session_id);
     const matched = await this.#noting(
       `the output of process ${id}`,
-      this.#waits.for(id, query, disconnected),
+      waitFor(this.#deps, id, query, disconnected),
     );
     return { process: await this.get(id), matched };
   }

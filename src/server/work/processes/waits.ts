@@ -9,98 +9,91 @@ import type { ProcessRunner } from './runner.ts';
 /** The interval between two tries to connect to a port, in ms. */
 const PORT_INTERVAL_MS = 50;
 
-/** Waits for what a process does: its end, a text that it prints, a port that it opens. */
-export class ProcessWaits {
-  readonly #runner: ProcessRunner;
-  readonly #clock: Clock;
+interface Dependencies {
+  runner: ProcessRunner;
+  clock: Clock;
+}
 
-  constructor({ runner, clock }: { runner: ProcessRunner; clock: Clock }) {
-    this.#runner = runner;
-    this.#clock = clock;
+/** Resolves with whether the condition of the query held before the process had ended and the time was over. */
+export async function waitFor(
+  { runner, clock }: Dependencies,
+  id: string,
+  { for: condition, timeout_ms }: QueryOf<typeof waitForProcess>,
+  disconnected: AbortSignal,
+): Promise<boolean> {
+  const end = Promise.withResolvers<false>();
+  const giveUp = () => end.resolve(false);
+  using _limit = clock.after(timeout_ms, giveUp);
+  if (disconnected.aborted) giveUp();
+  disconnected.addEventListener('abort', giveUp, { once: true });
+  // The signals of a search, and their abort, cost more than all other work of a wait for the end.
+  if (condition === 'exit')
+    return await Promise.race([runner.done(id).then(() => true), end.promise]);
+  const over = new AbortController();
+  const signal = AbortSignal.any([over.signal, disconnected]);
+  try {
+    return await Promise.race([search({ runner, clock }, id, condition, signal), end.promise]);
+  } finally {
+    over.abort();
   }
+}
 
-  /** Resolves with whether the condition of the query held before the process had ended and the time was over. */
-  async for(
-    id: string,
-    { for: condition, timeout_ms }: QueryOf<typeof waitForProcess>,
-    disconnected: AbortSignal,
-  ): Promise<boolean> {
-    // The signals of a search, and their abort, cost more than all other work of a wait for the end.
-    if (condition === 'exit')
-      return this.#within(
-        timeout_ms,
-        this.#runner.done(id).then(() => true),
-        disconnected,
-      );
-    const over = new AbortController();
-    try {
-      const found = this.#search(id, condition, AbortSignal.any([over.signal, disconnected]));
-      return await this.#within(timeout_ms, found, disconnected);
-    } finally {
-      over.abort();
-    }
-  }
+/** Searches until the condition holds, the process has ended, or the signal aborts. */
+function search(
+  { runner, clock }: Dependencies,
+  id: string,
+  condition: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const [kind, ...rest] = condition.split(':');
+  const ended = runner.done(id);
+  if (kind === 'port')
+    return Promise.race([untilPortOpen(clock, Number(rest[0]), signal), ended.then(() => false)]);
+  const text = rest.join(':');
+  // A text that the process printed just before its end counts too.
+  return Promise.race([
+    untilPrinted(runner, id, text, signal),
+    ended.then(() => hasPrinted(runner, id, text)),
+  ]);
+}
 
-  /** Resolves with `found`, or with false once the time is over or the client has disconnected. */
-  async #within(ms: number, found: Promise<boolean>, disconnected: AbortSignal): Promise<boolean> {
-    const over = Promise.withResolvers<false>();
-    const giveUp = () => over.resolve(false);
-    using _limit = this.#clock.after(ms, giveUp);
-    if (disconnected.aborted) giveUp();
-    disconnected.addEventListener('abort', giveUp, { once: true });
-    return await Promise.race([found, over.promise]);
+async function untilPortOpen(clock: Clock, port: number, signal: AbortSignal): Promise<boolean> {
+  while (!signal.aborted) {
+    if ((await isPortOpen(port, '127.0.0.1')) || (await isPortOpen(port, '::1'))) return true;
+    await clock.sleep(PORT_INTERVAL_MS, signal).catch(() => undefined);
   }
+  return false;
+}
 
-  /** Searches until the condition holds, the process has ended, or the signal aborts. */
-  #search(id: string, condition: string, signal: AbortSignal): Promise<boolean> {
-    const [kind, ...rest] = condition.split(':');
-    const ended = this.#runner.done(id);
-    if (kind === 'port')
-      return Promise.race([this.#untilPortOpen(Number(rest[0]), signal), ended.then(() => false)]);
-    const text = rest.join(':');
-    // A text that the process printed just before its end counts too.
-    return Promise.race([
-      this.#untilPrinted(id, text, signal),
-      ended.then(() => this.#hasPrinted(id, text)),
-    ]);
-  }
+async function hasPrinted(runner: ProcessRunner, id: string, text: string): Promise<boolean> {
+  const streams = ['stdout', 'stderr'] as const;
+  const found = streams.map((stream) => hasText(runner.logPath(id, stream), text));
+  return (await Promise.all(found)).includes(true);
+}
 
-  async #untilPortOpen(port: number, signal: AbortSignal): Promise<boolean> {
-    while (!signal.aborted) {
-      if ((await isPortOpen(port, '127.0.0.1')) || (await isPortOpen(port, '::1'))) return true;
-      await this.#clock.sleep(PORT_INTERVAL_MS, signal).catch(() => undefined);
-    }
-    return false;
-  }
-
-  async #hasPrinted(id: string, text: string): Promise<boolean> {
-    const found = await Promise.all(
-      (['stdout', 'stderr'] as const).map((stream) =>
-        hasText(this.#runner.logPath(id, stream), text),
-      ),
-    );
-    return found.includes(true);
-  }
-
-  async #untilPrinted(id: string, text: string, signal: AbortSignal): Promise<boolean> {
-    const printed = Promise.withResolvers<boolean>();
-    const needle = Buffer.from(text);
-    const tails: Record<StreamName, Buffer> = { stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
-    const search = async () => {
-      if (await this.#hasPrinted(id, text)) printed.resolve(true);
-    };
-    if (signal.aborted) return false;
-    using _listening = this.#runner.listen(id, (stream, chunk) => {
-      const seen = Buffer.concat([tails[stream], chunk]);
-      if (seen.includes(needle)) printed.resolve(true);
-      // The beginning of the text may have been printed before the listener was added.
-      else if (tails[stream].length < needle.length - 1) search().catch(printed.reject);
-      tails[stream] = seen.subarray(Math.max(0, seen.length - needle.length + 1));
-    });
-    signal.addEventListener('abort', () => printed.resolve(false), { once: true });
-    await search();
-    return await printed.promise;
-  }
+async function untilPrinted(
+  runner: ProcessRunner,
+  id: string,
+  text: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const printed = Promise.withResolvers<boolean>();
+  const needle = Buffer.from(text);
+  const tails: Record<StreamName, Buffer> = { stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
+  const searchLog = async () => {
+    if (await hasPrinted(runner, id, text)) printed.resolve(true);
+  };
+  if (signal.aborted) return false;
+  using _listening = runner.listen(id, (stream, chunk) => {
+    const seen = Buffer.concat([tails[stream], chunk]);
+    if (seen.includes(needle)) printed.resolve(true);
+    // The beginning of the text may have been printed before the listener was added.
+    else if (tails[stream].length < needle.length - 1) searchLog().catch(printed.reject);
+    tails[stream] = seen.subarray(Math.max(0, seen.length - needle.length + 1));
+  });
+  signal.addEventListener('abort', () => printed.resolve(false), { once: true });
+  await searchLog();
+  return await printed.promise;
 }
 
 function isPortOpen(port: number, host: string): Promise<boolean> {

@@ -1,8 +1,7 @@
+import { isUtf8 } from 'node:buffer';
 import type { FileChange } from '../../../api/diffs.ts';
-import type { Git, GitLocation } from '../git/git.ts';
-import { type RawChange, readChanges } from './changes.ts';
-import { readable, upTo } from './files-now.ts';
-import { PatchParts } from './patches.ts';
+import { readChanges, type TreeChange } from '../git/changes.ts';
+import { type Git, type GitLocation, toText } from '../git/git.ts';
 
 /** The maximum number of files of an answer, and the maximum size of git's list of them, in bytes. */
 const MAX_FILES = 3000;
@@ -29,7 +28,6 @@ const DIFF_TREE = [
   '--unified=3',
 ];
 
-/** What differs between two trees. */
 export interface Compared {
   files: FileChange[];
   files_changed: number;
@@ -57,7 +55,7 @@ export async function compareTrees(
 ): Promise<Compared> {
   const operands = [...trees, '--', ...paths];
   const list = [...DIFF_TREE, '--raw', '--numstat', '-z', ...operands];
-  const listed = await upTo(LIST_BYTES, git, location, list, signal);
+  const listed = await git.upTo(LIST_BYTES, location, list, { signal });
   const all = readChanges(listed.text);
   const shown = all.slice(0, MAX_FILES);
   const parts = new PatchParts();
@@ -84,7 +82,7 @@ export async function compareTrees(
 
 /** Gives each file its part of the diff; git prints them in the same order, and two for a file that changes its type. */
 function withPatches(
-  changes: readonly RawChange[],
+  changes: readonly TreeChange[],
   parts: ReturnType<PatchParts['end']> | null,
   exact: boolean,
 ): FileChange[] {
@@ -99,8 +97,8 @@ function withPatches(
     const reason = parts === null ? 'not_asked' : isBinary ? 'binary' : (left ?? 'limit');
     return {
       ...change,
-      path: readable(change.path),
-      old_path: change.old_path === null ? null : readable(change.old_path),
+      path: toText(change.path),
+      old_path: change.old_path === null ? null : toText(change.old_path),
       old_bytes: null,
       new_bytes: null,
       patch: isWhole ? texts.join('') : null,
@@ -141,7 +139,75 @@ async function withSizes(
 /** The size above which git does not compare files as text, in bytes; it stands in {@link DIFF_TREE} as well. */
 const TEXT_BYTES = 2 * 1024 * 1024;
 
-/** Whether an entry is the commit of a submodule, which is no object of the repository. */
+/** Whether an entry is the commit of a submodule, which the repository does not contain. */
 function isLink({ old_mode, new_mode }: FileChange): boolean {
   return (new_mode ?? old_mode) === '160000';
+}
+
+/** The maximum size of the patch of one file, and of all patches of an answer, in bytes. */
+const PATCH_BYTES = 512 * 1024;
+const PATCHES_BYTES = 4 * 1024 * 1024;
+/** How much of git's output is read at most, in bytes. */
+const READ_BYTES = 64 * 1024 * 1024;
+
+const HEADER = Buffer.from('\ndiff --git ');
+
+/**
+ * The part of a unified diff for one file, and whether it is UTF-8, so that nothing of it was replaced; or why it was left
+ * out: it is too long, or no room is left for it.
+ */
+type Part = { text: string; isExact: boolean } | { left: 'large' | 'limit' };
+
+/** Splits a unified diff, as git prints it, into its parts. It holds no more of it than the limits allow. */
+class PatchParts {
+  readonly #parts: Part[] = [];
+  #tail = Buffer.alloc(0);
+  #chunks: Buffer[] = [];
+  #bytes = 0;
+  #kept = 0;
+  #read = 0;
+
+  /** Takes a piece of the output; returns false once no more is wanted. */
+  push(chunk: Buffer): boolean {
+    this.#read += chunk.length;
+    if (this.#read > READ_BYTES) return false;
+    let data = Buffer.concat([this.#tail, chunk]);
+    for (let at = data.indexOf(HEADER); at >= 0; at = data.indexOf(HEADER)) {
+      this.#add(data.subarray(0, at + 1));
+      this.#close();
+      data = data.subarray(at + 1);
+    }
+    // A header may be divided between two pieces.
+    const end = Math.max(0, data.length - HEADER.length);
+    this.#add(data.subarray(0, end));
+    this.#tail = data.subarray(end);
+    return true;
+  }
+
+  /** Returns the parts in their order. After output that was cut off, the last one is missing. */
+  end({ isCut }: { isCut: boolean }): Part[] {
+    this.#add(this.#tail);
+    if (!isCut && this.#bytes > 0) this.#close();
+    return this.#parts;
+  }
+
+  #add(data: Buffer): void {
+    this.#bytes += data.length;
+    if (this.#bytes <= PATCH_BYTES && data.length > 0) this.#chunks.push(Buffer.from(data));
+    else if (this.#bytes > PATCH_BYTES) this.#chunks = [];
+  }
+
+  #close(): void {
+    const isLarge = this.#bytes > PATCH_BYTES;
+    const hasRoom = this.#kept + this.#bytes <= PATCHES_BYTES;
+    if (isLarge) this.#parts.push({ left: 'large' });
+    else if (!hasRoom) this.#parts.push({ left: 'limit' });
+    else {
+      this.#kept += this.#bytes;
+      const bytes = Buffer.concat(this.#chunks);
+      this.#parts.push({ text: bytes.toString('utf8'), isExact: isUtf8(bytes) });
+    }
+    this.#chunks = [];
+    this.#bytes = 0;
+  }
 }

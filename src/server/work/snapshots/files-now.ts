@@ -2,26 +2,22 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import { replaceFile } from '../../../core/lib/replace-file.ts';
 import type { LeftOut } from '../../../api/diffs.ts';
-import { openIsolatedGitDir, ownSettings, type Setting } from '../git/isolated-git-dir.ts';
-import { readLog } from '../git/foreign.ts';
-import type { Git, GitLocation } from '../git/git.ts';
-import { copyIndex } from '../git/index-copy.ts';
-import { bytePath, nulTerminated, quoted } from '../git/names.ts';
 import {
-  type Changed,
-  type Changes,
+  type ChangedFile,
+  type CheckoutStatus,
   entriesOf,
-  INCLUDED,
+  type FiltersOf,
+  openCheckout,
   readStatus,
-  STATUS,
-} from '../worktrees/worktree-state.ts';
+} from '../git/changes.ts';
+import { bytePath, type Git, type GitLocation, nulTerminated, quoted, toText } from '../git/git.ts';
+import { openIsolatedGitDir, ownSettings } from '../git/isolated-git-dir.ts';
 import type { Repository } from '../git/repository.ts';
-import type { Checkout } from './checkout.ts';
+import type { SessionCheckout } from './session-checkout.ts';
 
 /** The maximum size of a changed file, and of all changed files together, in bytes. */
 const FILE_BYTES = 32 * 1024 * 1024;
 const TOTAL_BYTES = 256 * 1024 * 1024;
-/** The maximum number of changed files. */
 const MAX_FILES = 10_000;
 /** The maximum size of git's list of changed files, in bytes. */
 const LIST_BYTES = 8 * 1024 * 1024;
@@ -58,7 +54,7 @@ export interface FilesNow {
  */
 export async function readFilesNow(
   git: Git,
-  checkout: Checkout,
+  checkout: SessionCheckout,
   about: Reading,
 ): Promise<FilesNow> {
   for (let attempt = 1; ; attempt += 1) {
@@ -72,28 +68,23 @@ export async function readFilesNow(
   }
 }
 
-/** Returns the filters of a repository that a person has allowed. */
-export type FiltersOf = (settings: readonly Setting[]) => Promise<readonly Setting[]>;
-
-async function readOnce(git: Git, checkout: Checkout, about: Reading): Promise<FilesNow> {
-  const { repository, adminDir, files, head } = checkout;
-  const { scratch, objects, signal, lent = [] } = about;
-  const settings = await ownSettings(git, repository, adminDir);
-  const filters = await about.filters(settings);
-  const isolated = await openIsolatedGitDir({ ...checkout, scratch, settings, filters });
-  await copyIndex(git, isolated, { adminDir, head });
-  const included = new Set((await readLog(adminDir, INCLUDED)).split('\0'));
-  const { changes, isCut } = await changesOf(git, isolated, files, { included, signal });
+async function readOnce(git: Git, checkout: SessionCheckout, about: Reading): Promise<FilesNow> {
+  const { repository, files, head } = checkout;
+  const { scratch, objects, filters, signal, lent = [] } = about;
+  const opened = await openCheckout(git, repository, checkout, { head, scratch, filters });
+  const { location: isolated } = opened;
+  const limits = { maxBytes: LIST_BYTES, signal };
+  const status = await readStatus(git, isolated, checkout, limits);
   await lendObjects(objects, [path.join(repository.commonDir, 'objects'), ...lent]);
   const location = { ...isolated, objects };
-  const { taken, leftOut } = await withinLimits(files, changes);
+  const { taken, leftOut } = await withinLimits(files, status);
   await ignoreAttributes(isolated);
   if (taken.length > 0) {
     const entries = await entriesOf(git, location, files, taken, signal);
     const update = ['update-index', '-z', '--index-info'];
     await git.text(location, update, nulTerminated(entries), signal);
   }
-  const unmerged = changes.conflicts.filter((name) => !taken.some((one) => one.name === name));
+  const unmerged = status.conflicts.filter((name) => !taken.some((one) => one.name === name));
   if (unmerged.length > 0)
     await git.text(
       location,
@@ -101,57 +92,17 @@ async function readOnce(git: Git, checkout: Checkout, about: Reading): Promise<F
       nulTerminated(unmerged),
     );
   const tree = await git.text(location, ['write-tree'], undefined, signal);
-  return { tree, location, leftOut, isCut: isCut || taken.length === MAX_FILES };
-}
-
-async function changesOf(
-  git: Git,
-  location: GitLocation,
-  files: string,
-  { included, signal }: { included: ReadonlySet<string>; signal: AbortSignal },
-): Promise<{ changes: Changes; isCut: boolean }> {
-  const { text, isCut } = await upTo(
-    LIST_BYTES,
-    git,
-    location,
-    [...STATUS, '--ignored=no'],
-    signal,
-  );
-  const entries = text.split('\0');
-  // The last entry ends with a NUL too, so what follows is empty or was cut off.
-  entries.pop();
-  return { changes: await readStatus(entries, files, included), isCut };
-}
-
-/** Returns at most so many bytes of the output of a command, and whether there was more. */
-export async function upTo(
-  maxBytes: number,
-  git: Git,
-  location: GitLocation,
-  args: readonly string[],
-  signal: AbortSignal,
-): Promise<{ text: string; isCut: boolean }> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  const isCut = await git.pieces(location, args, {
-    signal,
-    take(chunk) {
-      chunks.push(chunk);
-      bytes += chunk.length;
-      return bytes <= maxBytes;
-    },
-  });
-  return { text: Buffer.concat(chunks).toString('latin1'), isCut };
+  return { tree, location, leftOut, isCut: status.isCut || taken.length === MAX_FILES };
 }
 
 /** Chooses the changed files that are read, by their sizes and their number. */
 async function withinLimits(
   files: string,
-  { changed, nested }: Changes,
-): Promise<{ taken: Changed[]; leftOut: LeftOut[] }> {
+  { changed, nested }: CheckoutStatus,
+): Promise<{ taken: ChangedFile[]; leftOut: LeftOut[] }> {
   const leftOut: LeftOut[] = nested.map((name) => leave(name, 'repository', null));
   const isNested = new Set(nested);
-  const taken: Changed[] = [];
+  const taken: ChangedFile[] = [];
   let total = 0;
   for (const one of changed) {
     if (isNested.has(one.name)) continue;
@@ -169,12 +120,7 @@ async function withinLimits(
 }
 
 function leave(name: string, reason: LeftOut['reason'], bytes: number | null): LeftOut {
-  return { path: readable(name), reason, bytes };
-}
-
-/** Returns a name printed by git, which has one character for each byte, as text. */
-export function readable(name: string): string {
-  return Buffer.from(name, 'latin1').toString('utf8');
+  return { path: toText(name), reason, bytes };
 }
 
 /** Returns where trees can be read whose objects are in a repository and in directories of ours. */
@@ -197,7 +143,7 @@ async function ignoreAttributes({ gitDir = '' }: GitLocation): Promise<void> {
   await fs.appendFile(path.join(gitDir, 'info/attributes'), `\n${NO_ATTRIBUTES}`);
 }
 
-/** Makes a directory for objects of ours, in which git finds those of others too. */
+/** Makes a directory for objects of cadre, in which git also finds the objects of other directories. */
 async function lendObjects(objects: string, from: readonly string[]): Promise<void> {
   await fs.mkdir(path.join(objects, 'info'), { recursive: true, mode: 0o700 });
   const lines = from.map((one) => `${quoted(one)}\n`).join('');

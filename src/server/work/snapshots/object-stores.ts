@@ -5,9 +5,9 @@ import { treeBytes } from '../../../core/lib/directory-size.ts';
 import type { Database } from '../../../core/store/database.ts';
 import type { SnapshotStore } from './store.ts';
 
-/** A depot with more bytes is left for the next one of its session. */
+/** If an object store has more bytes, its session gets another one. */
 const FULL_BYTES = 32 * 1024 * 1024;
-/** The time between two looks for depots that are too old or too many, in milliseconds. */
+/** The time between two searches for object stores that are too old or too large, in milliseconds. */
 const TRIM_EVERY_MS = 10 * 60_000;
 const DAY_MS = 86_400_000;
 
@@ -15,7 +15,7 @@ interface Dependencies {
   db: Database;
   clock: Clock;
   store: SnapshotStore;
-  /** The directory of all depots. */
+  /** The directory of all object stores. */
   root: string;
   settings: () => { max_bytes: number; max_age_days: number };
 }
@@ -26,7 +26,7 @@ interface Dependencies {
  */
 export class SnapshotObjectStores {
   readonly #deps: Dependencies;
-  /** The number and the bytes of the depot that each session writes to. */
+  /** The number and the bytes of the object store that each session writes to. */
   readonly #open = new Map<string, { number: number; bytes: number }>();
   readonly #busy = new Set<string>();
   #trimmedAt: number | null = null;
@@ -39,7 +39,7 @@ export class SnapshotObjectStores {
     return path.join(this.#deps.root, depot);
   }
 
-  /** Runs `work` with the depot of a session for new objects, which is not removed meanwhile. */
+  /** Runs `work` with the object store of a session for new objects, which is not removed meanwhile. */
   async use<T>(sessionId: string, work: (depot: string) => Promise<T>): Promise<T> {
     const open = this.#open.get(sessionId) ?? (await this.#newest(sessionId));
     if (open.bytes > FULL_BYTES) Object.assign(open, { number: open.number + 1, bytes: 0 });
@@ -61,7 +61,7 @@ export class SnapshotObjectStores {
     await fs.rm(this.pathOf(sessionId), { recursive: true, force: true });
   }
 
-  /** Removes the depots that are too old, and the oldest while all together are too large; seldom, if called often. */
+  /** Removes object stores that are too old, and the oldest while all together are too large; at most every ten minutes. */
   async trim(): Promise<void> {
     const { clock, settings } = this.#deps;
     const now = clock.monotonic();
@@ -88,7 +88,7 @@ export class SnapshotObjectStores {
     await fs.rmdir(path.dirname(this.pathOf(depot))).catch(() => undefined);
   }
 
-  /** Lists all depots, with the time of their newest snapshot; one without any counts as old. */
+  /** Lists all object stores, with the time of their newest snapshot; 0 without a snapshot. */
   async #all(): Promise<{ depot: string; at: number; bytes: number }[]> {
     const { db, store, root } = this.#deps;
     const found: { depot: string; at: number; bytes: number }[] = [];

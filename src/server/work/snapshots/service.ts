@@ -1,27 +1,25 @@
 import path from 'node:path';
-import type { QueryOf, ResponseOf } from '../../../api/endpoint.ts';
-import type { getSnapshots, listSessionFiles } from '../../../api/snapshots.ts';
+import type { getSessionDiff, SessionDiff } from '../../../api/diffs.ts';
+import type { BodyOf, QueryOf, ResponseOf } from '../../../api/endpoint.ts';
+import type { getSnapshots, listSessionFiles, restoreFile } from '../../../api/snapshots.ts';
 import { assertNotClosed } from '../../conversations/sessions/session.ts';
-import type { SessionStore } from '../../conversations/sessions/store.ts';
-import type { Database } from '../../../core/store/database.ts';
 import type { Reader } from '../../../core/store/transaction.ts';
 import type { SnapshotRequests } from './snapshot-requests.ts';
+import type { SnapshotDependencies } from './dependencies.ts';
+import { diffSession } from './diff-session.ts';
+import { restoreSessionFile } from './restore-session-file.ts';
 import { openTrees, readFilesNow } from './files-now.ts';
-import { type SnapshotStore, summaryOfSnapshot } from './store.ts';
+import { summaryOfSnapshot } from './store.ts';
 import type { SnapshotTaker } from './taker.ts';
 import { listTree } from './tree.ts';
 
-interface Dependencies {
-  db: Database;
-  sessionStore: SessionStore;
-  store: SnapshotStore;
+type Dependencies = Pick<SnapshotDependencies, 'db' | 'sessionStore' | 'store'> & {
   taker: SnapshotTaker;
   requests: SnapshotRequests;
-}
+};
 
 type Answer = ResponseOf<typeof getSnapshots>;
 
-/** The snapshots of sessions, and the files in them. */
 export class SnapshotService {
   readonly #deps: Dependencies;
 
@@ -44,6 +42,17 @@ export class SnapshotService {
       tx.whenDurable(() => taker.chose(sessionId, enabled));
       return this.#answer(tx, sessionId, enabled);
     });
+  }
+
+  diff(sessionId: string, query: QueryOf<typeof getSessionDiff>): Promise<SessionDiff> {
+    return diffSession(this.#deps.requests, sessionId, query);
+  }
+
+  restore(
+    sessionId: string,
+    wish: BodyOf<typeof restoreFile>,
+  ): Promise<ResponseOf<typeof restoreFile>> {
+    return restoreSessionFile(this.#deps.requests, sessionId, wish);
   }
 
   /** Lists the files of a session, now or at a turn. Throws `not_found`, and `conflict` if they cannot be read. */

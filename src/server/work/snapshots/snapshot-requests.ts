@@ -2,42 +2,30 @@ import type { Session } from '../../../api/sessions.ts';
 import type { Moment } from '../../../api/snapshots.ts';
 import type { Worktree } from '../../../api/worktrees.ts';
 import { AppError } from '../../../api/errors.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
 import { OneAtATime } from '../../../core/lib/one-at-a-time.ts';
-import type { SessionStore } from '../../conversations/sessions/store.ts';
-import type { Database } from '../../../core/store/database.ts';
 import { assertFiles } from '../git/foreign.ts';
+import type { FiltersOf } from '../git/changes.ts';
 import { type Git, GitFailure } from '../git/git.ts';
-import type { WorktreeStore } from '../worktrees/store.ts';
-import type { GitContext } from '../git/git-context.ts';
-import { type Checkout, checkoutOfSession } from './checkout.ts';
+import { type SessionCheckout, checkoutOfSession } from './session-checkout.ts';
+import type { SnapshotDependencies } from './dependencies.ts';
 import type { SnapshotObjectStores } from './object-stores.ts';
-import type { FiltersOf } from './files-now.ts';
-import { isTaken, type SnapshotStore, type StoredSnapshot, type Taken } from './store.ts';
+import { isTaken, type StoredSnapshot, type Taken } from './store.ts';
 
-/** The maximum time for what a client asks for, in milliseconds. */
+/** The maximum time of a request, in milliseconds. */
 const LIMIT_MS = 20_000;
-/** How much of it is done at once; the disk limits it. */
+/** The number of requests at once; the disk limits it. */
 const AT_ONCE = 2;
 
-interface Dependencies {
-  db: Database;
-  clock: Clock;
-  sessionStore: SessionStore;
-  worktrees: WorktreeStore;
-  gitContext: GitContext;
-  store: SnapshotStore;
-  snapshotObjectStores: SnapshotObjectStores;
-}
+type Dependencies = Omit<SnapshotDependencies, 'logger'>;
 
-/** What a request about the files of a session works with. */
+/** The files of a session, and the tools to read them, during one request. */
 export interface WorkContext {
   git: Git;
   session: Session;
   /** The worktree of the session; null: it has none of its own. */
   worktree: Worktree | null;
   /** Finds the checkout. Throws `conflict` if there is none. */
-  checkout(): Promise<Checkout>;
+  checkout(): Promise<SessionCheckout>;
   filters: FiltersOf;
   /** An empty directory, which is removed afterwards. */
   scratch: string;
@@ -79,7 +67,7 @@ export class SnapshotRequests {
       );
       const { signal } = late;
       const git = gitContext.git.within(signal);
-      let checkout: Checkout | undefined;
+      let checkout: SessionCheckout | undefined;
       try {
         return await gitContext.withScratch(session, (scratch) =>
           work({
@@ -93,7 +81,7 @@ export class SnapshotRequests {
               return checkout;
             },
             filters: async (settings) =>
-              checkout ? gitContext.trustedFilters(checkout.repository, settings) : [],
+              checkout ? gitContext.filtersOf(checkout.repository)(settings) : [],
           }),
         );
       } catch (error) {
@@ -128,7 +116,7 @@ export class SnapshotRequests {
   }
 }
 
-/** Returns what a client is told instead of the failure of git, or of the end of the time. */
+/** Returns the error for the client instead of a failure of git, or of the end of the time. */
 async function explained(
   error: unknown,
   files: string | null,

@@ -7,16 +7,15 @@ import type { Reader, Writer } from '../../../core/store/transaction.ts';
 
 /** A snapshot with what only the server needs of it. */
 export interface StoredSnapshot extends Snapshot {
-  /** The directory of its objects, below that of all snapshots; see {@link Depots}. */
+  /** The name of its object store; null if the snapshot could not be taken. */
   depot: string | null;
-  /** The git directory of the repository that has the objects which the depot lacks. */
+  /** The git directory of the repository that has all other objects. */
   repository: string | null;
 }
 
 /** The maximum number of snapshots of a session that are listed or searched. */
 const NEWEST = 1000;
 
-/** The rows of snapshots. */
 export class SnapshotStore {
   readonly #table: RecordTable<StoredSnapshot>;
   readonly #setChoice: Statement;
@@ -33,7 +32,7 @@ export class SnapshotStore {
     this.#choices = db.prepare('SELECT session_id, enabled FROM snapshot_choices');
   }
 
-  /** Stores a snapshot. A turn that goes on after a restart keeps the one of its first beginning. */
+  /** Stores a snapshot. A turn that continues after a restart keeps the snapshot of its first beginning. */
   add(tx: Writer, snapshot: StoredSnapshot): void {
     const before = this.#table.get(tx, idOf(snapshot));
     if (before === undefined) this.#table.insert(tx, snapshot);
@@ -66,18 +65,16 @@ export class SnapshotStore {
     return this.#table.get(rx, idOf({ turn_id: turnId, moment }));
   }
 
-  /** Returns when the newest snapshot in a depot was taken; null if the depot has none. */
+  /** Returns when the newest snapshot in an object store was taken; null if there is no snapshot. */
   newestIn(rx: Reader, depot: string): number | null {
     const newest = { index: 'snapshots_depot', where: 'depot = ?', order: 'n DESC' };
     return this.#table.first(rx, newest, 1, depot)[0]?.taken_at ?? null;
   }
 
-  /** Removes the snapshots of a depot. */
   forgetObjectStore(tx: Writer, depot: string): void {
     this.#table.deleteWhere(tx, 'depot = ?', depot);
   }
 
-  /** Removes the snapshots of a session, and what was chosen for it. */
   forgetSession(tx: Writer, sessionId: string): void {
     this.#table.deleteWhere(tx, 'session_id = ?', sessionId);
     this.#dropChoice.run(tx, sessionId);
@@ -94,14 +91,12 @@ export class SnapshotStore {
   }
 }
 
-/** A snapshot that could be taken. */
 export type Taken = StoredSnapshot & { tree: string; depot: string; repository: string };
 
 export function isTaken(snapshot: StoredSnapshot): snapshot is Taken {
   return snapshot.tree !== null && snapshot.depot !== null && snapshot.repository !== null;
 }
 
-/** Returns the record as clients get it. */
 export function summaryOfSnapshot({
   depot: _depot,
   repository: _repository,

@@ -1,17 +1,12 @@
 import type { Session, Turn } from '../../../api/sessions.ts';
 import type { Moment } from '../../../api/snapshots.ts';
 import { AppError } from '../../../api/errors.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
-import type { Logger } from '../../../core/lib/log.ts';
 import { OneAtATime } from '../../../core/lib/one-at-a-time.ts';
-import type { Database } from '../../../core/store/database.ts';
 import { GitFailure } from '../git/git.ts';
-import type { WorktreeStore } from '../worktrees/store.ts';
-import type { GitContext } from '../git/git-context.ts';
-import { checkoutOfSession } from './checkout.ts';
-import type { SnapshotObjectStores } from './object-stores.ts';
+import { checkoutOfSession } from './session-checkout.ts';
 import { readFilesNow } from './files-now.ts';
-import type { SnapshotStore, StoredSnapshot } from './store.ts';
+import type { SnapshotDependencies } from './dependencies.ts';
+import type { StoredSnapshot } from './store.ts';
 
 /** How long the beginning of a turn waits for its snapshot, and how long a snapshot may take, in milliseconds. */
 const WAIT_MS = 1000;
@@ -19,14 +14,7 @@ const LIMIT_MS = 10_000;
 /** After so many snapshots of a session that reached the limit, one after the other, none is taken until a restart. */
 const SLOW = 2;
 
-interface Dependencies {
-  db: Database;
-  clock: Clock;
-  logger: Logger;
-  store: SnapshotStore;
-  worktrees: WorktreeStore;
-  gitContext: GitContext;
-  snapshotObjectStores: SnapshotObjectStores;
+interface Dependencies extends Omit<SnapshotDependencies, 'sessionStore'> {
   /** Whether snapshots are taken where no person chose for the session. */
   isEnabled: () => boolean;
 }
@@ -43,7 +31,7 @@ export class SnapshotTaker {
     this.#deps = deps;
   }
 
-  /** What a person chose for a session; null: nothing. */
+  /** Returns the choice of a person for a session; null without a choice. */
   choiceOf(sessionId: string): boolean | null {
     const { db, store } = this.#deps;
     this.#choices ??= db.peek((rx) => store.choices(rx));
@@ -107,7 +95,7 @@ export class SnapshotTaker {
     return this.#sessions.run(session.id, async () => {
       if ((this.#slow.get(session.id) ?? 0) >= SLOW) return;
       try {
-        // A depot without a row counts as left over, so it is in use until its row is there.
+        // An object store without a row counts as left over, so it is in use until its row is there.
         await snapshotObjectStores.use(session.id, async (depot) => {
           const snapshot = await this.#snapshot(session, turn, moment, depot);
           await db.transact((tx) => store.add(tx, { ...snapshot, is_late: isLate() }));
@@ -158,7 +146,7 @@ export class SnapshotTaker {
       const { tree, leftOut, isCut } = await readFilesNow(git, checkout, {
         scratch,
         objects: snapshotObjectStores.pathOf(depot),
-        filters: (settings) => gitContext.trustedFilters(repository, settings),
+        filters: gitContext.filtersOf(repository),
         signal,
       });
       const is_whole = leftOut.length === 0 && !isCut;

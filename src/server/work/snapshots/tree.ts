@@ -2,10 +2,9 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import { AppError } from '../../../api/errors.ts';
 import { openIsolatedGitDir, ownSettings } from '../git/isolated-git-dir.ts';
-import type { GitLocation } from '../git/git.ts';
-import type { Checkout } from './checkout.ts';
+import { type GitLocation, toText } from '../git/git.ts';
+import type { SessionCheckout } from './session-checkout.ts';
 import type { WorkContext } from './snapshot-requests.ts';
-import { readable, upTo } from './files-now.ts';
 
 /** The maximum number of files of a tree that are listed, and the maximum size of git's list, in bytes. */
 const MAX_FILES = 5000;
@@ -13,7 +12,6 @@ const LIST_BYTES = 4 * 1024 * 1024;
 /** The maximum size of a file that is read, in bytes. */
 const MAX_BYTES = 32 * 1024 * 1024;
 
-/** A file of a tree. */
 // A type alias, because answers are matched by an index signature.
 export type TreeEntry = {
   path: string;
@@ -30,7 +28,7 @@ export async function listTree(
   below: readonly string[],
 ): Promise<{ files: TreeEntry[]; is_cut: boolean }> {
   const args = ['ls-tree', '-r', '-l', '-z', '--full-tree', tree, '--', ...below];
-  const { text, isCut } = await upTo(LIST_BYTES, git, location, args, signal);
+  const { text, isCut } = await git.upTo(LIST_BYTES, location, args, { signal });
   const found = text.split('\0').slice(0, -1).map(entryOf);
   return { files: found.slice(0, MAX_FILES), is_cut: isCut || found.length > MAX_FILES };
 }
@@ -70,16 +68,16 @@ export async function entryAt(
  */
 export async function contentAt(
   { git, scratch, signal }: WorkContext,
-  { repository, adminDir, files }: Pick<Checkout, 'repository' | 'adminDir' | 'files'>,
+  { repository, gitDir, files }: Omit<SessionCheckout, 'head'>,
   { objects }: GitLocation,
   { path: name, mode, blob }: TreeEntry,
 ): Promise<Buffer> {
-  const settings = await ownSettings(git, repository, adminDir);
+  const settings = await ownSettings(git, repository, gitDir);
   const own = path.join(scratch, 'content');
   await fs.mkdir(own, { mode: 0o700 });
   const isolated = await openIsolatedGitDir({
     repository,
-    adminDir,
+    adminDir: gitDir,
     files,
     head: null,
     scratch: own,
@@ -121,5 +119,5 @@ export async function blobsAt(
 function entryOf(line: string): TreeEntry {
   const [, mode = '', blob = '', bytes = '', name = ''] =
     /^(\d+) \w+ ([0-9a-f]+) +(\d+|-)\t([\s\S]*)$/.exec(line) ?? [];
-  return { path: readable(name), mode, blob, bytes: bytes === '-' ? null : Number(bytes) };
+  return { path: toText(name), mode, blob, bytes: bytes === '-' ? null : Number(bytes) };
 }

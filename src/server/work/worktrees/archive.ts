@@ -1,10 +1,9 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { openIsolatedGitDir, ownSettings } from '../git/isolated-git-dir.ts';
-import type { Git, GitLocation } from '../git/git.ts';
-import { refsOf, type Repository } from '../git/repository.ts';
-import { nulTerminated } from '../git/names.ts';
-import { CONFLICTS, type Snapshot, type Sparse } from './worktree-state.ts';
+import { type Git, type GitLocation, nulTerminated } from '../git/git.ts';
+import { adminDirectory, commitOf, refsOf, type Repository } from '../git/repository.ts';
+import { archiveRef, CONFLICTS, type Snapshot, type Sparse } from './worktree-state.ts';
 
 /** The content of a worktree as its archive records it. */
 export interface Archived {
@@ -19,11 +18,6 @@ export interface Archived {
   files: string | null;
   /** Null if the checkout was not sparse. */
   sparse: Sparse | null;
-}
-
-/** Returns the name of the ref that holds a worktree's archive. */
-export function archiveRef(worktreeId: string): string {
-  return `refs/cadre/archive/${worktreeId}`;
 }
 
 /**
@@ -108,6 +102,28 @@ export async function readArchive(
     files: field('Files'),
     sparse: await readSparse(git, repository, field('Sparse')),
   };
+}
+
+export async function hasArchive(git: Git, repository: Repository, id: string): Promise<boolean> {
+  return (await commitOf(git, refsOf(repository), archiveRef(id))) !== null;
+}
+
+/** Whether the newest archive holds everything that a snapshot holds. */
+export async function isArchived(
+  git: Git,
+  repository: Repository,
+  worktree: { id: string; path: string },
+  { head, headRef, tip, archive, staged, files, sparse }: Snapshot,
+): Promise<boolean> {
+  if (archive === null) return false;
+  const archived = await readArchive(git, repository, worktree.id);
+  if (archived?.tip !== tip) return false;
+  // The files and git's registration are gone, so an earlier attempt has already compared them.
+  if (files === null && (await adminDirectory(repository, worktree.path)) === null) return true;
+  const isFiles = files === null || archived.files === files;
+  const isSparse = JSON.stringify(archived.sparse) === JSON.stringify(sparse);
+  const isHead = archived.head === head && archived.headRef === headRef;
+  return isFiles && isSparse && isHead && archived.staged === staged;
 }
 
 /** Writes a tree with the sparse-checkout patterns and the names of the absent files; returns its id. */

@@ -14,7 +14,6 @@ interface ClaimsDependencies {
   clock: Clock;
 }
 
-/** Makes and releases the claims of sessions on worktrees. */
 export class Claims {
   readonly #deps: ClaimsDependencies;
 

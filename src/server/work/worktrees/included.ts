@@ -8,14 +8,11 @@ import {
   ForeignFileError,
   openForeignFile,
 } from '../../../core/lib/foreign-file.ts';
-import { openIsolatedGitDir, ownSettings } from '../git/isolated-git-dir.ts';
+import { type CheckoutLocation, INCLUDED, openCheckout } from '../git/changes.ts';
 import { type Committed, howToAllow } from '../git/consent.ts';
 import { assertFiles, entryKindOf } from '../git/foreign.ts';
-import { type Git, GitFailure, type GitLocation } from '../git/git.ts';
+import { bytePath, type Git, GitFailure, type GitLocation, nulTerminated } from '../git/git.ts';
 import { adminDirectory, type Repository } from '../git/repository.ts';
-import { bytePath, nulTerminated } from '../git/names.ts';
-import { copyIndex } from '../git/index-copy.ts';
-import { INCLUDED } from './worktree-state.ts';
 
 /** The maximum number of files that a worktree gets, and of their bytes together. */
 const MAX_FILES = 1000;
@@ -24,8 +21,8 @@ const MAX_BYTES = 64 * 1024 * 1024;
 /**
  * Copies the files of the main worktree that `patterns` match and that git ignores, there and in the new worktree.
  * Links are not followed and nothing is replaced; permissions are kept, without setuid, setgid and sticky bit. `scratch`
- * is an empty directory of cadre's. Throws `conflict` for more than 1,000 files or 64 MiB, because a part of them would
- * be no use.
+ * is an empty directory of cadre's. Throws `conflict` for more than 1,000 files or 64 MiB, because a part of
+ * them would be useless.
  */
 export async function copyIncluded(
   git: Git,
@@ -39,18 +36,15 @@ export async function copyIncluded(
     });
   const { root } = repository;
   await assertFiles(root);
-  const main = await isolatedAt(git, repository, {
-    adminDir: repository.commonDir,
-    files: root,
-    scratch: path.join(scratch, 'main'),
-  });
+  const open = async (name: string, checkout: CheckoutLocation) => {
+    const own = path.join(scratch, name);
+    await fs.mkdir(own, { mode: 0o700 });
+    return (await openCheckout(git, repository, checkout, { head: null, scratch: own })).location;
+  };
+  const main = await open('main', { gitDir: repository.commonDir, files: root });
   const ignored = await ignoredAt(git, main, await matching(git, main, patterns, scratch));
   if (ignored.length > MAX_FILES) throw tooMuch(`${ignored.length} files`);
-  const made = await isolatedAt(git, repository, {
-    adminDir,
-    files: worktree.path,
-    scratch: path.join(scratch, 'made'),
-  });
+  const made = await open('made', { gitDir: adminDir, files: worktree.path });
   const names = await ignoredAt(git, made, await reachable(worktree.path, ignored));
   await fs.writeFile(path.join(adminDir, INCLUDED), nulTerminated(names), 'latin1');
   let files = 0;
@@ -72,23 +66,9 @@ export async function copyIncluded(
   };
 }
 
-/** Returns the record of a worktree whose files were not copied because nobody has allowed that. */
 export function skippedFiles({ sha256 }: Committed, repoRoot: string): Worktree['included'] {
   const how_to_allow = howToAllow(repoRoot);
   return { status: 'skipped_untrusted', files: 0, bytes: 0, skipped: 0, sha256, how_to_allow };
-}
-
-/** Opens a bench with a copy of the index of a checkout, so that git knows which files are tracked. */
-async function isolatedAt(
-  git: Git,
-  repository: Repository,
-  about: { adminDir: string; files: string; scratch: string },
-): Promise<GitLocation> {
-  await fs.mkdir(about.scratch, { mode: 0o700 });
-  const settings = await ownSettings(git, repository, about.adminDir);
-  const location = await openIsolatedGitDir({ ...about, repository, settings, head: null });
-  await copyIndex(git, location, { adminDir: about.adminDir, head: null });
-  return location;
 }
 
 /** Returns the untracked files that the patterns match. Git does not look into repositories inside. */
@@ -105,7 +85,7 @@ async function matching(
   return names.filter((name) => name !== '' && !name.endsWith('/'));
 }
 
-/** Returns those of the names that git ignores in a checkout. A tracked file is not ignored. */
+/** Returns the names that git ignores in a checkout. A tracked file is not ignored. */
 async function ignoredAt(
   git: Git,
   location: GitLocation,
@@ -166,7 +146,7 @@ async function copy(
   return size;
 }
 
-/** Takes a file that a link leads to, or that is none, for one that is not there. */
+/** Treats a link, a file behind a link and a special file like a missing file. */
 async function unlessForeign<T>(work: Promise<T | null>): Promise<T | null> {
   return work.catch((error: unknown) => {
     if (error instanceof ForeignFileError) return null;

@@ -3,7 +3,7 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { Worktree } from '../../../api/worktrees.ts';
 import { agentEnvironment } from '../../../core/children/environment.ts';
-import type { Child, Supervisor } from '../../../core/children/supervisor.ts';
+import type { Child, ChildExit, Supervisor } from '../../../core/children/supervisor.ts';
 import { AppError } from '../../../api/errors.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
 import { type Committed, howToAllow } from '../git/consent.ts';
@@ -50,19 +50,10 @@ export async function runInitScript(
     stdin: 'none',
   });
   const tail = tailOf(child);
-  let isLate = false;
-  using _limit = options.clock.after(LIMIT_MS, () => {
-    isLate = true;
-    void child.end(GRACE_MS);
-  });
-  const stop = () => void child.end(GRACE_MS);
-  options.signal.addEventListener('abort', stop, { once: true });
-  if (options.signal.aborted) stop();
-  const { code, signal } = await child.exited;
-  options.signal.removeEventListener('abort', stop);
-  await child.end(0);
+  const { clock, signal: stop } = options;
+  const { code, signal, isLate } = await endOf(child, { clock, signal: stop, limitMs: LIMIT_MS });
   // A process that has left the group may still hold the pipes open.
-  await Promise.race([tail.ended, options.clock.sleep(TAIL_WAIT_MS)]);
+  await Promise.race([tail.ended, clock.sleep(TAIL_WAIT_MS)]);
   const output_tail = tail.text();
   const { sha256 } = script;
   if (code === 0 && !isLate)
@@ -77,7 +68,25 @@ export async function runInitScript(
   );
 }
 
-/** Returns the record of an init script that was skipped because nobody has allowed it. */
+/** Waits for the end of a child, which is ended after `limitMs` or once `signal` aborts, with all its group. */
+export async function endOf(
+  child: Child,
+  { clock, signal, limitMs }: { clock: Clock; signal: AbortSignal; limitMs: number },
+): Promise<ChildExit & { isLate: boolean }> {
+  let isLate = false;
+  const stop = () => void child.end(GRACE_MS);
+  using _limit = clock.after(limitMs, () => {
+    isLate = true;
+    stop();
+  });
+  signal.addEventListener('abort', stop, { once: true });
+  if (signal.aborted) stop();
+  const exit = await child.exited;
+  signal.removeEventListener('abort', stop);
+  await child.end(0);
+  return { ...exit, isLate };
+}
+
 export function skippedScript({ sha256 }: Committed, repoRoot: string): Worktree['init_script'] {
   return {
     status: 'skipped_untrusted',

@@ -22,7 +22,6 @@ interface InitScriptsDependencies {
   sessionStore: SessionStore;
   worktrees: WorktreeStore;
   clock: Clock;
-  /** Returns the configured path of init scripts within repositories. */
   script: () => string;
 }
 
@@ -160,7 +159,6 @@ export class InitScripts {
     return { patterns, script };
   }
 
-  /** Whether a person has allowed this content for a repository. */
   isTrusted(repo_root: string, sha256: string): Promise<boolean> {
     return this.#deps.db.read(
       (rx) => this.#trusted.get(rx, trustId({ repo_root, sha256 })) !== undefined,

@@ -5,76 +5,54 @@ import type {
   claimWorktree,
   CleanupResult,
   collectWorktrees,
-  createWorktree,
+  createWorktree as createEndpoint,
   getWorktree,
   listWorktrees,
   releaseWorktree,
-  restoreWorktree,
+  restoreWorktree as restoreEndpoint,
   Worktree,
   WorktreeDiagnostics,
 } from '../../../api/worktrees.ts';
 import type {
   MergeResult,
-  mergeWorktree,
-  openPullRequest,
+  mergeWorktree as mergeEndpoint,
+  openPullRequest as pullRequestEndpoint,
   PullRequest,
-  rebaseWorktree,
+  rebaseWorktree as rebaseEndpoint,
 } from '../../../api/worktree-merge.ts';
 import type { Session } from '../../../api/sessions.ts';
 import { type SaveResponse, saveNothing } from '../../../core/store/idempotency-store.ts';
 import { AppError } from '../../../api/errors.ts';
 import { treeBytes } from '../../../core/lib/directory-size.ts';
-import type { ProcessStore } from '../processes/store.ts';
 import { assertOpen } from '../../conversations/sessions/session.ts';
-import type { SessionStore } from '../../conversations/sessions/store.ts';
 import type { RecordPage } from '../../../core/store/records.ts';
-import type { Claims } from './claims.ts';
-import { WorktreeCreator, type WorktreeCreatorDependencies } from './worktree-creator.ts';
-import { MergeService } from '../merge/service.ts';
-import { PullRequests } from '../merge/pull-requests.ts';
-import { Releases } from './releases.ts';
-import { WorktreeTurns } from './worktree-turns.ts';
+import { createWorktree, restoreWorktree } from './create-worktree.ts';
+import type { WorktreeDependencies } from './dependencies.ts';
+import { mergeWorktree, rebaseWorktree } from '../merge/merge-worktree.ts';
+import { openPullRequest } from '../merge/pull-request.ts';
 import { WorktreeCleanup } from './worktree-cleanup.ts';
 import { findRepository, realPath, type Repository } from '../git/repository.ts';
 import { assertMatches, type WorktreeRequest } from './worktree.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
-
-interface Dependencies extends WorktreeCreatorDependencies {
-  claims: Claims;
-  sessionStore: SessionStore;
-  processes: ProcessStore;
-  /** Throws `storage_full` if there is no room for new work. */
-  assertRoom: () => void;
-}
 
 /**
  * The use cases of worktrees. A mutex for each name in a repository serialises the work on it. Git is awaited between
  * transactions, and each step of git is stored as an operation before it runs.
  */
 export class WorktreeService {
-  readonly #deps: Dependencies;
-  readonly #turns: WorktreeTurns;
-  readonly #creator: WorktreeCreator;
+  readonly #deps: WorktreeDependencies;
   readonly #cleanup: WorktreeCleanup;
-  readonly #releases: Releases;
-  readonly #merges: MergeService;
-  readonly #pullRequests: PullRequests;
 
-  constructor(deps: Dependencies) {
-    this.#turns = new WorktreeTurns(deps);
+  constructor(deps: WorktreeDependencies) {
     this.#deps = deps;
-    this.#creator = new WorktreeCreator(deps);
     this.#cleanup = new WorktreeCleanup(deps);
-    this.#releases = new Releases({ ...deps, cleanup: this.#cleanup });
-    this.#merges = new MergeService(deps);
-    this.#pullRequests = new PullRequests(deps);
   }
 
   /** Makes a worktree and claims it; if one of that name exists, claims that one. */
   create(
     request: WorktreeRequest,
     saveResponse: SaveResponse = saveNothing,
-  ): Promise<ResponseOf<typeof createWorktree>> {
+  ): Promise<ResponseOf<typeof createEndpoint>> {
     const { claims } = this.#deps;
     return this.#inTurnOfRequest(request, async (repository, directory) => {
       const existing = await this.#findExisting(repository, request, (tx, worktree, held) => {
@@ -83,7 +61,7 @@ export class WorktreeService {
         return this.#answer(tx, worktree.id, claim, { created: false }, saveResponse);
       });
       if (existing) return existing;
-      return this.#creator.make(repository, directory, request, (tx, { id }) => {
+      return createWorktree(this.#deps, repository, directory, request, (tx, { id }) => {
         const claim = claims.make(tx, id, request.source_session_id, 'owner');
         return this.#answer(tx, id, claim, { created: true }, saveResponse);
       });
@@ -103,11 +81,17 @@ export class WorktreeService {
     const work = async (repository: Repository, directory: string): Promise<T> => {
       const existing = await this.#findExisting(repository, request, (_tx, worktree) => worktree);
       if (existing) return use(existing, false);
-      const made = await this.#creator.make(repository, directory, request, (tx, worktree) => {
-        const unclaimed: Worktree = { ...worktree, status: 'retained' };
-        this.#deps.store.worktrees.update(tx, unclaimed);
-        return unclaimed;
-      });
+      const made = await createWorktree(
+        this.#deps,
+        repository,
+        directory,
+        request,
+        (tx, worktree) => {
+          const unclaimed: Worktree = { ...worktree, status: 'retained' };
+          this.#deps.store.worktrees.update(tx, unclaimed);
+          return unclaimed;
+        },
+      );
       this.#deps.failpoint('worktree.made');
       try {
         return await use(made, true);
@@ -123,7 +107,7 @@ export class WorktreeService {
   async undoUnused(): Promise<void> {
     const { db, store } = this.#deps;
     for (const { id } of await db.read((rx) => store.neverClaimed(rx)))
-      await this.#turns.ofWorktree(id, async () => {
+      await this.#inTurnOf(id, async () => {
         const isUnused = await db.read((rx) => store.claimsOn(rx, id).length === 0);
         if (isUnused) await this.#undo(id, 'the server died before the worktree was used');
       });
@@ -154,7 +138,7 @@ export class WorktreeService {
     saveResponse: SaveResponse,
   ): Promise<Claim> {
     const { db, claims } = this.#deps;
-    return this.#turns.ofWorktree(id, async (worktree) => {
+    return this.#inTurnOf(id, async (worktree) => {
       await this.#cleanup.assertUsable(worktree);
       return db.transact((tx) => {
         const claim = claims.make(tx, id, body.session_id, body.claim_role ?? undefined);
@@ -170,61 +154,61 @@ export class WorktreeService {
     body: BodyOf<typeof releaseWorktree>,
     saveResponse: SaveResponse = saveNothing,
   ): Promise<ResponseOf<typeof releaseWorktree>> {
-    return this.#turns.ofWorktree(id, () => this.#releases.release(id, body, saveResponse));
+    return this.#inTurnOf(id, () => this.#cleanup.release(id, body, saveResponse));
   }
 
   /** Does the cleanups that were due when the last run died. */
   async resumeCleanups(): Promise<void> {
     const { db, store } = this.#deps;
     for (const { id } of await db.read((rx) => store.dueForCleanup(rx)))
-      await this.#turns.ofWorktree(id, () => this.#releases.cleanUp(id));
+      await this.#inTurnOf(id, () => this.#cleanup.cleanUpReleased(id));
   }
 
   cleanUp(id: string, reason: string | null): Promise<CleanupResult> {
-    return this.#turns.ofWorktree(id, () => this.#cleanup.cleanUp(id, reason));
+    return this.#inTurnOf(id, () => this.#cleanup.cleanUp(id, reason));
   }
 
   /** Merges the branch of a worktree into another one, or shows what that would do. */
   merge(
     id: string,
-    request: BodyOf<typeof mergeWorktree>,
+    request: BodyOf<typeof mergeEndpoint>,
     saveResponse: SaveResponse,
   ): Promise<MergeResult> {
-    return this.#turns.ofWorktree(id, (worktree) =>
-      this.#merges.merge(worktree, request, saveResponse),
+    return this.#inTurnOf(id, (worktree) =>
+      mergeWorktree(this.#deps, worktree, request, saveResponse),
     );
   }
 
   /** Writes the commits of a worktree again on top of a branch, or shows what that would do. */
   rebase(
     id: string,
-    request: BodyOf<typeof rebaseWorktree>,
+    request: BodyOf<typeof rebaseEndpoint>,
     saveResponse: SaveResponse,
   ): Promise<MergeResult> {
-    return this.#turns.ofWorktree(id, (worktree) =>
-      this.#merges.rebase(worktree, request, saveResponse),
+    return this.#inTurnOf(id, (worktree) =>
+      rebaseWorktree(this.#deps, worktree, request, saveResponse),
     );
   }
 
   /** Opens a pull request for the branch of a worktree, or shows what that would do. */
   openPullRequest(
     id: string,
-    request: BodyOf<typeof openPullRequest>,
+    request: BodyOf<typeof pullRequestEndpoint>,
     saveResponse: SaveResponse,
   ): Promise<PullRequest> {
-    return this.#turns.ofWorktree(id, (worktree) =>
-      this.#pullRequests.open(worktree, request, saveResponse),
+    return this.#inTurnOf(id, (worktree) =>
+      openPullRequest(this.#deps, worktree, request, saveResponse),
     );
   }
 
   /** Restores a worktree from its archive, under its own name or another. */
   async restore(
     id: string,
-    { name }: BodyOf<typeof restoreWorktree>,
+    { name }: BodyOf<typeof restoreEndpoint>,
     saveResponse: SaveResponse,
   ): Promise<Worktree> {
     this.#deps.assertRoom();
-    return this.#turns.ofWorktree(
+    return this.#inTurnOf(
       id,
       (old) => this.#restore(id, name ?? old.worktree_name, saveResponse),
       name,
@@ -268,7 +252,34 @@ export class WorktreeService {
 
   /** Resolves when no work on a worktree is running or waiting. */
   idle(): Promise<void> {
-    return this.#turns.idle();
+    return this.#deps.mutexes.idle();
+  }
+
+  /** Runs `work` holding the mutexes of a stored worktree: of its id, of its name, and of `name` in its repository. */
+  async #inTurnOf<T>(
+    id: string,
+    work: (worktree: Worktree) => Promise<T>,
+    name?: string | null,
+  ): Promise<T> {
+    const { db, store } = this.#deps;
+    const now = () => db.read((rx) => store.worktree(rx, id));
+    const { repo_root, worktree_name } = await now();
+    const names = [worktree_name, name ?? worktree_name].map((one) => nameKey(repo_root, one));
+    const done = await this.#holding([id, ...names], async () => {
+      const worktree = await now();
+      const isRenamed = worktree.worktree_name !== worktree_name;
+      return isRenamed ? null : { result: await work(worktree) };
+    });
+    // A restore renamed the worktree while this waited. The mutexes are free by now, so the next try can acquire the
+    // mutex of the new name.
+    return done === null ? this.#inTurnOf(id, work, name) : done.result;
+  }
+
+  /** Acquires mutexes in sorted order, so that no two calls deadlock. */
+  #holding<T>(names: readonly string[], work: () => Promise<T>): Promise<T> {
+    const [first, ...rest] = [...new Set(names)].toSorted();
+    if (first === undefined) return work();
+    return this.#deps.mutexes.run(first, () => this.#holding(rest, work));
   }
 
   /** Runs `work` holding the mutex of the requested name; passes the repository and the directory of the request. */
@@ -285,7 +296,7 @@ export class WorktreeService {
     const directory = path.resolve(session.cwd, request.repo_root ?? '.');
     const isNamed = (request.repo_root ?? null) !== null;
     const repository = await findRepository(gitContext.git, directory, { isNamed });
-    return this.#turns.ofName(repository.root, request.worktree_name, () =>
+    return this.#holding([nameKey(repository.root, request.worktree_name)], () =>
       work(repository, directory),
     );
   }
@@ -337,7 +348,7 @@ export class WorktreeService {
     claim: Claim,
     { created }: { created: boolean },
     saveResponse: SaveResponse,
-  ): ResponseOf<typeof createWorktree> {
+  ): ResponseOf<typeof createEndpoint> {
     const answer = { ...this.#deps.store.worktree(tx, id), claim, created };
     saveResponse(tx, answer);
     return answer;
@@ -375,10 +386,14 @@ export class WorktreeService {
         `cannot restore worktree ${id}, which is ${old.status}: only a cleaned or missing worktree can be restored`,
       );
     await this.#assertNothingLeft(old);
-    return this.#creator.restore(old, name, saveResponse);
+    return restoreWorktree(this.#deps, old, name, saveResponse);
   }
 }
 
 function activeRole(claim: Claim | undefined): Claim['claim_role'] | undefined {
   return claim?.released_at === null ? claim.claim_role : undefined;
+}
+
+function nameKey(repoRoot: string, name: string): string {
+  return `${repoRoot}\0${name}`;
 }

@@ -19,18 +19,18 @@ export interface Operation {
   kind: 'create' | 'remove' | 'restore' | 'move';
   worktree: Worktree;
   tip: string | null;
-  /** What moves, and what is told once it has; only for the kind `move`. */
+  /** The moves of branches, and the event that they cause; only for the kind `move`. */
   moves?: Moves;
   told?: MergeEvent;
 }
 
-/** What is told of a worktree whose work was finished: the record as it is then, and the fields of the event beside it. */
+/** The event of a merge, without the record of the worktree. */
 export type MergeEvent =
   | { kind: 'worktree.merged'; payload: Omit<PayloadOf<'worktree.merged'>, 'worktree'> }
   | {
       kind: 'worktree.rebased';
       payload: Omit<PayloadOf<'worktree.rebased'>, 'worktree'>;
-      /** Where it begins since then. */
+      /** The new base of the worktree. */
       base: Pick<Worktree, 'base_ref' | 'base_commit'>;
     }
   | {
@@ -65,6 +65,10 @@ export class WorktreeStore {
   /** Returns the operations that a dead server had begun, oldest first. */
   cutOff(rx: Reader): Operation[] {
     return this.operations.where(rx, 'TRUE');
+  }
+
+  endOperation(tx: Writer, worktreeId: string): void {
+    this.operations.deleteWhere(tx, 'id = ?', worktreeId);
   }
 
   /** Returns a worktree. Throws `not_found`. */
@@ -145,7 +149,6 @@ export class WorktreeStore {
     this.#append(tx, worktree, { kind, payload: { worktree: worktreeInEvents(worktree) } });
   }
 
-  /** Stores that the path and branch of a worktree were removed. */
   clean(tx: Writer, worktree: Worktree, reason: string | null): void {
     this.worktrees.update(tx, worktree);
     const payload = { worktree: worktreeInEvents(worktree), reason };
@@ -162,7 +165,6 @@ export class WorktreeStore {
     return worktree;
   }
 
-  /** Stores that a cleanup of a worktree failed. */
   failCleanup(tx: Writer, worktree: Worktree, reason: string | null, diagnostics: string[]): void {
     this.worktrees.update(tx, worktree);
     const payload = { worktree: worktreeInEvents(worktree), reason, diagnostics };
@@ -200,13 +202,11 @@ export class WorktreeStore {
     return this.#claims.where(rx, 'session_id = ? AND released_at IS NULL', sessionId);
   }
 
-  /** Returns every session that has an active claim. */
   claimants(rx: Reader): string[] {
     const active = this.#claims.where(rx, 'released_at IS NULL');
     return [...new Set(active.map(({ session_id }) => session_id))];
   }
 
-  /** Returns counts for diagnostics. */
   counts(rx: Reader): { byStatus: Map<string, number>; activeClaims: number; underWay: number } {
     return {
       byStatus: new Map(this.#counts.all(rx)),

@@ -1,35 +1,28 @@
-import type { CleanupResult, Worktree } from '../../../api/worktrees.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
-import type { ProcessStore } from '../processes/store.ts';
-import type { SessionStore } from '../../conversations/sessions/store.ts';
-import type { Database } from '../../../core/store/database.ts';
+import type { BodyOf, ResponseOf } from '../../../api/endpoint.ts';
+import type { CleanupResult, releaseWorktree, Worktree } from '../../../api/worktrees.ts';
 import { AppError } from '../../../api/errors.ts';
-import { archiveRef } from './archive.ts';
-import type { Claims } from './claims.ts';
+import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
+import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import { isThere } from '../git/foreign.ts';
-import type { OtherBranches } from '../git/unreachable-commits.ts';
 import {
   adminDirectory,
   gitDirOf,
   recordedRepository,
   type Repository,
 } from '../git/repository.ts';
-import { hasUnsavedWork, isClean } from './worktree-state.ts';
-import type { WorktreeStore } from './store.ts';
-import { reasonOf, nestedMessage } from './words.ts';
-import { WorktreeFiles } from './worktree-files.ts';
-import type { GitContext } from '../git/git-context.ts';
-import type { Reader, Writer } from '../../../core/store/transaction.ts';
-
-interface Dependencies {
-  db: Database;
-  store: WorktreeStore;
-  claims: Claims;
-  sessionStore: SessionStore;
-  processes: ProcessStore;
-  gitContext: GitContext;
-  clock: Clock;
-}
+import type { OtherBranches } from '../git/unreachable-commits.ts';
+import { hasArchive } from './archive.ts';
+import type { WorktreeDependencies } from './dependencies.ts';
+import {
+  archiveFiles,
+  isAside,
+  reasonNotToRemove,
+  removeBranch,
+  removeFiles,
+  sweepFiles,
+} from './worktree-files.ts';
+import { nestedMessage, reasonOf, unknownToGit } from './worktree.ts';
+import { archiveRef, hasUnsavedWork, isClean, settingsIn, takeSnapshot } from './worktree-state.ts';
 
 interface CleanupOptions {
   /** Clean up even if sessions claim the worktree, because its files are gone already. */
@@ -43,14 +36,58 @@ type Outcome = Partial<CleanupResult> & Pick<CleanupResult, 'status'>;
 
 /** Cleans up worktrees. The caller holds the mutex of the worktree's name. */
 export class WorktreeCleanup {
-  readonly #deps: Dependencies;
-  readonly #worktreeFiles: WorktreeFiles;
+  readonly #deps: WorktreeDependencies;
   /** The ids of worktrees whose cleanup is running or waiting for the mutex of their repository. */
   readonly #leaving = new Set<string>();
 
-  constructor(deps: Dependencies) {
+  constructor(deps: WorktreeDependencies) {
     this.#deps = deps;
-    this.#worktreeFiles = new WorktreeFiles(deps.gitContext);
+  }
+
+  /**
+   * Releases a claim, and cleans up after the last one. The release stores that a cleanup is due, so that the next start
+   * does it if the server dies in between.
+   */
+  async release(
+    id: string,
+    body: BodyOf<typeof releaseWorktree>,
+    saveResponse: SaveResponse,
+  ): Promise<ResponseOf<typeof releaseWorktree>> {
+    const { db, store, claims, clock } = this.#deps;
+    const released = await db.transact((tx) => {
+      const { worktree, claim } = claims.release(tx, id, body.session_id);
+      const active_claims = store.activeClaimsOn(tx, id).length;
+      const isLast = active_claims === 0 && worktree.status === 'retained';
+      const isDue = isLast && (body.cleanup_if_last_claim ?? true);
+      if (isLast && !isDue) store.move(tx, worktree, 'worktree.retained');
+      const now = isDue ? { ...worktree, cleanup_due_at: clock.now() } : worktree;
+      if (isDue) store.worktrees.update(tx, now);
+      const answer = { worktree: now, claim, active_claims, cleanup: null };
+      saveResponse(tx, answer);
+      return { isDue, answer };
+    });
+    if (!released.isDue) return released.answer;
+    const cleanup = await this.cleanUpReleased(id);
+    const answer = { ...released.answer, worktree: cleanup.worktree, cleanup };
+    await db.transact((tx) => saveResponse(tx, answer));
+    return answer;
+  }
+
+  async cleanUpReleased(id: string): Promise<CleanupResult> {
+    const { db } = this.#deps;
+    const result = await this.cleanUp(id, 'the last claim on the worktree was released', {
+      wasActive: true,
+    });
+    if ((result.worktree.cleanup_due_at ?? null) === null) return result;
+    return db.transact((tx) => ({ ...result, worktree: this.#settled(tx, id) }));
+  }
+
+  /** Stores that the cleanup has ended, also where it left the worktree as it is. */
+  #settled(tx: Writer, id: string): Worktree {
+    const { store } = this.#deps;
+    const settled = { ...store.worktree(tx, id), cleanup_due_at: null };
+    store.worktrees.update(tx, settled);
+    return settled;
   }
 
   /**
@@ -94,19 +131,19 @@ export class WorktreeCleanup {
           `the repository ${worktree.repo_root} no longer exists`,
         );
       const result = await gitContext.withRepositoryLock(repository, async () => {
-        const obstacle = await this.#worktreeFiles.reasonNotToRemove(worktree, repository);
+        const obstacle = await reasonNotToRemove(gitContext, worktree, repository);
         if (obstacle !== null) return this.#fail(id, reason, obstacle);
         return this.#archiveAndRemove(worktree, repository, reason, { anyway, wasActive });
       });
       // Deleting files takes a while and touches no ref, so it runs without the mutex of the repository.
-      const left = result.status === 'cleaned' ? await this.#worktreeFiles.sweepOf(worktree) : [];
+      const left = result.status === 'cleaned' ? await sweepFiles(gitContext, worktree) : [];
       return { ...result, diagnostics: [...result.diagnostics, ...left] };
     } catch (error) {
       const problem = reasonOf(error);
       if (problem === null) throw error;
       // If the files were already renamed, the operation stays, and the next start removes them.
-      if ((await this.#worktreeFiles.aside(found)) === null)
-        await db.transact((tx) => this.#forgetOperation(tx, found));
+      if (!(await isAside(gitContext, found)))
+        await db.transact((tx) => store.endOperation(tx, found.id));
       await this.noteIfMissing(found);
       return await this.#fail(id, reason, problem);
     } finally {
@@ -128,9 +165,9 @@ export class WorktreeCleanup {
       repository === null || tip === null
         ? null
         : await gitContext.withRepositoryLock(repository, () =>
-            gitContext.removeBranch(worktree, repository, tip),
+            removeBranch(gitContext, worktree, repository, tip),
           );
-    if (left === null) await db.transact((tx) => this.#forgetOperation(tx, worktree));
+    if (left === null) await db.transact((tx) => store.endOperation(tx, worktree.id));
     return left;
   }
 
@@ -153,12 +190,12 @@ export class WorktreeCleanup {
     reason: string | null,
     { anyway, wasActive }: Required<CleanupOptions>,
   ): Promise<CleanupResult> {
-    const { db, store, claims, clock } = this.#deps;
+    const { db, store, claims, clock, gitContext } = this.#deps;
     const { id } = worktree;
     const beside = await this.#beside(worktree);
-    const settings = await this.#worktreeFiles.settingsOf(worktree, repository);
+    const settings = await settingsIn(gitContext, worktree, repository);
     const about = { beside, settings };
-    const snapshot = await this.#worktreeFiles.snapshotOf(worktree, repository, about);
+    const snapshot = await takeSnapshot(gitContext, worktree, repository, about);
     if (snapshot.nested.length > 0) return this.#fail(id, reason, nestedMessage(snapshot.nested));
     const isNeeded = hasUnsavedWork(snapshot);
     const { deletion_policy: policy, status } = worktree;
@@ -170,21 +207,20 @@ export class WorktreeCleanup {
       );
     const { tip } = snapshot;
     await db.transact((tx) => store.operations.insert(tx, { kind: 'remove', worktree, tip }));
-    if (isNeeded) await this.#worktreeFiles.archive(worktree, repository, snapshot);
+    if (isNeeded) await archiveFiles(gitContext, worktree, repository, snapshot);
     const users = await db.transact((tx) => {
       const archive_ref = archiveRef(id);
       const now: Worktree = { ...store.worktree(tx, id), archive_ref, updated_at: clock.now() };
       if (isNeeded) store.move(tx, now, 'worktree.archived');
       const left = anyway ? [] : this.#usersOf(tx, now);
-      if (left.length > 0) this.#forgetOperation(tx, now);
+      if (left.length > 0) store.endOperation(tx, id);
       return left;
     });
     if (users.length > 0)
       return this.#result(id, { status: 'skipped_active_claims', diagnostics: users });
-    const removed = await this.#worktreeFiles.remove(worktree, repository, { tip, ...about });
-    const hasArchive =
-      removed.hasArchive ?? (await this.#worktreeFiles.hasArchive(worktree, repository));
-    const archive_ref = hasArchive ? archiveRef(id) : null;
+    const removed = await removeFiles(gitContext, worktree, repository, { tip, ...about });
+    const isKept = removed.hasArchive ?? (await hasArchive(gitContext.git, repository, id));
+    const archive_ref = isKept ? archiveRef(id) : null;
     await db.transact((tx) => {
       for (const { session_id } of store.activeClaimsOn(tx, id)) claims.release(tx, id, session_id);
       const cleaned: Worktree = {
@@ -195,7 +231,7 @@ export class WorktreeCleanup {
         updated_at: clock.now(),
       };
       store.clean(tx, cleaned, reason);
-      if (removed.left === null) this.#forgetOperation(tx, cleaned);
+      if (removed.left === null) store.endOperation(tx, id);
     });
     return this.#result(id, {
       status: 'cleaned',
@@ -217,10 +253,6 @@ export class WorktreeCleanup {
     const diagnostics = [why];
     await db.transact((tx) => store.failCleanup(tx, store.worktree(tx, id), reason, diagnostics));
     return this.#result(id, { status: 'failed', diagnostics });
-  }
-
-  #forgetOperation(tx: Writer, { id }: Worktree): void {
-    this.#deps.store.operations.deleteWhere(tx, 'id = ?', id);
   }
 
   #result(id: string, outcome: Outcome): Promise<CleanupResult> {
@@ -278,11 +310,10 @@ export class WorktreeCleanup {
     if (known === null || (await gitDirOf(directory).catch(() => null)) !== known)
       throw new AppError(
         'conflict',
-        `the worktree ${directory} is not registered with git: run git worktree repair, remove the directory, or choose another worktree_name`,
+        `${unknownToGit(directory)}, remove the directory, or choose another worktree_name`,
       );
   }
 
-  /** Marks a worktree as missing if its directory is gone. */
   async noteIfMissing({ id, path: directory }: Worktree): Promise<void> {
     const { db, store, clock } = this.#deps;
     if (await isThere(directory)) return;

@@ -2,35 +2,254 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { Worktree } from '../../../api/worktrees.ts';
 import { AppError } from '../../../api/errors.ts';
-import { archiveRef, readArchive, writeArchive } from './archive.ts';
-import { ownSettings, type Setting } from '../git/isolated-git-dir.ts';
-import { assertFiles, assertGitDirectory, isThere, entryKindOf, readNote } from '../git/foreign.ts';
-import type { OtherBranches } from '../git/unreachable-commits.ts';
-import { removeTree } from '../git/remove-tree.ts';
+import { makeDirectory } from '../../../core/lib/make-directory.ts';
+import { openIsolatedGitDir, ownSettings } from '../git/isolated-git-dir.ts';
+import { isThere, entryKindOf, readNote } from '../git/foreign.ts';
+import { type GitContext, removeTree } from '../git/git-context.ts';
+import { GitFailure } from '../git/git.ts';
 import {
   adminDirectory,
-  branchesAlike,
   checkoutsOf,
   commitOf,
   linkOf,
-  refIn,
   refsOf,
   type Repository,
 } from '../git/repository.ts';
-import { hasUnsavedWork, type Snapshot, takeSnapshot } from './worktree-state.ts';
 import { unsavedSubmodules } from '../git/submodules.ts';
-import { ignoredMessage, nestedMessage } from './words.ts';
-import type { GitContext } from '../git/git-context.ts';
+import { type Archived, fillFromArchive, isArchived, writeArchive } from './archive.ts';
+import { ignoredMessage, nestedMessage } from './worktree.ts';
+import {
+  archiveRef,
+  assertReadable,
+  hasUnsavedWork,
+  type Snapshot,
+  type SnapshotFacts,
+  takeSnapshot,
+} from './worktree-state.ts';
 
-/** What is known before a snapshot is taken. */
-interface SnapshotFacts {
-  beside: OtherBranches;
-  /** The settings that apply in the worktree; without them git is asked. */
-  settings?: readonly Setting[];
+// The directory, branch and refs of worktrees. No row is read or written here. The server may crash after any step, so
+// each step can be repeated.
+
+/** Names of branches that git accepts for sure; it is asked about all others. */
+const PLAIN = /^\w[\w-]*(\/\w[\w-]*)*$/;
+
+/**
+ * Throws `conflict` if the path or the branch exists already, `invalid` if git does not accept the branch name. `tip`
+ * is the commit of a branch of that name, null if there is no such branch.
+ */
+export async function assertFree(
+  { git }: GitContext,
+  { path: directory, branch }: Worktree,
+  repository: Repository,
+  tip: string | null,
+): Promise<void> {
+  const check = ['check-ref-format', `refs/heads/${branch}`];
+  if (!PLAIN.test(branch) && (await git.maybe(refsOf(repository), check)) === null)
+    throw new AppError('invalid', `"${branch}" is not a valid branch name: choose another name`);
+  if (tip !== null)
+    throw new AppError(
+      'conflict',
+      `the branch ${branch} already exists: choose another worktree_name or branch_prefix`,
+    );
+  if (await isThere(directory))
+    throw new AppError(
+      'conflict',
+      `the directory ${directory} already exists: move it to another place`,
+    );
 }
 
-/** The parts of a worktree that a removal deleted. */
-export interface Removed {
+/**
+ * Creates the branch and the worktree and checks out its files; holds the mutex of the repository for parts of that.
+ * The repository's filters run only if a person has allowed them. If a step fails, everything made so far is removed.
+ */
+export async function createFiles(
+  gitContext: GitContext,
+  worktree: Worktree,
+  repository: Repository,
+): Promise<void> {
+  const { git } = gitContext;
+  const { base_commit: head, path: files } = worktree;
+  const start = { commit: head, what: [worktree.branch] };
+  await addCheckout(gitContext, worktree, repository, start, async (adminDir, scratch) => {
+    const settings = await ownSettings(git, repository, adminDir);
+    const filters = await gitContext.filtersOf(repository)(settings);
+    const about = { repository, adminDir, files, head, scratch, settings, filters };
+    const location = await openIsolatedGitDir(about);
+    const index = path.join(adminDir, 'index');
+    await git.text({ ...location, index }, ['read-tree', '-m', '-u', head]);
+  });
+}
+
+/** Creates the branch and the worktree again from its archive, in the same way. */
+export async function restoreFiles(
+  gitContext: GitContext,
+  worktree: Worktree,
+  repository: Repository,
+  archived: Archived,
+): Promise<void> {
+  const { head, headRef, tip } = archived;
+  // Git checks a branch out in one worktree only, so a worktree that was on any other ref gets its commit detached.
+  const wasOnBranch = head === tip && headRef === archived.branchRef;
+  const start = { commit: tip ?? head, what: wasOnBranch ? [worktree.branch] : ['--detach', head] };
+  const { path: files } = worktree;
+  await addCheckout(gitContext, worktree, repository, start, (adminDir, scratch) =>
+    fillFromArchive(gitContext.git, { repository, adminDir, files, scratch }, archived),
+  );
+}
+
+async function addCheckout(
+  gitContext: GitContext,
+  worktree: Worktree,
+  repository: Repository,
+  { commit, what }: { commit: string; what: readonly string[] },
+  fill: (adminDir: string, scratch: string) => Promise<void>,
+): Promise<void> {
+  const zeroId = '0'.repeat(commit.length);
+  const branch = ['update-ref', `refs/heads/${worktree.branch}`, commit, zeroId];
+  const registering = await gitContext.withRepositoryLock(repository, async () => {
+    // From here on cadre owns the branch, and deletes it if a later step fails.
+    await gitContext.git.text(refsOf(repository), branch);
+    return register(gitContext, worktree, repository, what).then(
+      () => null,
+      (error: unknown) => ({ error }),
+    );
+  });
+  try {
+    if (registering !== null) throw registering.error;
+    gitContext.failpoint('worktree.added');
+    const adminDir = await adminDirectory(repository, worktree.path);
+    if (adminDir === null)
+      throw new AppError(
+        'conflict',
+        `the worktree ${worktree.path} was removed during its creation: try again`,
+        { isTemporary: true },
+      );
+    await gitContext.inCheckoutLane(() =>
+      gitContext.withScratch(worktree, (scratch) => fill(adminDir, scratch)),
+    );
+  } catch (error) {
+    await discardFiles(gitContext, worktree, repository, commit);
+    throw error;
+  }
+}
+
+/** Registers a worktree with git, with its branch or a detached commit checked out, but without files. */
+async function register(
+  { git }: GitContext,
+  { path: directory }: Worktree,
+  repository: Repository,
+  what: readonly string[],
+): Promise<void> {
+  const parent = path.dirname(directory);
+  makeDirectory(parent);
+  await assertNoLink(parent);
+  const flags = ['--quiet', '--no-checkout', ...what.slice(0, -1)];
+  const add = ['worktree', 'add', ...flags, '--', directory, ...what.slice(-1)];
+  await git.text(refsOf(repository), add);
+  await assertNoLink(directory);
+}
+
+async function assertNoLink(directory: string): Promise<void> {
+  if ((await fs.realpath(directory)) === directory) return;
+  throw new AppError(
+    'conflict',
+    `the path ${directory} contains a symbolic link: move the link to another place`,
+  );
+}
+
+/**
+ * Removes a worktree whose creation has not ended; holds the mutex of the repository. Archives the commits that its
+ * branch has beyond `expected`.
+ */
+export async function discardFiles(
+  gitContext: GitContext,
+  worktree: Worktree,
+  repository: Repository | null,
+  expected: string,
+): Promise<void> {
+  const { git } = gitContext;
+  await removeTree(worktree.path);
+  if (repository === null) return;
+  await gitContext.withRepositoryLock(repository, async () => {
+    await unregister(gitContext, worktree, repository);
+    const location = refsOf(repository);
+    const tip = await commitOf(git, location, `refs/heads/${worktree.branch}`);
+    if (tip === null) return;
+    if (tip !== expected) await git.text(location, ['update-ref', archiveRef(worktree.id), tip]);
+    await removeBranch(gitContext, worktree, repository, tip);
+  });
+}
+
+async function unregister(
+  { git }: GitContext,
+  { path: directory }: Worktree,
+  repository: Repository,
+): Promise<void> {
+  if ((await adminDirectory(repository, directory)) === null) return;
+  const remove = ['worktree', 'remove', '--force', '--force', '--', directory];
+  await git.text(refsOf(repository), remove);
+}
+
+/** Deletes the branch if it still points to `tip`; returns why it could not be deleted, null if it was. */
+export async function removeBranch(
+  { git }: GitContext,
+  { branch }: Worktree,
+  repository: Repository,
+  tip: string,
+): Promise<string | null> {
+  const location = refsOf(repository);
+  try {
+    await git.text(location, ['update-ref', '-d', `refs/heads/${branch}`, tip]);
+  } catch (error) {
+    if (!(error instanceof GitFailure)) throw error;
+    return `branch ${branch} was kept (${error.message})`;
+  }
+  // Few repositories have settings of branches, and git takes longer to say so than it takes to look.
+  const config = await readNote(repository.commonDir, 'config').catch(() => '[branch');
+  if (/\[\s*branch/i.test(config ?? ''))
+    await git.maybe(location, ['config', '--local', '--remove-section', `branch.${branch}`]);
+  return null;
+}
+
+/** Returns why a worktree cannot be removed at all; null if nothing prevents it. */
+export async function reasonNotToRemove(
+  gitContext: GitContext,
+  worktree: Worktree,
+  repository: Repository,
+): Promise<string | null> {
+  const { path: files } = worktree;
+  if (!(await isThere(files))) return null;
+  const adminDir = await adminDirectory(repository, files);
+  const locked = adminDir && (await readNote(adminDir, 'locked'));
+  if (locked !== null) {
+    const reason = locked.trim();
+    return `the worktree is locked${reason ? ` (${reason})` : ''}: git worktree unlock ${files}`;
+  }
+  const link = path.join(files, '.git');
+  const kind = await entryKindOf(link);
+  if (kind === null) return null;
+  const target = kind === 'directory' ? null : await linkOf(files);
+  if (target === null || path.dirname(target) !== path.join(repository.commonDir, 'worktrees'))
+    return `${link} belongs to another repository, which an archive cannot hold: move it away`;
+  await assertReadable(files, adminDir);
+  const unsaved = await gitContext.withScratch(worktree, (scratch) =>
+    unsavedSubmodules(gitContext.git, { repository, adminDir, files, scratch }),
+  );
+  return unsaved.length > 0 ? nestedMessage(unsaved) : null;
+}
+
+export async function archiveFiles(
+  { git, failpoint }: GitContext,
+  worktree: Worktree,
+  repository: Repository,
+  snapshot: Snapshot,
+): Promise<void> {
+  await writeArchive(git, repository, worktree, snapshot);
+  failpoint('worktree.archived');
+}
+
+/** The parts of a worktree that were removed. */
+export interface RemovedFiles {
   path: boolean;
   branch: boolean;
   /** Why the branch could not be deleted, so that it is tried again later; null if nothing is left to delete. */
@@ -41,204 +260,92 @@ export interface Removed {
 }
 
 /**
- * Removes worktrees from the disk once all of their work is archived. No row is read or written here. The server may
- * crash after any step, so each step can be repeated.
+ * Removes a worktree whose content is archived. It is renamed out of the way first, so that no process finds it by
+ * its path and writes to it. Changes made since the snapshot are archived too; then the directory is renamed to mark
+ * it as archived, and git's registration is removed. `sweepFiles` deletes the files.
  */
-export class WorktreeFiles {
-  readonly #gitContext: GitContext;
-
-  constructor(gitContext: GitContext) {
-    this.#gitContext = gitContext;
+export async function removeFiles(
+  gitContext: GitContext,
+  worktree: Worktree,
+  repository: Repository,
+  { tip, ...facts }: { tip: string | null } & SnapshotFacts,
+): Promise<RemovedFiles> {
+  const aside = path.join(gitContext.asideDirectory, worktree.id);
+  const done = `${aside}.archived`;
+  const removed: RemovedFiles = {
+    path: false,
+    branch: false,
+    left: null,
+    hasArchive: null,
+    diagnostics: [],
+  };
+  if (await isThere(worktree.path)) {
+    await removeTree(done);
+    await fs.rename(worktree.path, aside);
   }
-
-  /** Returns why a worktree cannot be removed at all; null if nothing prevents it. */
-  async reasonNotToRemove(worktree: Worktree, repository: Repository): Promise<string | null> {
-    const { path: files } = worktree;
-    if (!(await isThere(files))) return null;
-    const adminDir = await adminDirectory(repository, files);
-    const locked = adminDir && (await readNote(adminDir, 'locked'));
-    if (locked !== null) {
-      const reason = locked.trim();
-      return `the worktree is locked${reason ? ` (${reason})` : ''}: git worktree unlock ${files}`;
-    }
-    const link = path.join(files, '.git');
-    const kind = await entryKindOf(link);
-    if (kind === null) return null;
-    const target = kind === 'directory' ? null : await linkOf(files);
-    if (target === null || path.dirname(target) !== path.join(repository.commonDir, 'worktrees'))
-      return `${link} belongs to another repository, which an archive cannot hold: move it away`;
-    await this.#assertReadable(files, adminDir);
-    const unsaved = await this.#gitContext.withScratch(worktree, (scratch) =>
-      unsavedSubmodules(this.#gitContext.git, { repository, adminDir, files, scratch }),
+  gitContext.failpoint('worktree.aside');
+  let last = tip;
+  if (!(await isThere(done))) {
+    const rest = await archiveRest(gitContext, worktree, repository, { aside, ...facts });
+    const { ignored } = rest.snapshot;
+    if (ignored.length > 0) removed.diagnostics.push(ignoredMessage(ignored));
+    last = rest.snapshot.tip;
+    removed.hasArchive = rest.hasArchive;
+    if (await isThere(aside)) await fs.rename(aside, done);
+  }
+  removed.path = await isThere(done);
+  await unregister(gitContext, worktree, repository);
+  const [elsewhere] = await checkoutsOf(repository, worktree.branch);
+  if (elsewhere !== undefined)
+    removed.diagnostics.push(
+      `branch ${worktree.branch} was kept: it is checked out in ${elsewhere}`,
     );
-    return unsaved.length > 0 ? nestedMessage(unsaved) : null;
+  else if (last !== null) {
+    removed.left = await removeBranch(gitContext, worktree, repository, last);
+    removed.branch = removed.left === null;
+    if (removed.left !== null) removed.diagnostics.push(removed.left);
   }
+  return removed;
+}
 
-  /** Returns the settings that apply in a worktree. */
-  async settingsOf({ path: files }: Worktree, repository: Repository): Promise<Setting[]> {
-    const adminDir = await adminDirectory(repository, files);
-    await this.#assertReadable(null, adminDir);
-    return ownSettings(this.#gitContext.git, repository, adminDir);
+/**
+ * Makes sure that the content of the renamed worktree is archived, or only its commits and index if its files are
+ * gone; says whether it has an archive then. If that fails, renames the directory back.
+ */
+async function archiveRest(
+  gitContext: GitContext,
+  worktree: Worktree,
+  repository: Repository,
+  { aside, ...facts }: { aside: string } & SnapshotFacts,
+): Promise<{ snapshot: Snapshot; hasArchive: boolean }> {
+  try {
+    const snapshot = await takeSnapshot(gitContext, worktree, repository, facts, aside);
+    if (snapshot.nested.length > 0) throw new AppError('conflict', nestedMessage(snapshot.nested));
+    const isNeeded = hasUnsavedWork(snapshot);
+    if (isNeeded && !(await isArchived(gitContext.git, repository, worktree, snapshot)))
+      await archiveFiles(gitContext, worktree, repository, snapshot);
+    return { snapshot, hasArchive: isNeeded || snapshot.archive !== null };
+  } catch (error) {
+    if (await isThere(aside)) await fs.rename(aside, worktree.path);
+    throw error;
   }
+}
 
-  /** Takes a snapshot of a worktree, whose files are in the directory `files`. */
-  async snapshotOf(
-    worktree: Worktree,
-    repository: Repository,
-    { beside, settings: known }: SnapshotFacts,
-    files: string = worktree.path,
-  ): Promise<Snapshot> {
-    const adminDir = await adminDirectory(repository, worktree.path, files);
-    const existingFiles = (await isThere(files)) ? files : null;
-    await this.#assertReadable(existingFiles, adminDir);
-    const settings = known ?? (await ownSettings(this.#gitContext.git, repository, adminDir));
-    const filters = await this.#gitContext.trustedFilters(repository, settings);
-    const { branch } = worktree;
-    const alike = await branchesAlike(repository, worktree.path);
-    const passing = {
-      ...beside,
-      branches: [...beside.branches, ...alike.filter((one) => one !== branch)],
-    };
-    const state = {
-      repository,
-      branch,
-      archiveRef: archiveRef(worktree.id),
-      beside: passing,
-      adminDir,
-      files: existingFiles,
-      settings,
-      filters,
-    };
-    return this.#gitContext.withScratch(worktree, (scratch) =>
-      takeSnapshot(this.#gitContext.git, state, scratch),
-    );
+/** Deletes the files of a removed worktree; returns a diagnostic if that fails. */
+export async function sweepFiles(gitContext: GitContext, { id }: Worktree): Promise<string[]> {
+  const done = path.join(gitContext.asideDirectory, `${id}.archived`);
+  try {
+    await removeTree(done);
+    return [];
+  } catch (error) {
+    return [`cannot remove ${done} (${(error as Error).message}): the next start tries again`];
+  } finally {
+    gitContext.failpoint('worktree.removed');
   }
+}
 
-  async archive(worktree: Worktree, repository: Repository, snapshot: Snapshot): Promise<void> {
-    await writeArchive(this.#gitContext.git, repository, worktree, snapshot);
-    this.#gitContext.failpoint('worktree.archived');
-  }
-
-  /**
-   * Removes a worktree whose content is archived. It is renamed out of the way first, so that no process finds it by
-   * its path and writes to it. Changes made since the snapshot are archived too; then the directory is renamed to mark
-   * it as archived, and git's registration is removed. `sweepOf` deletes the files.
-   */
-  async remove(
-    worktree: Worktree,
-    repository: Repository,
-    { tip, ...facts }: { tip: string | null } & SnapshotFacts,
-  ): Promise<Removed> {
-    const aside = path.join(this.#gitContext.asideDirectory, worktree.id);
-    const removed: Removed = {
-      path: false,
-      branch: false,
-      left: null,
-      hasArchive: null,
-      diagnostics: [],
-    };
-    const done = `${aside}.archived`;
-    if (await isThere(worktree.path)) {
-      await removeTree(done);
-      await fs.rename(worktree.path, aside);
-    }
-    this.#gitContext.failpoint('worktree.aside');
-    let last = tip;
-    if (!(await isThere(done))) {
-      const rest = await this.#archiveRest(worktree, repository, { aside, ...facts });
-      const { snapshot } = rest;
-      removed.hasArchive = rest.hasArchive;
-      if (snapshot.ignored.length > 0) removed.diagnostics.push(ignoredMessage(snapshot.ignored));
-      last = snapshot.tip;
-      if (await isThere(aside)) await fs.rename(aside, done);
-    }
-    removed.path = await isThere(done);
-    await this.#gitContext.forget(worktree, repository);
-    const others = await checkoutsOf(repository, worktree.branch);
-    if (others.length > 0)
-      removed.diagnostics.push(
-        `branch ${worktree.branch} was kept: it is checked out in ${others[0]}`,
-      );
-    else if (last !== null) {
-      removed.left = await this.#gitContext.removeBranch(worktree, repository, last);
-      removed.branch = removed.left === null;
-      if (removed.left !== null) removed.diagnostics.push(removed.left);
-    }
-    return removed;
-  }
-
-  /** Deletes the files of a removed worktree; returns a diagnostic if that fails. */
-  async sweepOf({ id }: Worktree): Promise<string[]> {
-    const done = path.join(this.#gitContext.asideDirectory, `${id}.archived`);
-    try {
-      await removeTree(done);
-      return [];
-    } catch (error) {
-      return [`cannot remove ${done} (${(error as Error).message}): the next start tries again`];
-    } finally {
-      this.#gitContext.failpoint('worktree.removed');
-    }
-  }
-
-  /** Returns the directory that a worktree being removed was renamed to; null if there is none. */
-  async aside({ id }: Worktree): Promise<string | null> {
-    const aside = path.join(this.#gitContext.asideDirectory, id);
-    for (const candidate of [aside, `${aside}.archived`])
-      if (await isThere(candidate)) return candidate;
-    return null;
-  }
-
-  /** Whether a worktree has an archive. */
-  async hasArchive({ id }: Worktree, repository: Repository): Promise<boolean> {
-    return (await commitOf(this.#gitContext.git, refsOf(repository), archiveRef(id))) !== null;
-  }
-
-  /**
-   * Makes sure that the content of the renamed worktree is archived, or only its commits and index if its files are
-   * gone; says whether it has an archive then. If that fails, renames the directory back.
-   */
-  async #archiveRest(
-    worktree: Worktree,
-    repository: Repository,
-    { aside, ...facts }: { aside: string } & SnapshotFacts,
-  ): Promise<{ snapshot: Snapshot; hasArchive: boolean }> {
-    try {
-      const snapshot = await this.snapshotOf(worktree, repository, facts, aside);
-      if (snapshot.nested.length > 0)
-        throw new AppError('conflict', nestedMessage(snapshot.nested));
-      const isNeeded = hasUnsavedWork(snapshot);
-      if (isNeeded && !(await this.#isArchived(worktree, repository, snapshot)))
-        await this.archive(worktree, repository, snapshot);
-      return { snapshot, hasArchive: isNeeded || snapshot.archive !== null };
-    } catch (error) {
-      if (await isThere(aside)) await fs.rename(aside, worktree.path);
-      throw error;
-    }
-  }
-
-  /** Whether the newest archive holds everything that a snapshot holds. */
-  async #isArchived(
-    worktree: Worktree,
-    repository: Repository,
-    { head, headRef, tip, archive, staged, files, sparse }: Snapshot,
-  ): Promise<boolean> {
-    if (archive === null) return false;
-    const archived = await readArchive(this.#gitContext.git, repository, worktree.id);
-    if (archived?.tip !== tip) return false;
-    // The files and git's registration are gone, so an earlier attempt has already compared them.
-    if (files === null && (await adminDirectory(repository, worktree.path)) === null) return true;
-    const isFiles = files === null || archived.files === files;
-    const isSparse = JSON.stringify(archived.sparse) === JSON.stringify(sparse);
-    const isHead = archived.head === head && archived.headRef === headRef;
-    return isFiles && isSparse && isHead && archived.staged === staged;
-  }
-
-  async #assertReadable(files: string | null, adminDir: string | null): Promise<void> {
-    if (adminDir !== null) {
-      await assertGitDirectory(adminDir);
-      // If HEAD is not a regular file, git only reports that there is no repository; `refIn` names the file.
-      await refIn(adminDir);
-    }
-    if (files !== null) await assertFiles(files);
-  }
+/** Whether the directory of a worktree was renamed, because its removal has begun. */
+export async function isAside(gitContext: GitContext, { id }: Worktree): Promise<boolean> {
+  const aside = path.join(gitContext.asideDirectory, id);
+  return (await isThere(aside)) || (await isThere(`${aside}.archived`));
 }

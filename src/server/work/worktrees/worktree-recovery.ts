@@ -1,37 +1,25 @@
 import fs from 'node:fs';
-import type { Logger } from '../../../core/lib/log.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
-import type { Database } from '../../../core/store/database.ts';
-import type { SessionStore } from '../../conversations/sessions/store.ts';
-import type { Claims } from './claims.ts';
-import { isThere } from '../git/foreign.ts';
-import { completeMoves } from '../merge/moves.ts';
-import { recordedRepository, type Repository } from '../git/repository.ts';
-import type { Operation, WorktreeStore } from './store.ts';
-import { Checkouts } from './checkouts.ts';
-import { archiveRef } from './archive.ts';
-import { WorktreeFiles } from './worktree-files.ts';
-import type { GitContext } from '../git/git-context.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
+import { isThere } from '../git/foreign.ts';
+import { recordedRepository, type Repository } from '../git/repository.ts';
+import { completeMoves } from '../merge/moves.ts';
+import { hasArchive } from './archive.ts';
+import type { WorktreeDependencies } from './dependencies.ts';
+import type { Operation } from './store.ts';
+import { discardFiles, isAside, removeFiles, sweepFiles } from './worktree-files.ts';
+import { archiveRef } from './worktree-state.ts';
 
-interface WorktreeRecoveryDependencies {
-  db: Database;
-  store: WorktreeStore;
-  claims: Claims;
-  sessionStore: SessionStore;
-  gitContext: GitContext;
-  clock: Clock;
-  logger: Logger;
-}
+type Dependencies = Pick<
+  WorktreeDependencies,
+  'db' | 'store' | 'claims' | 'sessionStore' | 'gitContext' | 'clock' | 'logger'
+>;
 
 /** Repairs worktrees after a crash: first the files, then, in the transaction of startup recovery, the rows. */
 export class WorktreeRecovery {
-  readonly #deps: WorktreeRecoveryDependencies;
-  readonly #worktreeFiles: WorktreeFiles;
+  readonly #deps: Dependencies;
 
-  constructor(deps: WorktreeRecoveryDependencies) {
+  constructor(deps: Dependencies) {
     this.#deps = deps;
-    this.#worktreeFiles = new WorktreeFiles(deps.gitContext);
   }
 
   /**
@@ -44,7 +32,7 @@ export class WorktreeRecovery {
       const worktree_id = operation.worktree.id;
       try {
         const change = await this.#recover(operation);
-        changes.push(change, (tx) => store.operations.deleteWhere(tx, 'id = ?', worktree_id));
+        changes.push(change, (tx) => store.endOperation(tx, worktree_id));
       } catch (error) {
         const message = 'cannot repair a worktree after a crash: the next start tries again';
         logger.warn({ err: error, worktree_id }, message);
@@ -60,51 +48,46 @@ export class WorktreeRecovery {
 
   /** Releases the claims of closed sessions, and marks the worktrees whose directories are missing. */
   reconcile(tx: Writer): { claims_released: string[]; worktrees_missing: string[] } {
-    const claims_released = this.#deps.store
+    const { store, sessionStore, claims, clock } = this.#deps;
+    const claims_released = store
       .claimants(tx)
-      .filter((id) => this.#deps.sessionStore.session(tx, id).status === 'closed')
-      .flatMap((id) => this.#deps.claims.releaseAllOf(tx, id));
-    const missing = this.#deps.store.present(tx).filter(({ path }) => !fs.existsSync(path));
-    for (const worktree of missing)
-      this.#deps.store.move(
-        tx,
-        { ...worktree, status: 'missing', updated_at: this.#deps.clock.now() },
-        'worktree.missing',
-      );
+      .filter((id) => sessionStore.session(tx, id).status === 'closed')
+      .flatMap((id) => claims.releaseAllOf(tx, id));
+    const missing = store.present(tx).filter(({ path }) => !fs.existsSync(path));
+    const gone = { status: 'missing' as const, updated_at: clock.now() };
+    for (const worktree of missing) store.move(tx, { ...worktree, ...gone }, 'worktree.missing');
     return { claims_released, worktrees_missing: missing.map(({ id }) => id) };
   }
 
   async #recover(operation: Operation): Promise<(tx: Writer) => void> {
+    const { db, store, gitContext, clock } = this.#deps;
     const { kind, worktree, tip } = operation;
-    const repository = await recordedRepository(this.#deps.gitContext.git, worktree.repo_root);
+    const repository = await recordedRepository(gitContext.git, worktree.repo_root);
     if (kind === 'move') return this.#completeMove(operation, repository);
     if (kind !== 'remove') {
-      await new Checkouts(this.#deps.gitContext).discard(worktree, repository, tip ?? '');
+      await discardFiles(gitContext, worktree, repository, tip ?? '');
       return () => undefined;
     }
-    const hasBegun =
-      (await this.#worktreeFiles.aside(worktree)) !== null || !(await isThere(worktree.path));
+    const hasBegun = (await isAside(gitContext, worktree)) || !(await isThere(worktree.path));
     if (hasBegun) {
       if (!repository) throw new Error(`the repository ${worktree.repo_root} no longer exists`);
       // The crash lost which other worktrees were being removed, so all of them count as leaving.
-      const branches = this.#deps.db
-        .peek((rx) => this.#deps.store.othersOf(rx, worktree))
-        .map(({ branch }) => branch);
+      const others = db.peek((rx) => store.othersOf(rx, worktree));
+      const branches = others.map(({ branch }) => branch);
       const beside = { branches, leaving: branches };
-      const { left } = await this.#deps.gitContext.withRepositoryLock(repository, () =>
-        this.#worktreeFiles.remove(worktree, repository, { tip, beside }),
+      const { left } = await gitContext.withRepositoryLock(repository, () =>
+        removeFiles(gitContext, worktree, repository, { tip, beside }),
       );
       if (left !== null) throw new Error(left);
-      await this.#worktreeFiles.sweepOf(worktree);
+      await sweepFiles(gitContext, worktree);
     }
-    const hasArchive =
-      repository !== null && (await this.#worktreeFiles.hasArchive(worktree, repository));
-    const archive_ref = hasArchive ? archiveRef(worktree.id) : null;
+    const isKept =
+      repository !== null && (await hasArchive(gitContext.git, repository, worktree.id));
+    const archive_ref = isKept ? archiveRef(worktree.id) : null;
     return (tx) => {
-      const updated_at = this.#deps.clock.now();
-      const now = { ...this.#deps.store.worktree(tx, worktree.id), archive_ref, updated_at };
-      if (hasBegun) this.#deps.store.clean(tx, { ...now, status: 'cleaned' }, 'recovery');
-      else this.#deps.store.worktrees.update(tx, now);
+      const now = { ...store.worktree(tx, worktree.id), archive_ref, updated_at: clock.now() };
+      if (hasBegun) store.clean(tx, { ...now, status: 'cleaned' }, 'recovery');
+      else store.worktrees.update(tx, now);
     };
   }
 

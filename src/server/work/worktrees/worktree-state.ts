@@ -1,37 +1,41 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { isOn, openIsolatedGitDir, type Setting } from '../git/isolated-git-dir.ts';
-import { entryKindOf, readLog, readNote } from '../git/foreign.ts';
-import type { Git, GitLocation } from '../git/git.ts';
-import { copyIndex } from '../git/index-copy.ts';
+import type { Worktree } from '../../../api/worktrees.ts';
+import {
+  type ChangedFile,
+  entriesOf,
+  objectIdsOf,
+  type OpenCheckout,
+  openCheckout,
+  readStatus,
+  UNCHANGED,
+} from '../git/changes.ts';
+import { assertFiles, assertGitDirectory, isThere, readNote } from '../git/foreign.ts';
+import type { GitContext } from '../git/git-context.ts';
+import { type Git, type GitLocation, nulTerminated } from '../git/git.ts';
+import { isOn, ownSettings, type Setting } from '../git/isolated-git-dir.ts';
+import {
+  adminDirectory,
+  branchesAlike,
+  type Heads,
+  readHeads,
+  refIn,
+  type Repository,
+} from '../git/repository.ts';
 import { type OtherBranches, unreachableCommits } from '../git/unreachable-commits.ts';
-import { refIn, type Repository } from '../git/repository.ts';
-import { readHeads } from './heads.ts';
-import { bytePath, nulTerminated, quoted } from '../git/names.ts';
+
+export function archiveRef(worktreeId: string): string {
+  return `refs/cadre/archive/${worktreeId}`;
+}
 
 /** A file in conflict has up to three versions; a tree holds each below this directory and its stage number. */
 export const CONFLICTS = '.cadre-conflicts';
 
-/**
- * The file in git's own directory for a worktree that lists the ignored files which were copied into it. They stay
- * ignored even if its `.gitignore` no longer says so: what may be secret must not be archived.
- */
-export const INCLUDED = 'cadre-included';
-
-/** The current directories of a worktree, and the settings that apply to it. */
-interface WorktreeState {
-  repository: Repository;
-  branch: string;
-  /** The name of the ref of its archive. */
-  archiveRef: string;
+/** The facts that a snapshot of a worktree needs beside its files. */
+export interface SnapshotFacts {
   beside: OtherBranches;
-  /** Git's own directory for it; null if git has no such worktree any more. */
-  adminDir: string | null;
-  /** The directory of its files; null if they are gone. */
-  files: string | null;
-  settings: readonly Setting[];
-  /** The filters of the repository that a person has allowed; git needs them to find the files that have changed. */
-  filters: readonly Setting[];
+  /** The settings that apply in the worktree; without them git is asked. */
+  settings?: readonly Setting[];
 }
 
 /** A sparse checkout: the working directory has only some of the files. */
@@ -82,114 +86,81 @@ export function isClean({ isAlone, isCommitted }: Snapshot): boolean {
   return !isAlone && isCommitted;
 }
 
+export async function settingsIn(
+  { git }: GitContext,
+  { path: files }: Worktree,
+  repository: Repository,
+): Promise<Setting[]> {
+  const adminDir = await adminDirectory(repository, files);
+  await assertReadable(null, adminDir);
+  return ownSettings(git, repository, adminDir);
+}
+
 /**
  * Takes a snapshot of a worktree, which is only read: programs that work in it notice nothing, and locks that are held
- * or were left behind do not prevent it. `scratch` is an empty directory.
+ * or were left behind do not prevent it. `at` is the directory of its files.
  */
 export async function takeSnapshot(
-  git: Git,
-  state: WorktreeState,
-  scratch: string,
+  gitContext: GitContext,
+  worktree: Worktree,
+  repository: Repository,
+  { beside, settings }: SnapshotFacts,
+  at: string = worktree.path,
 ): Promise<Snapshot> {
-  const { branch, adminDir, files } = state;
-  const starts = await readHeads(git, { ...state, more: state.archiveRef });
-  const { tip, head, tree, main, more: archive } = starts;
-  const headRef = adminDir === null ? `refs/heads/${branch}` : await refIn(adminDir);
-  const isolated = await openIsolatedGitDir({ ...state, head, scratch });
-  const { absent, listed } = await copyIndex(git, isolated, { adminDir, head });
-  const included = new Set(
-    adminDir === null ? [] : (await readLog(adminDir, INCLUDED)).split('\0'),
-  );
-  const changes = files === null ? noChanges : await changesIn(git, isolated, files, included);
-  const staged = await stagedTree(git, isolated, changes.conflicts);
-  const asGitSees =
-    files === null || changes.changed.length > 0 || changes.conflicts.length > 0
-      ? files && (await filesTree(git, isolated, files, changes.changed))
-      : staged;
-  const committed = tree ?? (await headTree(git, isolated, head));
-  const { own, isAlone } = await unreachableCommits(git, { ...state, main }, [head, tip]);
-  const isCommitted = staged === committed && (asGitSees ?? committed) === committed;
-  const mustBeKept = asGitSees !== null && hasUnsavedWork({ own, isCommitted });
-  return {
-    head,
-    headRef,
-    tip,
-    archive,
-    staged,
-    files: mustBeKept
-      ? await rawTree(git, isolated, files ?? '', { changes, absent, asGitSees, listed })
-      : asGitSees,
-    sparse: adminDir === null ? null : await sparseOf(state.settings, adminDir, absent),
-    own,
-    isAlone,
-    isCommitted,
-    ignored: changes.ignored,
-    nested: changes.nested,
-  };
+  const { branch, path: directory } = worktree;
+  const gitDir = await adminDirectory(repository, directory, at);
+  const place = { gitDir, files: (await isThere(at)) ? at : null };
+  await assertReadable(place.files, gitDir);
+  const alike = (await branchesAlike(repository, directory)).filter((one) => one !== branch);
+  const passing = { ...beside, branches: [...beside.branches, ...alike] };
+  return gitContext.withScratch(worktree, async (scratch) => {
+    const refs = { repository, branch, adminDir: gitDir };
+    const heads = await readHeads(gitContext.git, { ...refs, more: archiveRef(worktree.id) });
+    const headRef = gitDir === null ? `refs/heads/${branch}` : await refIn(gitDir);
+    const filters = gitContext.filtersOf(repository);
+    const about = { head: heads.head, scratch, filters, settings };
+    const opened = await openCheckout(gitContext.git, repository, place, about);
+    const { tip, head, main, more: archive } = heads;
+    const reachability = { ...refs, beside: passing, main };
+    const own = await unreachableCommits(gitContext.git, reachability, [head, tip]);
+    const content = await contentOf(gitContext.git, opened, place, { heads, own: own.own });
+    const sparse = gitDir === null ? null : await sparseOf(opened.settings, gitDir, opened.absent);
+    return { head, headRef, tip, archive, sparse, ...own, ...content };
+  });
 }
 
-export interface Changed {
-  name: string;
-  isThere: boolean;
-}
-
-export interface Changes {
-  /** Files that differ from the index, and whether each exists. */
-  changed: Changed[];
-  conflicts: string[];
-  ignored: string[];
-  /** Repositories that git lists as one untracked directory. */
-  nested: string[];
-}
-
-const noChanges: Changes = { changed: [], conflicts: [], ignored: [], nested: [] };
-
-/** Finds what differs from the index. Untracked files of `included` count as ignored. */
-async function changesIn(
+/** Writes the trees of a worktree: the index, and all files byte for byte if they have to be kept. */
+async function contentOf(
   git: Git,
-  location: GitLocation,
-  files: string,
-  included: ReadonlySet<string>,
-): Promise<Changes> {
-  const output = await git.bytes(location, [...STATUS, '--ignored=matching']);
-  return readStatus(output.split('\0'), files, included);
+  opened: OpenCheckout,
+  { gitDir, files }: { gitDir: string | null; files: string | null },
+  { heads, own }: { heads: Heads; own: string[] },
+): Promise<Pick<Snapshot, 'staged' | 'files' | 'isCommitted' | 'ignored' | 'nested'>> {
+  const { location } = opened;
+  const status =
+    files === null
+      ? UNCHANGED
+      : await readStatus(git, location, { gitDir, files }, { withIgnored: true });
+  const { changed, conflicts, ignored, nested } = status;
+  const staged = await stagedTree(git, location, conflicts);
+  const isAsStaged = files !== null && changed.length === 0 && conflicts.length === 0;
+  const asGitSees = isAsStaged ? staged : files && (await filesTree(git, location, files, changed));
+  const committed = heads.tree ?? (await headTree(git, location, heads.head));
+  const isCommitted = staged === committed && (asGitSees ?? committed) === committed;
+  const found = { staged, isCommitted, ignored, nested };
+  if (files === null || asGitSees === null || !hasUnsavedWork({ own, isCommitted }))
+    return { ...found, files: asGitSees };
+  return { ...found, files: await rawTree(git, opened, files, { changed, asGitSees }) };
 }
 
-/** Lists what differs from the index, in the form that `readStatus` takes. */
-export const STATUS = [
-  'status',
-  '--porcelain=v2',
-  '-z',
-  '--untracked-files=all',
-  '--no-renames',
-  '--ignore-submodules=all',
-];
-
-/** Reads the entries of that list. Untracked files of `included` count as ignored. */
-export async function readStatus(
-  entries: readonly string[],
-  files: string,
-  included: ReadonlySet<string>,
-): Promise<Changes> {
-  const found: Changes = { changed: [], conflicts: [], ignored: [], nested: [] };
-  for (const line of entries.filter(Boolean)) {
-    const fields = line.split(' ');
-    const [kind = '', xy = '', sub = ''] = fields;
-    const name = fields.slice({ '1': 8, u: 10 }[kind] ?? 1).join(' ');
-    if (kind === '!' || (kind === '?' && included.has(name))) found.ignored.push(name);
-    else if (kind === '?' && name.endsWith('/')) found.nested.push(name.slice(0, -1));
-    else if (kind === '?') found.changed.push({ name, isThere: true });
-    // Submodules are examined separately.
-    else if (sub.startsWith('S') || xy[1] === '.') continue;
-    else if (kind === 'u') {
-      found.conflicts.push(name);
-      found.changed.push({ name, isThere: fields[6] !== '000000' });
-    } else found.changed.push({ name, isThere: xy[1] !== 'D' });
+/** Throws `conflict` if git would block on a file of a worktree. */
+export async function assertReadable(files: string | null, adminDir: string | null): Promise<void> {
+  if (adminDir !== null) {
+    await assertGitDirectory(adminDir);
+    // If HEAD is not a regular file, git only reports that there is no repository; `refIn` names the file.
+    await refIn(adminDir);
   }
-  // A repository may have replaced a tracked file.
-  for (const { name } of found.changed)
-    if ((await entryKindOf(bytePath(files, `${name}/.git`))) !== null) found.nested.push(name);
-  return found;
+  if (files !== null) await assertFiles(files);
 }
 
 /** Writes the tree of the staged files; the versions of files in conflict are below `CONFLICTS`. */
@@ -221,7 +192,7 @@ async function filesTree(
   git: Git,
   location: GitLocation,
   files: string,
-  changed: readonly Changed[],
+  changed: readonly ChangedFile[],
 ): Promise<string> {
   const index = await copyIndexAs(location, 'files');
   if (changed.length > 0) {
@@ -231,43 +202,6 @@ async function filesTree(
   return git.text(index, ['write-tree']);
 }
 
-/** Returns index lines for files as they are on the disk, byte for byte, without filters or line-ending conversion. */
-export async function entriesOf(
-  git: Git,
-  location: GitLocation,
-  files: string,
-  changed: readonly Changed[],
-  signal?: AbortSignal,
-): Promise<string[]> {
-  const scratch = path.dirname(location.index ?? '');
-  const existing: { name: string; mode: string; from: string }[] = [];
-  const deleted: string[] = [];
-  for (const { name, isThere } of changed) {
-    // A name that contains a symbolic link would reach a file of another directory.
-    const kind = isThere ? await entryKindOf(bytePath(files, name)) : null;
-    if (kind === 'link') {
-      const target = path.join(scratch, `link-${existing.length}`);
-      await fs.writeFile(target, await fs.readlink(bytePath(files, name), 'buffer'));
-      existing.push({ name, mode: '120000', from: Buffer.from(target).toString('latin1') });
-    } else if (kind === 'file') {
-      const { mode } = await fs.lstat(bytePath(files, name));
-      existing.push({ name, mode: mode & 0o100 ? '100755' : '100644', from: name });
-    } else deleted.push(name);
-  }
-  const shas = await objectIdsOf(
-    git,
-    location,
-    existing.map(({ from }) => from),
-    ['-w'],
-    signal,
-  );
-  const zeros = '0'.repeat(shas[0]?.length ?? 40);
-  return [
-    ...deleted.map((name) => `0 ${zeros}\t${name}`),
-    ...existing.map(({ name, mode }, at) => `${mode} ${shas[at]}\t${name}`),
-  ];
-}
-
 /**
  * Writes the tree of all files, byte for byte. Git reports a file as unchanged if filters or line-ending conversion
  * explain its bytes; those files are added with the bytes on the disk. Without such files, this is the tree that git
@@ -275,50 +209,22 @@ export async function entriesOf(
  */
 async function rawTree(
   git: Git,
-  location: GitLocation,
+  { location, absent, listed }: OpenCheckout,
   files: string,
-  {
-    changes,
-    absent,
-    asGitSees,
-    listed,
-  }: {
-    changes: Changes;
-    absent: readonly string[];
-    asGitSees: string;
-    listed: readonly string[] | null;
-  },
+  { changed, asGitSees }: { changed: readonly ChangedFile[]; asGitSees: string },
 ): Promise<string> {
-  const left = new Set([...changes.changed.map(({ name }) => name), ...absent]);
+  const left = new Set([...changed.map(({ name }) => name), ...absent]);
   const entries = (listed ?? (await git.bytes(location, ['ls-files', '-s', '-z'])).split('\0'))
     .map((line) => /^100\d{3} ([0-9a-f]+) 0\t([\s\S]*)$/.exec(line))
     .flatMap((found) => (found ? [{ sha: found[1], name: found[2] ?? '' }] : []))
     .filter(({ name }) => !left.has(name));
-  const shas = await objectIdsOf(
-    git,
-    location,
-    entries.map(({ name }) => name),
-    [],
-  );
+  const names = entries.map(({ name }) => name);
+  const shas = await objectIdsOf(git, location, names);
   const converted = entries
     .filter(({ sha }, at) => sha !== shas[at])
     .map(({ name }) => ({ name, isThere: true }));
   if (converted.length === 0) return asGitSees;
-  return filesTree(git, location, files, [...changes.changed, ...converted]);
-}
-
-/** Returns the object ids of files; with `-w` among the flags, the objects are written. */
-async function objectIdsOf(
-  git: Git,
-  location: GitLocation,
-  names: readonly string[],
-  flags: readonly string[],
-  signal?: AbortSignal,
-): Promise<string[]> {
-  if (names.length === 0) return [];
-  const paths = names.map((name) => `${quoted(name)}\n`).join('');
-  const args = ['hash-object', ...flags, '--no-filters', '--stdin-paths'];
-  return (await git.bytes(location, args, paths, signal)).trimEnd().split('\n');
+  return filesTree(git, location, files, [...changed, ...converted]);
 }
 
 async function headTree(git: Git, location: GitLocation, head: string | null): Promise<string> {

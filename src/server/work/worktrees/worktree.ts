@@ -4,10 +4,11 @@ import type { WorktreeInEvents } from '../../../api/event-kinds/worktrees.ts';
 import type { BodyOf } from '../../../api/endpoint.ts';
 import type { Claim, createWorktree, Worktree } from '../../../api/worktrees.ts';
 import { AppError } from '../../../api/errors.ts';
+import { ForeignFileError } from '../../../core/lib/foreign-file.ts';
+import { GitFailure, toText } from '../git/git.ts';
 
 const DEFAULT_PREFIX = 'cadre';
 
-/** A request for a worktree. */
 export type WorktreeRequest = BodyOf<typeof createWorktree>;
 
 /** The facts about a new worktree that its request does not contain. */
@@ -21,7 +22,6 @@ interface WorktreeFacts {
   now: number;
 }
 
-/** Returns the record of a worktree as it will be once it is made. */
 export function newWorktree(request: WorktreeRequest, facts: WorktreeFacts): Worktree {
   const { worktree_name, source_session_id } = request;
   return {
@@ -47,12 +47,10 @@ export function newWorktree(request: WorktreeRequest, facts: WorktreeFacts): Wor
   };
 }
 
-/** Returns the record for a worktree in which no init script ran. */
 export function noScript(status: 'off' | 'not_found'): Worktree['init_script'] {
   return { status, exit_code: null, output_tail: '', sha256: null, how_to_allow: null };
 }
 
-/** Returns the record for a worktree into which no files were copied. */
 export function nothingIncluded(status: 'off' | 'not_found'): Worktree['included'] {
   return { status, files: 0, bytes: 0, skipped: 0, sha256: null, how_to_allow: null };
 }
@@ -138,4 +136,33 @@ export function worktreeInEvents({
   ...rest
 }: Worktree): WorktreeInEvents {
   return rest;
+}
+
+/** Says why a worktree with repositories inside cannot be removed. */
+export function nestedMessage(inner: readonly string[]): string {
+  return `the worktree contains repositories with unsaved work, which an archive cannot hold (${firstNames(inner)}): push or move them`;
+}
+
+/** Names the ignored files that were deleted with a worktree and are in no archive. */
+export function ignoredMessage(ignored: readonly string[]): string {
+  return `ignored files are not archived: ${firstNames(ignored)}`;
+}
+
+function firstNames(names: readonly string[]): string {
+  const shown = names.slice(0, 10).map(toText);
+  return shown.join(', ') + (names.length > 10 ? ` and ${names.length - 10} more` : '');
+}
+
+/** Returns the message of an error of git, the system or cadre itself; null for a bug. */
+export function reasonOf(error: unknown): string | null {
+  const isKnown =
+    error instanceof GitFailure || error instanceof AppError || error instanceof ForeignFileError;
+  return isKnown || (error as NodeJS.ErrnoException).syscall !== undefined
+    ? (error as Error).message
+    : null;
+}
+
+/** Says that a worktree is not registered with git, as after its repository was removed and made again. */
+export function unknownToGit(directory: string): string {
+  return `the worktree ${directory} is not registered with git: run git worktree repair`;
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { sharedDemo } from '../../../support/demo-server.ts';
 import { systemClock } from '../../../../src/core/lib/clock.ts';
 import { ConversationModel } from '../../../../src/frontends/tui/panes/conversation-model.ts';
-import { ConversationPane } from '../../../../src/frontends/tui/panes/conversation-pane.tsx';
+import { ConversationPane } from '../../../../src/frontends/tui/panes/pane-kinds.tsx';
 import { keys } from '../../../support/tui/stage.tsx';
 import { withPane } from '../../../support/tui/pane-stage.tsx';
 import { openSession, runTurn, send } from '../../../support/turns.ts';
@@ -17,7 +17,7 @@ async function opened(more: object = {}) {
 }
 
 describe('the conversation of a session', () => {
-  test('shows what was said and what is said, Markdown rendered and tools in a line each.', async () => {
+  test('The pane shows old and new messages as rendered Markdown, and each tool call in one line.', async () => {
     const { client, id, model } = await opened();
     await runTurn(client, id, 'say # Plan; tool npm test => all pass');
     await withPane(model, ConversationPane, async ({ expectShows, lines, press }) => {
@@ -40,7 +40,7 @@ describe('the conversation of a session', () => {
     });
   });
 
-  test('shows a message while it grows, whoever comes late.', async () => {
+  test('The pane shows a streaming message from its start, also if it is opened later.', async () => {
     const { client, id, model } = await opened();
     await send(client, id, 'repeat 3 1 tick; wait 60000');
     await withPane(model, ConversationPane, async ({ expectShows }) => {
@@ -50,7 +50,7 @@ describe('the conversation of a session', () => {
     });
   });
 
-  test('shows inline what was asked, and how it was answered.', async () => {
+  test('The pane shows an approval and its decision within the conversation.', async () => {
     const { client, id, model } = await opened({ permission_mode: 'require_approval' });
     await send(client, id, 'ask rm -rf build');
     await withPane(model, ConversationPane, async ({ expectShows }) => {
@@ -58,7 +58,7 @@ describe('the conversation of a session', () => {
     });
   });
 
-  test('scrolls back through older turns, which it reads when they are wanted, and follows again.', async () => {
+  test('The pane scrolls back through older turns, which it reads on demand, and follows again.', async () => {
     const { client, id, model } = await opened();
     for (let turn = 1; turn <= 12; turn++) await runTurn(client, id, `say number ${turn}`);
     await withPane(model, ConversationPane, async ({ expectShows, press, lines }) => {
@@ -81,7 +81,7 @@ describe('the conversation of a session', () => {
     });
   });
 
-  test('searches with n and N, and goes to a prompt from the outline.', async () => {
+  test('The pane searches with n and N, and goes to a prompt from the outline.', async () => {
     const { client, id, model } = await opened();
     for (const name of ['one', 'two', 'three', 'four', 'five', 'six'])
       await runTurn(client, id, `say ${name} needle`);
@@ -115,7 +115,7 @@ describe('the conversation of a session', () => {
     });
   });
 
-  test('offers the last answer, what is visible and the id to be copied.', async () => {
+  test('The last answer, the visible text and the id can be copied.', async () => {
     const { client, id, model } = await opened();
     await runTurn(client, id, 'say the `answer`');
     await withPane(model, ConversationPane, async ({ expectShows }) => {

@@ -3,9 +3,9 @@ import { sharedDemo } from '../../../support/demo-server.ts';
 import { endpoints } from '../../../../src/api/index.ts';
 import { systemClock } from '../../../../src/core/lib/clock.ts';
 import { LogModel } from '../../../../src/frontends/tui/panes/log-model.ts';
-import { LogPane } from '../../../../src/frontends/tui/panes/log-pane.tsx';
 import { withPane } from '../../../support/tui/pane-stage.tsx';
 import { keys } from '../../../support/tui/stage.tsx';
+import { LogPane } from '../../../../src/frontends/tui/panes/pane-kinds.tsx';
 
 const server = sharedDemo();
 
@@ -25,7 +25,7 @@ async function ended(command: string) {
 }
 
 describe('the output of a process', () => {
-  test('is shown as it comes, a line that grows in its place, to its end.', async () => {
+  test('The pane shows new output at once, and extends an incomplete line in its place.', async () => {
     const { model } = await running(
       'printf "first\\n10%%"; until [ -e go ]; do sleep 0.05; done; printf "\\r100%%\\nlast\\n"',
     );
@@ -42,7 +42,7 @@ describe('the output of a process', () => {
     });
   });
 
-  test('says which output lines come from where both have printed, and shows one alone.', async () => {
+  test('The pane separates the lines of both outputs, and shows one output alone.', async () => {
     const { model } = await ended('echo out; echo err >&2');
     await withPane(model, LogPane, async ({ expectShows, lines, press }) => {
       await expectShows('exited');
@@ -57,7 +57,7 @@ describe('the output of a process', () => {
     });
   });
 
-  test('is read back page by page to its beginning, and the search says how far it looked.', async () => {
+  test('The pane reads older output page by page, and the search names the part that it has searched.', async () => {
     const { model } = await ended('seq -f "line %.0f of a long output that fills pages" 1 6000');
     await withPane(model, LogPane, async ({ expectShows, press, lines }) => {
       await expectShows('line 6000 of');
@@ -87,7 +87,7 @@ describe('the output of a process', () => {
     });
   });
 
-  test('is followed in steps where it comes in masses, and its end is shown.', async () => {
+  test('The pane follows a flood of output in steps, and shows its end.', async () => {
     const { model } = await running('seq 1 3000000; echo the end');
     await withPane(model, LogPane, async ({ expectShows, frames }) => {
       await expectShows(/^the end/m);

@@ -3,10 +3,10 @@ import { sharedDemo } from '../../../support/demo-server.ts';
 import { endpoints } from '../../../../src/api/index.ts';
 import { systemClock } from '../../../../src/core/lib/clock.ts';
 import { TeamModel } from '../../../../src/frontends/tui/panes/team-model.ts';
-import { TeamPane } from '../../../../src/frontends/tui/panes/team-pane.tsx';
 import { withPane } from '../../../support/tui/pane-stage.tsx';
 import { keys } from '../../../support/tui/stage.tsx';
 import { openSession } from '../../../support/turns.ts';
+import { TeamPane } from '../../../../src/frontends/tui/panes/pane-kinds.tsx';
 
 const server = sharedDemo();
 

@@ -26,7 +26,7 @@ function before(blocks: Blocks, { at, line }: LinePosition): number {
 }
 
 describe('a window on blocks of lines', () => {
-  test('shows the last lines at the end.', () => {
+  test('The window shows the last lines at the end.', () => {
     fc.assert(
       fc.property(sizes, rows, (counts, height) => {
         const blocks = blocksOf(counts);
@@ -36,7 +36,7 @@ describe('a window on blocks of lines', () => {
     );
   });
 
-  test('moves by lines, not by blocks, stays within the text, and knows when it is at the end.', () => {
+  test('The window moves by lines, not by blocks, stays within the text, and reports its end.', () => {
     const steps = fc.array(fc.integer({ min: -9, max: 9 }), { maxLength: 20 });
     fc.assert(
       fc.property(sizes, rows, steps, (counts, height, all) => {

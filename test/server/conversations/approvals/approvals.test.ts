@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Approval } from '../../../../src/api/approvals.ts';
-import { writeFile } from '../../../support/sessions/played-provider.ts';
+import { writeFile, completed } from '../../../support/scripted-provider.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import {
   endOf,
@@ -10,7 +10,6 @@ import {
   sharedStage,
   type Stage,
 } from '../../../support/sessions/stage.ts';
-import { completed } from '../../../support/scripted-provider.ts';
 
 const question = {
   kind: 'question' as const,

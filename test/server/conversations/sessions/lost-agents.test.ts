@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { completed } from '../../../support/scripted-provider.ts';
+import {
+  completed,
+  type ScriptedAgent,
+  type ScriptedTurn,
+} from '../../../support/scripted-provider.ts';
 import { CountingIds, inOneGroup } from '../../../support/sessions/one-group.ts';
-import type { PlayedAgent, PlayedTurn } from '../../../support/sessions/played-provider.ts';
 import { endOf, kinds, onStage, type Stage } from '../../../support/sessions/stage.ts';
 
 /** A session whose agent has completed a turn and waits for the next. */
@@ -15,7 +18,7 @@ async function idle(stage: Stage) {
 }
 
 /** Ends a turn, and gives the kinds of its events. */
-async function ends(stage: Stage, turn: PlayedTurn, turnId: string): Promise<string[]> {
+async function ends(stage: Stage, turn: ScriptedTurn, turnId: string): Promise<string[]> {
   turn.end(completed);
   await stage.until(endOf(turnId));
   const events = await stage.events(turn.session.id);
@@ -86,7 +89,7 @@ describe('an agent that has hung up and is not gone yet', () => {
 
 describe('an agent that hangs up after its start and before it sees the turn', () => {
   /** Has each of the first agents hang up as soon as a turn has it. */
-  function hangingUp(count: number, agents: () => readonly PlayedAgent[]) {
+  function hangingUp(count: number, agents: () => readonly ScriptedAgent[]) {
     return () => {
       if (agents().length <= count) agents().at(-1)?.hangUp();
       return null;
@@ -94,7 +97,7 @@ describe('an agent that hangs up after its start and before it sees the turn', (
   }
 
   it('loses the turn to another, which begins the session', () => {
-    let agents: readonly PlayedAgent[] = [];
+    let agents: readonly ScriptedAgent[] = [];
     return onStage(
       async (stage) => {
         ({ agents } = stage.provider);
@@ -110,7 +113,7 @@ describe('an agent that hangs up after its start and before it sees the turn', (
   });
 
   it('and after another did so keeps the turn, so that no turn starts agents for ever', () => {
-    let agents: readonly PlayedAgent[] = [];
+    let agents: readonly ScriptedAgent[] = [];
     return onStage(
       async (stage) => {
         ({ agents } = stage.provider);

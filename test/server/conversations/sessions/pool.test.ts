@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { expectEventually } from '../../../support/expect-eventually.ts';
-import { completed } from '../../../support/scripted-provider.ts';
+import { completed, type ScriptedTurn } from '../../../support/scripted-provider.ts';
 import { acrossCrash, endOf, kinds, onStage, type Stage } from '../../../support/sessions/stage.ts';
-import type { PlayedTurn } from '../../../support/sessions/played-provider.ts';
 import { CountingIds, inOneGroup } from '../../../support/sessions/one-group.ts';
 import { soon } from '../../../support/sessions/soon.ts';
 import { scaled } from '../../../support/patience.ts';
@@ -13,7 +12,7 @@ const limit = (max_live: number, more: object = {}) => ({
 });
 
 /** Runs a turn of a session to its end. */
-async function visit(stage: Stage, session: { id: string }): Promise<PlayedTurn> {
+async function visit(stage: Stage, session: { id: string }): Promise<ScriptedTurn> {
   const turn = await stage.play(session);
   const { active_turn_id: turnId } = await stage.session(session.id);
   turn.end(completed);
@@ -136,7 +135,7 @@ describe('max_live', () => {
       const names = ['third', 'fourth', 'fifth', 'sixth', 'seventh', 'eighth'];
       for (const name of names) await stage.send(await stage.open(), name);
       const order = [];
-      let free: PlayedTurn[] = busy;
+      let free: ScriptedTurn[] = busy;
       while (order.length < names.length) {
         for (const turn of free) turn.end(completed);
         free = [await stage.provider.nextTurn(), await stage.provider.nextTurn()];
@@ -150,7 +149,7 @@ describe('max_live', () => {
     onStage(async (stage) => {
       const [a, b, c, d, e] = await openMany(stage, 5);
       if (!a || !b || !c || !d || !e) throw new Error('too few');
-      const agents = new Map<string, PlayedTurn['agent']>();
+      const agents = new Map<string, ScriptedTurn['agent']>();
       for (const [name, session] of Object.entries({ a, b, c })) {
         agents.set(name, (await visit(stage, session)).agent);
         stage.clock.advance(1000);

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Session } from '../../../../src/api/sessions.ts';
 import { ProviderError } from '../../../../src/agents/provider.ts';
-import { completed } from '../../../support/scripted-provider.ts';
-import type { PlayedOptions } from '../../../support/sessions/played-provider.ts';
+import { completed, type ScriptedOptions } from '../../../support/scripted-provider.ts';
 import {
   endOf,
   kinds,
@@ -93,7 +92,7 @@ describe('resuming a session', () => {
   const notLoggedIn = () =>
     Promise.reject(new ProviderError('provider_unavailable', 'the agent is not logged in'));
 
-  it.each<[why: string, played: PlayedOptions, status: number, code: string, error: string]>([
+  it.each<[why: string, played: ScriptedOptions, status: number, code: string, error: string]>([
     ['has lost it', { has: async () => false }, 409, 'session_failed', 'no longer stores session'],
     [
       'cannot resume sessions',

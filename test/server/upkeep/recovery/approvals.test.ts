@@ -1,11 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { Approval } from '../../../../src/api/approvals.ts';
-import type { AgentRequest } from '../../../../src/agents/provider.ts';
-import { ProviderError } from '../../../../src/agents/provider.ts';
+import { type AgentRequest, ProviderError } from '../../../../src/agents/provider.ts';
 import { shared } from '../../../support/shared.ts';
-import { completed } from '../../../support/scripted-provider.ts';
+import { completed, type ScriptedOptions } from '../../../support/scripted-provider.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
-import type { PlayedOptions } from '../../../support/sessions/played-provider.ts';
 import {
   acrossCrash,
   endOf,
@@ -298,7 +296,7 @@ describe('an approval that was pending when the server died', () => {
   });
 
   it('is failed with turn and session where the provider cannot resume', () => {
-    const played: PlayedOptions = { capabilities: { resume: false } };
+    const played: ScriptedOptions = { capabilities: { resume: false } };
     return acrossCrash(
       (stage) => ask(stage),
       async (stage, left) => {

@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { ProviderError } from '../../../../src/agents/provider.ts';
-import { completed } from '../../../support/scripted-provider.ts';
+import { completed, type ScriptedOptions } from '../../../support/scripted-provider.ts';
 import { soon } from '../../../support/sessions/soon.ts';
 import { acrossCrash, endOf, kinds, type Stage } from '../../../support/sessions/stage.ts';
-import type { PlayedOptions } from '../../../support/sessions/played-provider.ts';
 
 /** A session whose agent has seen a turn. */
 async function used(stage: Stage): Promise<string> {
@@ -20,7 +19,7 @@ function questions() {
   const asked: string[] = [];
   const first = Promise.withResolvers<void>();
   const answer = Promise.withResolvers<string[]>();
-  const has: PlayedOptions['has'] = async ({ ref }, signal) => {
+  const has: ScriptedOptions['has'] = async ({ ref }, signal) => {
     asked.push(ref);
     first.resolve();
     const given = new Promise<never>((_resolve, reject) => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { AppError } from '../../../../src/api/errors.ts';
 import { errorReply } from '../../../../src/server/http/errors.ts';
-import { mergeCommits } from '../../../../src/server/work/merge/merge-commits.ts';
+import { mergeCommits } from '../../../../src/server/work/merge/commits.ts';
 import { Git } from '../../../../src/server/work/git/git.ts';
 
 test('A git command that prints more than can be read as a whole fails, and says the limit', async () => {

@@ -105,8 +105,8 @@ function sectionOf(name: string, value: string): string {
   return `[${section}]\n\t${key} = ${JSON.stringify(value)}\n`;
 }
 
-describe('what a repository names as a command', { timeout: scaled(LIMIT_MS) }, () => {
-  test('is run by nothing that is done with a worktree.', () =>
+describe('a command that a repository names', { timeout: scaled(LIMIT_MS) }, () => {
+  test('No operation on a worktree runs a command of the repository.', () =>
     onStage(async (stage) => {
       plant(stage);
       const tree = await create(stage);
@@ -122,7 +122,7 @@ describe('what a repository names as a command', { timeout: scaled(LIMIT_MS) }, 
       expect(tripped(stage)).toEqual([]);
     }));
 
-  test('is not run for a missing object, which a remote promises: that is a refusal.', () =>
+  test('A missing object that a remote promises is a refusal, and runs no command.', () =>
     onStage(async (stage) => {
       const blob = git(stage.repo, 'rev-parse', 'HEAD:a.txt');
       plant(stage);
@@ -132,7 +132,7 @@ describe('what a repository names as a command', { timeout: scaled(LIMIT_MS) }, 
       expect(tripped(stage)).toEqual([]);
     }));
 
-  test('runs as a filter where that is allowed for the repository, until it says something else.', () =>
+  test('A filter runs while it is allowed for the repository, until it changes.', () =>
     onStage(async (stage) => {
       write(stage.repo, { '.gitattributes': '*.up filter=upper\n', 'kept.up': 'KEPT\n' });
       commit(stage.repo, 'with attributes');
@@ -153,7 +153,7 @@ describe('what a repository names as a command', { timeout: scaled(LIMIT_MS) }, 
       expect(read(later.path, 'kept.up')).toBe('KEPT\n');
     }));
 
-  test('is not run where somebody puts a repository of his own where a submodule should be.', () =>
+  test('No command of a foreign repository in the place of a submodule runs.', () =>
     onStage(async (stage) => {
       const library = makeRepository(path.join(stage.directory, 'library'));
       const allow = ['-c', 'protocol.file.allow=always'];
@@ -172,7 +172,7 @@ describe('what a repository names as a command', { timeout: scaled(LIMIT_MS) }, 
       expect(tripped(stage)).toEqual([]);
     }));
 
-  test('is not run in a bare repository that lies in the files of another: that is refused.', () =>
+  test('A bare repository among the files of another one is refused, and runs no command.', () =>
     onStage(async (stage) => {
       const bare = path.join(stage.repo, 'vendor/evil');
       git(stage.directory, 'clone', '--quiet', '--bare', stage.repo, bare);
@@ -243,7 +243,7 @@ describe('no file that an agent can write stops the server', { timeout: scaled(L
     }),
   );
 
-  test('the settings of its repository are a FIFO: making a worktree is refused.', () =>
+  test('The creation of a worktree is refused if the settings of its repository are a FIFO.', () =>
     onShared(async (stage) => {
       const config = path.join(stage.repo, '.git/config');
       fs.rmSync(config);

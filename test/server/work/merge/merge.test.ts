@@ -62,7 +62,7 @@ function stateOf(repo: string, tree: Worktree): string {
 }
 
 describe('a merge of a worktree', () => {
-  test('moves the branch forward where it can, and the files of its clean checkout follow.', () =>
+  test('A merge moves the branch forward if possible, and the files of its clean checkout follow.', () =>
     onStage(async (stage) => {
       const tree = await working(stage);
       const before = stateOf(stage.repo, tree);
@@ -92,7 +92,7 @@ describe('a merge of a worktree', () => {
       expect(await merge(stage, tree)).toMatchObject({ outcome: 'nothing_to_do', how: 'none' });
     }));
 
-  test('makes a commit of both where both have gone on, in the name of the person whom git knows.', () =>
+  test('A merge of diverged branches makes a merge commit in the name of the committer of git.', () =>
     onStage(async (stage) => {
       const tree = await working(stage);
       write(stage.repo, { 'theirs.txt': 'theirs\n' });
@@ -111,7 +111,7 @@ describe('a merge of a worktree', () => {
       ]);
     }));
 
-  test('makes one commit of all with squash, and moves a branch that is nowhere checked out.', () =>
+  test('A merge with squash makes one commit, and moves a branch without a checkout.', () =>
     onStage(async (stage) => {
       const tree = await working(stage);
       write(tree.path, { 'sub/b.txt': 'more\n' });
@@ -126,26 +126,7 @@ describe('a merge of a worktree', () => {
       expect(git(stage.repo, 'status', '--porcelain')).toBe('');
     }));
 
-  test('with a conflict names the files and changes nothing.', () =>
-    onStage(async (stage) => {
-      const tree = await working(stage);
-      write(stage.repo, { 'a.txt': 'other\n' });
-      commit(stage.repo, 'theirs');
-      const before = stateOf(stage.repo, tree);
-      const plan = await merge(stage, tree, { dry_run: true });
-      expect(plan).toMatchObject({
-        how: 'none',
-        result_tree: null,
-        conflicts: [{ path: 'a.txt', kind: 'contents' }],
-      });
-      await expect(merge(stage, tree)).rejects.toMatchObject({
-        code: 'conflict',
-        message: expect.stringContaining('conflicts in a.txt, so nothing was changed'),
-      });
-      expect(stateOf(stage.repo, tree)).toBe(before);
-    }));
-
-  test('commits what is not committed only if it is told to, and then all or nothing.', () =>
+  test('A merge commits uncommitted changes only with commit_message, and then all or nothing.', () =>
     onStage(async (stage) => {
       const tree = await working(stage);
       write(tree.path, { 'sub/b.txt': 'not yet\n', 'untracked.txt': 'u\n' });
@@ -162,7 +143,7 @@ describe('a merge of a worktree', () => {
       expect(read(stage.repo, 'untracked.txt')).toBe('u\n');
     }));
 
-  test('never runs hooks, drivers or signatures that the repository brings, and says so.', () =>
+  test('A merge runs no hook, driver or signing program of the repository, and says so.', () =>
     onStage(async (stage) => {
       const lines = (first: string, last: string) => `${first}\n${'line\n'.repeat(20)}${last}\n`;
       write(stage.repo, { 'long.txt': lines('a', 'b'), '.gitattributes': '* merge=own\n' });
@@ -196,7 +177,30 @@ describe('a merge of a worktree', () => {
     }));
 });
 
-test('A merge shows and makes what is in the commits, whatever refs and grafts stand in for them.', () =>
+test.for([
+  ['merge', merge, null],
+  ['rebase', rebase, expect.stringMatching(/^[0-9a-f]{8} mine$/)],
+] as const)('A %s with a conflict names the file, and changes nothing.', ([, run, conflict_in]) =>
+  onStage(async (stage) => {
+    const tree = await working(stage);
+    write(stage.repo, { 'a.txt': 'other\n' });
+    commit(stage.repo, 'theirs');
+    const before = stateOf(stage.repo, tree);
+    expect(await run(stage, tree, { dry_run: true })).toMatchObject({
+      how: 'none',
+      result_tree: null,
+      conflicts: [{ path: 'a.txt', kind: 'contents' }],
+      conflict_in,
+    });
+    await expect(run(stage, tree)).rejects.toMatchObject({
+      code: 'conflict',
+      message: expect.stringMatching(/conflicts in a\.txt.*, so nothing was changed/),
+    });
+    expect(stateOf(stage.repo, tree)).toBe(before);
+  }),
+);
+
+test('A merge ignores replace refs and grafts.', () =>
   onStage(async (stage) => {
     const tree = await working(stage);
     const own = git(tree.path, 'rev-parse', 'HEAD');
@@ -265,19 +269,21 @@ describe('a merge is refused, and nothing changes,', () => {
       says: /which is not a branch of the repository/,
     },
   };
-  test.for(Object.entries(cases))('%s.', ([, { make, says }]) =>
-    onStage(async (stage) => {
-      const tree = await working(stage);
-      await make(stage, tree);
-      const before = stateOf(stage.repo, tree);
-      await expect(merge(stage, tree)).rejects.toMatchObject({
-        message: expect.stringMatching(says),
-      });
-      expect(stateOf(stage.repo, tree)).toBe(before);
-    }),
+  test.for(Object.entries(cases))(
+    'A merge is refused, and nothing changes, %s.',
+    ([, { make, says }]) =>
+      onStage(async (stage) => {
+        const tree = await working(stage);
+        await make(stage, tree);
+        const before = stateOf(stage.repo, tree);
+        await expect(merge(stage, tree)).rejects.toMatchObject({
+          message: expect.stringMatching(says),
+        });
+        expect(stateOf(stage.repo, tree)).toBe(before);
+      }),
   );
 
-  test('where the result is not what was shown.', () =>
+  test('A merge is refused, and nothing changes, if its result differs from the preview.', () =>
     onStage(async (stage) => {
       const tree = await working(stage);
       const { result_tree } = await merge(stage, tree, { dry_run: true });
@@ -342,7 +348,7 @@ describe('a merge whose files cannot be written', () => {
     );
   }
 
-  test('goes back, branch and files, and works once they can be.', () =>
+  test('A merge whose files cannot be written moves branch and files back, and succeeds later.', () =>
     onMoved(
       // Git puts no file in the place of a directory with files that it does not know.
       ({ repo }) => write(repo, { 'new.txt/precious': 'precious\n' }),
@@ -366,7 +372,7 @@ describe('a merge whose files cannot be written', () => {
       },
     ));
 
-  test('and that cannot go back says so, and is finished by the next one.', () =>
+  test('A merge that cannot move back says so, and the next merge finishes it.', () =>
     onMoved(
       ({ repo }) => {
         fs.renameSync(path.join(repo, '.git/index'), path.join(repo, '.git/index.away'));
@@ -389,7 +395,7 @@ describe('a merge whose files cannot be written', () => {
     ));
 });
 
-test('A submodule moves with a merge, its files do not, and that is said.', () =>
+test('A merge moves the commit of a submodule without its files, and says so.', () =>
   onStage(async (stage) => {
     const { repo } = stage;
     const one = commit(makeRepository(path.join(stage.directory, 'module')), 'one');
@@ -413,7 +419,7 @@ test('A submodule moves with a merge, its files do not, and that is said.', () =
   }));
 
 describe('a rebase of a worktree', () => {
-  test('writes its commits again on top, with their authors, and moves where it begins.', () =>
+  test('A rebase writes the commits again on top, with their authors, and moves the base.', () =>
     onStage(async (stage) => {
       const tree = await working(stage);
       write(tree.path, { 'more.txt': 'm\n' });
@@ -434,22 +440,7 @@ describe('a rebase of a worktree', () => {
       expect(await rebase(stage, tree)).toMatchObject({ outcome: 'nothing_to_do' });
     }));
 
-  test('with a conflict names the commit and the file, and changes nothing.', () =>
-    onStage(async (stage) => {
-      const tree = await working(stage);
-      write(stage.repo, { 'a.txt': 'other\n' });
-      commit(stage.repo, 'theirs');
-      const before = stateOf(stage.repo, tree);
-      const plan = await rebase(stage, tree, { dry_run: true });
-      expect(plan).toMatchObject({
-        conflicts: [{ path: 'a.txt' }],
-        conflict_in: expect.stringMatching(/^[0-9a-f]{8} mine$/),
-      });
-      await expect(rebase(stage, tree)).rejects.toMatchObject({ code: 'conflict' });
-      expect(stateOf(stage.repo, tree)).toBe(before);
-    }));
-
-  test('commits what is not committed on the way, if it is told to.', () =>
+  test('A rebase commits uncommitted changes with commit_message.', () =>
     onStage(async (stage) => {
       const tree = await working(stage);
       write(stage.repo, { 'theirs.txt': 'theirs\n' });
@@ -464,7 +455,7 @@ describe('a rebase of a worktree', () => {
     }));
 });
 
-test('Who else claims a worktree is told before it is rebased.', () =>
+test('A merge plan names other sessions that claim the worktree.', () =>
   onStage(async (stage) => {
     const tree = await working(stage);
     const { id } = await openSession(stage.client, stage.repo);

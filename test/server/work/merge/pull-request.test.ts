@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { BodyInputOf } from '../../../../src/api/endpoint.ts';
 import { endpoints } from '../../../../src/api/index.ts';
 import type { Worktree } from '../../../../src/api/worktrees.ts';
-import { nameOf, withoutPassword } from '../../../../src/server/work/merge/github.ts';
+import { nameOf, withoutPassword } from '../../../../src/server/work/merge/pull-request.ts';
 import { tempDirectory } from '../../../support/temp.ts';
 import {
   commit,
@@ -65,7 +65,7 @@ function open(
 }
 
 describe('a pull request of a worktree', () => {
-  test('is shown first, pushes the branch only if that is asked for, and is opened with gh.', () =>
+  test('A pull request is shown first, pushes the branch only on request, and is opened with gh.', () =>
     onStage(async (stage) => {
       const { tree, remote } = await working(stage);
       const plan = await open(stage, tree, { dry_run: true, push: true });
@@ -100,7 +100,7 @@ describe('a pull request of a worktree', () => {
       expect(await kindsOf(stage)).toContain('worktree.pull_request_opened');
     }));
 
-  test('runs no hook and no program that the repository names when it pushes.', () =>
+  test('The push of a pull request runs no hook and no program of the repository.', () =>
     onStage(async (stage) => {
       const { tree, remote } = await working(stage);
       const mark = path.join(stage.directory, 'ran');
@@ -127,7 +127,7 @@ describe('a pull request of a worktree', () => {
       expect(fs.existsSync(mark)).toBe(false);
     }));
 
-  test('connects to the remote only once its address was shown: a plan connects to nothing.', () =>
+  test('A pull request connects to the remote only after its address was shown.', () =>
     onStage(async (stage) => {
       const { tree } = await working(stage);
       let connections = 0;
@@ -149,7 +149,7 @@ describe('a pull request of a worktree', () => {
       expect(connections).toBeGreaterThan(0);
     }));
 
-  test('says what gh says where it opens none, and what the remote says where it takes no push.', () =>
+  test('A pull request reports the error of gh, and the error of a remote that refuses the push.', () =>
     onStage(async (stage) => {
       const { tree, remote } = await working(stage);
       await expect(open(stage, tree, { push: true, title: 'refused' })).rejects.toMatchObject({
@@ -162,7 +162,7 @@ describe('a pull request of a worktree', () => {
       expect(git(remote, 'log', '-1', '--format=%s', 'cadre/tree')).toBe('mine');
     }));
 
-  test('is refused with changes that are not committed, without gh, and without a remote.', () =>
+  test('A pull request is refused with uncommitted changes, without gh, and without a remote.', () =>
     onStage(async (stage) => {
       const { tree } = await working(stage);
       write(tree.path, { 'new.txt': 'changed\n' });

@@ -23,7 +23,7 @@ async function restart({ client }: Server, { process_id }: { process_id: string 
 }
 
 describe('the restart of a process', () => {
-  test('runs its command again, as a new process of the same owner, with the same settings.', () =>
+  test('A restart runs the command again as a new process with the same owner and settings.', () =>
     onRuntime(async (given) => {
       const { id } = await openSession(given.client, given.directory);
       const settings = {
@@ -42,7 +42,7 @@ describe('the restart of a process', () => {
       expect(await get(given, old)).toEqual({ ...old, notice: expect.any(String) });
     }));
 
-  test('ends the old one first, and begins once it has ended.', () =>
+  test('A restart ends the old process first, and starts after its end.', () =>
     onRuntime(async (given) => {
       const journal = path.join(given.directory, 'journal');
       const end = 'echo stops >> journal; exit';
@@ -58,7 +58,7 @@ describe('the restart of a process', () => {
       await ended(given, again);
     }));
 
-  test('that waits for the old one can be killed itself.', () =>
+  test('A restarted process can be killed while it waits for the old one.', () =>
     onRuntime(async (given) => {
       const old = await run(given, `trap '' TERM; echo up; sleep 1000`);
       await printed(given, old, 'up');
@@ -72,7 +72,7 @@ describe('the restart of a process', () => {
       expect(await ended(given, old)).toMatchObject({ status: 'killed' });
     }));
 
-  test('is refused for another owner, a closed one, and a directory that is gone.', () =>
+  test('A restart is refused for another owner, a closed owner and a missing directory.', () =>
     onRuntime(async (given) => {
       const cwd = fs.mkdtempSync(path.join(given.directory, 'gone-'));
       const { id } = await openSession(given.client, given.directory);

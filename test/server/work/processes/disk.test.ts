@@ -25,7 +25,7 @@ class KnownIds implements Ids {
   }
 }
 
-test('A process whose output finds no room on the disk goes on to its end, and what was lost is counted and flagged.', () => {
+test('A process whose output does not fit on the disk runs to its end, and the lost output is counted and marked.', () => {
   const ids = new KnownIds();
   return withRuntime(
     async (given) => {
@@ -54,7 +54,7 @@ test('A process whose output finds no room on the disk goes on to its end, and w
   );
 });
 
-test('A process that ends while the store has no room has ended once there is some, and is told of once.', () =>
+test('The end of a process is stored and reported once when a full store has room again.', () =>
   withRuntime(async (given) => {
     using gate = new Gate(given.directory);
     const started = await run(given, `echo here; ${gate.wait}; echo last; exit 5`);

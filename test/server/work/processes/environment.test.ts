@@ -48,7 +48,7 @@ env = { AGENT_SECRET = "another" }
 `;
 
 describe('the environment of a process', () => {
-  test("is the server's, without what is ours, what is a key, and what was to be left out.", () =>
+  test('The environment of a process is the environment of the server without variables of cadre, keys and configured names.', () =>
     withServer(
       async (server) => {
         const { over, seen } = await environmentSeen(server);
@@ -66,7 +66,7 @@ describe('the environment of a process', () => {
       { config, env: { ...secrets, ...kept } },
     ));
 
-  test('of a session is the one that agents get, with what the operator passes on by name.', () =>
+  test('A process of a session has the environment of agents and the configured variables.', () =>
     withServer(
       async (server) => {
         const { id: session_id } = await openSession(server.client, server.directory);
@@ -99,7 +99,7 @@ describe('the environment of a process', () => {
       },
     ));
 
-  test('names the session that it belongs to.', () =>
+  test('The environment of a process names its session.', () =>
     withServer(async (server) => {
       const { id: session_id } = await openSession(server.client, server.directory);
       const { over, seen } = await environmentSeen(server, { session_id });

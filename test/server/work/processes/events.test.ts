@@ -2,13 +2,9 @@ import { describe, expect, test } from 'vitest';
 import type { RuntimeEventRecord } from '../../../../src/api/events.ts';
 import { endpoints } from '../../../../src/api/index.ts';
 import { settle } from '../../../../src/client/settle.ts';
-import { streamEvents } from '../../../../src/client/stream.ts';
-import { systemClock } from '../../../../src/core/lib/clock.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
 import { openStream } from '../../../support/http/stream.ts';
 import { sharedRuntime, withRuntime } from '../../../support/runtime.ts';
-import { completed, scriptedProvider } from '../../../support/scripted-provider.ts';
-import { openSession } from '../../../support/turns.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import {
   ended,
@@ -18,7 +14,6 @@ import {
   printed,
   ranTo,
   run,
-  type Server,
 } from '../../../support/processes/work.ts';
 import { scaled } from '../../../support/patience.ts';
 
@@ -32,18 +27,8 @@ function outputIn(events: readonly RuntimeEventRecord[]) {
     );
 }
 
-/** The events of a process as they come, to its end. */
-async function live({ client }: Server, processId: string): Promise<RuntimeEventRecord[]> {
-  const events: RuntimeEventRecord[] = [];
-  for await (const event of streamEvents({ client, clock: systemClock, processId })) {
-    events.push(event);
-    if (endingsIn([event]).length > 0) return events;
-  }
-  throw new Error('the stream ended');
-}
-
 describe('the events of a process', () => {
-  test('tell of its output by stream and place, with its text, before its end.', () =>
+  test('Events report the output of a process by stream and offset, with text, before its end.', () =>
     on(async (given) => {
       using gate = new Gate(given.directory);
       const started = await run(
@@ -69,7 +54,7 @@ describe('the events of a process', () => {
       stream.close();
     }));
 
-  test('are the same in a reading made live and in one made later, settled.', () =>
+  test('The events of a process are the same live and in a later replay, once settled.', () =>
     on(async (given) => {
       using gate = new Gate(given.directory);
       const started = await run(given, `for i in 1 2 3; do echo $i; ${gate.wait}; done`);
@@ -92,7 +77,7 @@ describe('the events of a process', () => {
       ]);
     }));
 
-  test('of two processes that print at once are told apart: the end of one settles its own alone.', () =>
+  test('The end of one of two processes that print at once settles its own events alone.', () =>
     withRuntime(async (given) => {
       using gate = new Gate(given.directory);
       const waiting = await run(given, `printf here; ${gate.wait}`);
@@ -107,7 +92,7 @@ describe('the events of a process', () => {
       expect(endingsIn(await eventsOf(given, other))).toHaveLength(1);
     }));
 
-  test('go on where a reader left off, and are filtered by kind.', () =>
+  test('The events of a process continue at a cursor, and can be filtered by kind.', () =>
     on(async (given) => {
       const over = await ranTo(given, 'echo hi');
       const all = await eventsOf(given, over);
@@ -123,42 +108,9 @@ describe('the events of a process', () => {
         all.slice(-1),
       );
     }));
-
-  test('are no turn of their owner, and leave its answer alone.', () => {
-    const provider = scriptedProvider((turn) => turn.end(completed));
-    return withRuntime(
-      async (given) => {
-        const { id: session_id } = await openSession(given.client, given.directory);
-        await ranTo(given, 'echo hi', { session_id });
-        const session = await given.client.call(endpoints.getSession, { params: { session_id } });
-        expect(session).toMatchObject({ status: 'ready', last_turn_id: null });
-      },
-      { providers: [provider] },
-    );
-  });
-
-  test('of much output are few and small: the files have it, the log has not.', () =>
-    on(async (given) => {
-      const started = await run(given, 'seq 1 2000000');
-      const events = await live(given, started.process_id);
-      const over = await ended(given, started);
-      expect(over.stdout_bytes).toBeGreaterThan(14_000_000);
-      const outputs = outputIn(events);
-      const text = outputs.map((one) => one.text).join('');
-      expect(text.length).toBeLessThanOrEqual(256 * 1024);
-      const ran = (over.ended_at ?? 0) - (over.started_at ?? 0);
-      expect(outputs.length).toBeLessThan(ran / 100 + 3);
-      let offset = 0;
-      for (const one of outputs) {
-        expect(one.offset).toBe(offset);
-        expect(one.text.length).toBe(Math.min(one.bytes, 4096));
-        offset += one.bytes;
-      }
-      expect(offset).toBe(over.stdout_bytes);
-    }));
 });
 
-test('Pieces of output leave the log a minute after the process has ended; what says how stays.', async () => {
+test('Events of output leave the log a minute after the end of the process; its other events stay.', async () => {
   const clock = new ManualClock();
   await withRuntime(
     async (given) => {

@@ -25,7 +25,7 @@ function write(
 }
 
 describe('the input of a process', () => {
-  test('is what was sent, in order, as text and as bytes, to its end.', () =>
+  test('The input of a process is the sent text and bytes in order, up to its end.', () =>
     onRuntime(async (given) => {
       const process = await run(given, 'cat; echo over', { stdin: 'pipe' });
       expect(await write(given, process, { data: 'é\n' })).toEqual({
@@ -39,7 +39,7 @@ describe('the input of a process', () => {
       expect(await stdout(given, process)).toBe('é\ntwo\nthree\nover\n');
     }));
 
-  test('may be sent while the process is queued, or is only its end.', () =>
+  test('Input can be sent to a queued process, and can consist of its end alone.', () =>
     onRuntime(async (given) => {
       const process = await run(given, 'cat', { stdin: 'pipe' });
       await write(given, process, { data: 'early', eof: true });
@@ -50,7 +50,7 @@ describe('the input of a process', () => {
       expect((await ended(given, silent)).status).toBe('completed');
     }));
 
-  test('arrives whole however long it is, and no faster than it is read.', () =>
+  test('Long input arrives completely, and no faster than the process reads it.', () =>
     onRuntime(async (given) => {
       const process = await run(given, 'read go; wc -c', { stdin: 'pipe' });
       const part = 'x'.repeat(100_000);
@@ -69,7 +69,7 @@ describe('the input of a process', () => {
       expect(Number(await stdout(given, process))).toBeGreaterThan(0);
     }));
 
-  test('is refused, and not held, beyond 1 MiB that nobody reads; who waits is told when the process ends.', () =>
+  test('Input beyond 1 MiB that nobody reads is refused, and waiting requests fail when the process ends.', () =>
     onRuntime(async (given) => {
       const process = await run(given, 'sleep 1000', { stdin: 'pipe' });
       const sent = Array.from({ length: 20 }, () =>
@@ -102,7 +102,7 @@ describe('the input of a process', () => {
     }),
   );
 
-  test('is refused where it is no base64, too long, or for no process.', () =>
+  test('Input is refused if it is invalid base64, too long, or for an unknown process.', () =>
     onRuntime(async (given) => {
       const process = await run(given, 'cat', { stdin: 'pipe' });
       for (const body of [
@@ -117,7 +117,7 @@ describe('the input of a process', () => {
       });
     }));
 
-  test('ends at once for a process without, as before.', () =>
+  test('A process without input reads the end at once.', () =>
     onRuntime(async (given) => {
       const process = await run(given, 'cat; echo over');
       expect(await ended(given, process)).toMatchObject({ status: 'completed', stdin: 'none' });

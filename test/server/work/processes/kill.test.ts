@@ -45,7 +45,7 @@ function left(processId: string): number[] {
 }
 
 describe('a kill', () => {
-  test('is answered once it is stored, ends the process, and says why.', () =>
+  test('A kill is answered once it is stored, and ends the process with its reason.', () =>
     on(async (given) => {
       const started = await run(given, 'echo here; exec sleep 300');
       await printed(given, started, 'here');
@@ -66,7 +66,7 @@ describe('a kill', () => {
       ]);
     }));
 
-  test('of one that has ended gives it back unchanged, without an event.', () =>
+  test('The kill of an ended process returns it unchanged, without an event.', () =>
     on(async (given) => {
       const over = await ranTo(given, 'exit 2');
       const before = await eventsOf(given, over);
@@ -74,7 +74,7 @@ describe('a kill', () => {
       expect(await eventsOf(given, over)).toEqual(before);
     }));
 
-  test('lets a process end in its own way, and with its own exit code, within the grace.', () =>
+  test('A killed process can end with its own exit code within the grace period.', () =>
     on(async (given) => {
       const started = await run(
         given,
@@ -86,7 +86,7 @@ describe('a kill', () => {
       expect(await stdout(given, started)).toBe('here\ncleaned up\n');
     }));
 
-  test('is a TERM first, and a KILL after the grace for a process that ignores it.', () =>
+  test('A kill sends TERM first, and KILL after the grace period.', () =>
     withRuntime(
       async (given) => {
         const started = await run(
@@ -101,7 +101,7 @@ describe('a kill', () => {
       grace(scaled(1000)),
     ));
 
-  test('gives the grace to the whole group, also where its leader goes first.', () =>
+  test('The grace period holds for the whole group, even if its leader ends first.', () =>
     on(async (given) => {
       const child = `trap 'sleep 0.2; echo child cleaned up; exit' TERM; echo here; while :; do sleep 0.05; done`;
       const started = await run(
@@ -114,7 +114,7 @@ describe('a kill', () => {
       expect(await stdout(given, started)).toBe('here\nchild cleaned up\n');
     }));
 
-  test('ends a tree of 50: those that ignore TERM, left the group or the session, and hold the pipe.', () =>
+  test('A kill ends a tree of 50 processes that ignore TERM, left the group or session, or hold the pipe.', () =>
     withRuntime(async (given) => {
       const tree = `
         i=0
@@ -134,7 +134,7 @@ describe('a kill', () => {
       await expectEventually(() => left(started.process_id), 1000).toEqual([]);
     }, grace(100)));
 
-  test('twice is one: the second does not change the reason.', () =>
+  test('A second kill does not change the reason of the first.', () =>
     withRuntime(async (given) => {
       const started = await run(given, `trap '' TERM; echo here; while :; do sleep 0.05; done`);
       await printed(given, started, 'here');
@@ -160,7 +160,7 @@ describe('a kill', () => {
 });
 
 describe('a process whose time is up', () => {
-  test('is timed out, with what it printed before.', () =>
+  test('A process whose time is up is timed out, and keeps its output.', () =>
     on(async (given) => {
       const command = 'echo before; sleep 300; echo after';
       const over = await ranTo(given, command, { timeout_ms: scaled(1000) });
@@ -173,22 +173,16 @@ describe('a process whose time is up', () => {
       ]);
     }));
 
-  test('is one by the configured default where the request names none.', () =>
-    withRuntime(
-      async (given) => {
-        const over = await ranTo(given, 'sleep 300');
-        expect(over).toMatchObject({ status: 'timed_out', timeout_ms: 100 });
-      },
-      { config: { processes: { default_timeout_ms: 100 } } },
-    ));
-
-  test('has none with timeout_ms 0.', () =>
+  test('A process without timeout_ms has the configured time limit, and one with timeout_ms 0 has none.', () =>
     withRuntime(
       async (given) => {
         using gate = new Gate(given.directory);
         const free = await run(given, gate.wait, { timeout_ms: 0 });
         for (let i = 0; i < 3; i++)
-          expect((await ranTo(given, 'sleep 300')).status).toBe('timed_out');
+          expect(await ranTo(given, 'sleep 300')).toMatchObject({
+            status: 'timed_out',
+            timeout_ms: 50,
+          });
         expect(await get(given, free)).toMatchObject({ status: 'running', timeout_ms: 0 });
         gate.open();
         expect((await ended(given, free)).status).toBe('completed');
@@ -196,7 +190,7 @@ describe('a process whose time is up', () => {
       { config: { processes: { default_timeout_ms: 50 } } },
     ));
 
-  test('is timed out also when somebody kills it during the grace.', () =>
+  test('A process whose time is up stays timed out if somebody kills it during the grace period.', () =>
     withRuntime(
       async (given) => {
         const command = `trap 'echo term' TERM; while :; do sleep 0.02; done`;
@@ -249,7 +243,7 @@ test(
 );
 
 describe('the close of a session', () => {
-  test('kills its processes, running and queued, and nobody else’s.', () =>
+  test('The close of a session kills its running and queued processes, and no others.', () =>
     withRuntime(
       async (given) => {
         using gate = new Gate(given.directory);
@@ -276,7 +270,7 @@ describe('the close of a session', () => {
 });
 
 describe('a stop in order', () => {
-  test('kills every process, running and queued, says why, and leaves nothing of them.', async () => {
+  test('An orderly stop kills every running and queued process with a reason, and leaves none.', async () => {
     await using place = tempDirectory('stop');
     const config = { processes: { max_concurrent: 1, kill_grace_ms: 100 } };
     const first = await openRuntime(place.path, { config });
@@ -304,7 +298,7 @@ describe('a stop in order', () => {
     await second.runtime.stop();
   });
 
-  test('keeps what was printed, also what came with the TERM.', async () => {
+  test('An orderly stop keeps all output, also the output after TERM.', async () => {
     await using place = tempDirectory('stop');
     const first = await openRuntime(place.path);
     const started = await run(

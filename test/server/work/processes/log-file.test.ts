@@ -58,7 +58,7 @@ const chunks = fc.array(fc.integer({ min: 0, max: 100 }), { maxLength: 12 });
 const position = fc.integer({ min: 0, max: 900 });
 
 describe('a log', () => {
-  test('gives what a simple model gives, however it was printed, whatever its cap, whatever is read.', () =>
+  test('A log returns the same bytes as a simple model for any writes, caps and reads.', () =>
     fc.assert(
       fc.asyncProperty(chunks, cap, position, position, (lengths, bytes, from, limit) =>
         withLog(lengths, bytes, async (file, total) => {
@@ -72,7 +72,7 @@ describe('a log', () => {
       { numRuns: atLength(75, 300, 300) },
     ));
 
-  test('gives at its end what is kept of the last bytes.', () =>
+  test('The end of a log has the stored part of its last bytes.', () =>
     fc.assert(
       fc.asyncProperty(chunks, cap, position, (lengths, bytes, limit) =>
         withLog(lengths, bytes, async (file, total) => {
@@ -87,7 +87,7 @@ describe('a log', () => {
       { numRuns: atLength(75, 300, 300) },
     ));
 
-  test('is read piece by piece without a byte missing that is kept, and without one twice.', () =>
+  test('A log that is read in pieces returns every stored byte exactly once.', () =>
     fc.assert(
       fc.asyncProperty(chunks, cap, fc.integer({ min: 1, max: 50 }), (lengths, bytes, limit) =>
         withLog(lengths, bytes, async (file, total) => {
@@ -106,20 +106,13 @@ describe('a log', () => {
       { numRuns: atLength(50, 200, 200) },
     ));
 
-  test('that nobody has written is empty.', async () => {
+  test('A log without output is empty.', async () => {
     await using place = tempDirectory('log');
     const file = path.join(place.path, 'none');
     expect(await measureLog(file)).toEqual({ total: 0, truncated: false, verified: false });
     expect(await readLog(file, 5, 10)).toEqual({ from: 0, bytes: Buffer.alloc(0) });
     expect(await readLogEnd(file, 10)).toEqual({ from: 0, bytes: Buffer.alloc(0) });
   });
-
-  test('is for its owner alone.', () =>
-    withLog([100], 10, async (file) => {
-      const directory = path.dirname(file);
-      for (const name of fs.readdirSync(directory))
-        expect(fs.statSync(path.join(directory, name)).mode & 0o777).toBe(0o600);
-    }));
 });
 
 describe('A closed log', () => {

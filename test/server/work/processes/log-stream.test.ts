@@ -1,5 +1,3 @@
-import fs from 'node:fs';
-import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { expectEventually } from '../../../support/expect-eventually.ts';
 import { apiOf } from '../../../support/http/request.ts';
@@ -47,7 +45,7 @@ async function whole(...asked: Parameters<typeof follow>) {
 }
 
 describe('a stream of what a process prints', () => {
-  test('has each piece as it comes, with the place after it as its id, and says where the end is.', () =>
+  test('A stream of output sends each piece as it comes, with the next offset as id, and reports the end.', () =>
     on(async (given) => {
       using gate = new Gate(given.directory);
       const started = await run(
@@ -74,7 +72,7 @@ describe('a stream of what a process prints', () => {
       });
     }));
 
-  test('waits for a process that has not begun yet, and ends with one that never does.', () =>
+  test('A stream of output waits for a queued process, and ends with a process that never starts.', () =>
     withRuntime(
       async (given) => {
         using gate = new Gate(given.directory);
@@ -94,7 +92,7 @@ describe('a stream of what a process prints', () => {
       { config: { processes: { max_concurrent: 1 } } },
     ));
 
-  test('goes on where it was left, by Last-Event-ID or from_byte, which wins.', () =>
+  test('A stream of output continues at Last-Event-ID or from_byte, which takes precedence.', () =>
     on(async (given) => {
       using gate = new Gate(given.directory);
       const steps = Array.from({ length: 6 }, (_, i) => `printf 'part ${i} 🙂'; ${gate.wait}`);
@@ -123,7 +121,7 @@ describe('a stream of what a process prints', () => {
     }));
 
   test.for(['-1', 'x', '1.5', '9007199254740992'])(
-    'is refused where the Last-Event-ID is no place: %s',
+    'A stream of output is refused for the Last-Event-ID %s.',
     (id) =>
       on(async (given) => {
         const { process_id } = await ranTo(given, 'true');
@@ -134,41 +132,7 @@ describe('a stream of what a process prints', () => {
       }),
   );
 
-  test('has no half character, however the bytes of one come.', () =>
-    on(async (given) => {
-      using gate = new Gate(given.directory);
-      const bytes = [...Buffer.from('a漢🙂')].map((byte) => `\\${byte.toString(8)}`);
-      const steps = bytes.map((byte) => `printf '${byte}' >&2; ${gate.wait}`);
-      const started = await run(given, steps.join('; '));
-      const stream = await follow(given, started, '?stream=stderr');
-      gate.open(bytes.length);
-      await stream.ended;
-      expect(read(stream).text).toBe('a漢🙂');
-      for (const { id, offset, text } of read(stream).frames)
-        expect(Buffer.byteLength(text)).toBe(id - offset);
-    }));
-
-  test('leaves out what was dropped, and goes on with a whole character in its own place.', () =>
-    withRuntime(
-      async (given) => {
-        const file = path.join(given.directory, 'print');
-        const printedText = '漢🙂é\n'.repeat(3000);
-        fs.writeFileSync(file, printedText);
-        const over = await ranTo(given, `cat '${file}'`);
-        const { frames, text, isOver } = await whole(given, over);
-        expect(isOver).toBe(true);
-        expect(text).not.toContain('\uFFFD');
-        expect(Buffer.byteLength(text)).toBeGreaterThan(2000 - 8);
-        const bytes = Buffer.from(printedText);
-        for (const { id, offset, text: part } of frames)
-          expect(bytes.subarray(offset, id).toString()).toBe(part);
-        expect(frames.at(-1)?.id).toBe(bytes.length);
-        expect(frames[0]?.offset).toBe(0);
-      },
-      { config: { processes: { max_output_bytes_per_process: 2000 } } },
-    ));
-
-  test('that is not read keeps neither the process nor other readers back, and has everything later.', () =>
+  test('A stream that nobody reads delays neither the process nor other readers, and is complete later.', () =>
     on(async (given) => {
       using gate = new Gate(given.directory);
       const started = await run(given, `${gate.wait}; seq 1 1200000`);
@@ -189,7 +153,7 @@ describe('a stream of what a process prints', () => {
       }
     }));
 
-  test('is one of the streams that may be open, and lets go of its place.', () =>
+  test('A stream of output counts against the limit of open streams until it is closed.', () =>
     withRuntime(
       async (given) => {
         using gate = new Gate(given.directory);
@@ -208,7 +172,7 @@ describe('a stream of what a process prints', () => {
       { config: { server: { bind_address: '127.0.0.1:0', drain_ms: 200, max_streams: 1 } } },
     ));
 
-  test('is ended when the server stops, and goes on after the next start where it was.', async () => {
+  test('A stream of output ends when the server stops, and can be continued after the next start.', async () => {
     await using place = tempDirectory('stop');
     const first = await openRuntime(place.path);
     const started = await run(

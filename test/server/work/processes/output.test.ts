@@ -69,8 +69,8 @@ async function withPipes(test: (pipes: Pipes) => Promise<void>, capBytes = 20 * 
   });
 }
 
-describe('what a process prints', () => {
-  test('is told 100 ms after the first of it, together with what came meanwhile.', () =>
+describe('the output of a process', () => {
+  test('Output is reported 100 ms after its first byte, together with the output until then.', () =>
     withPipes(async ({ clock, print, told, end }) => {
       await print('one ');
       clock.advance(60);
@@ -90,7 +90,7 @@ describe('what a process prints', () => {
       expect(told).toHaveLength(3);
     }));
 
-  test('is told with its first 4 KiB at most.', () =>
+  test('An event of output has at most its first 4 KiB.', () =>
     withPipes(async ({ printAndWait, told, end }) => {
       await printAndWait('x'.repeat(5000));
       await printAndWait('y'.repeat(4096));
@@ -101,7 +101,7 @@ describe('what a process prints', () => {
       await end();
     }));
 
-  test('is told in whole characters: the first half of one waits for the other.', () =>
+  test('Output is reported in whole characters: the first half of a character waits for the second.', () =>
     withPipes(async ({ printAndWait, told, end }) => {
       const bytes = Buffer.from('a🙂b');
       await printAndWait(bytes.subarray(0, 3));
@@ -119,7 +119,7 @@ describe('what a process prints', () => {
       });
     }));
 
-  test('is told without gap or repeat, and no text has half a character, however it comes.', () =>
+  test('Output is reported without gap or repetition, in whole characters, however it arrives.', () =>
     fc.assert(
       fc.asyncProperty(
         fc.string({
@@ -152,7 +152,7 @@ describe('what a process prints', () => {
     ));
 
   test.for(['x', '漢', '🙂'])(
-    'after 256 KiB of text is told of by place alone, twice a second: %s',
+    'Output after 256 KiB of text is reported by offset alone, twice a second: %s',
     (character) =>
       withPipes(async ({ clock, print, told, end }) => {
         const chunk = character.repeat(Math.floor(4096 / Buffer.byteLength(character)));
@@ -173,7 +173,7 @@ describe('what a process prints', () => {
       }),
   );
 
-  test('shares the 256 KiB between both of its streams.', () =>
+  test('Both streams of a process share the 256 KiB of text in events.', () =>
     withPipes(async ({ clock, print, told, end }) => {
       for (let i = 0; i < 70; i++) {
         await print('x'.repeat(4096));
@@ -185,7 +185,7 @@ describe('what a process prints', () => {
       await end();
     }));
 
-  test('is told no more once its stream is past its cap; the other goes on.', () =>
+  test('Output above the cap of its stream is no longer reported; the other stream continues.', () =>
     withPipes(async ({ printAndWait, told, output, end }) => {
       for (let i = 0; i < 5; i++) await printAndWait('x'.repeat(1000));
       await printAndWait('y'.repeat(10), 'stderr');
@@ -205,15 +205,15 @@ describe('what a process prints', () => {
     }, 3000));
 });
 
-test('Somebody who keeps the pipe open does not keep the output from being finished.', () =>
+test('A program that holds the pipe open does not prevent the end of the output.', () =>
   withPipes(async ({ clock, print, output }) => {
     await print('all there is');
     await runToEnd(output.drain(), clock);
     expect(output.totals.stdout_bytes).toBe(12);
   }));
 
-describe('what was printed just before the end is not lost', () => {
-  test('though the clock is far ahead of what could be read.', () =>
+describe('output just before the end', () => {
+  test('Output just before the end is kept if the clock is ahead of the reads.', () =>
     withPipes(async ({ clock, print, output }) => {
       const finished = output.drain();
       // As on a machine that is late: time has passed, and nobody has looked at the pipes yet.
@@ -227,7 +227,7 @@ describe('what was printed just before the end is not lost', () => {
       expect(output.totals.stdout_bytes).toBe(4);
     }));
 
-  test('though the disk is slower than the process was.', () =>
+  test('Output just before the end is kept if the disk is slower than the process.', () =>
     withPipes(async ({ clock, print, output }) => {
       const chunk = 'x'.repeat(MIB);
       for (let i = 0; i < 15; i++) void print(chunk);

@@ -51,7 +51,7 @@ const routes = [
 ] as const;
 
 describe.for(routes)('%s /v1/processes/{process_id}%s', ([method, route]) => {
-  test("is 404 for another owner's process, for one of nobody, and for a session that is not there.", () =>
+  test('A request with session_id is 404 for a process of another owner or of nobody, and for an unknown session.', () =>
     withOwners(async ({ given, api, mine, other, owned, free, gate }) => {
       for (const [process, session] of [
         [owned, other],
@@ -72,7 +72,7 @@ describe.for(routes)('%s /v1/processes/{process_id}%s', ([method, route]) => {
       for (const one of [owned, free]) expect((await ended(given, one)).status).toBe('completed');
     }));
 
-  test('is answered for its owner, and for who names none.', () =>
+  test('A request is answered for the owner of a process, and without session_id.', () =>
     withOwners(async ({ given, api, mine, owned, gate }) => {
       gate.open(2);
       await ended(given, owned);
@@ -83,7 +83,7 @@ describe.for(routes)('%s /v1/processes/{process_id}%s', ([method, route]) => {
       }
     }));
 
-  test('is 404 for a process that is not there.', () =>
+  test('A request for an unknown process is 404.', () =>
     on(async (given) => {
       const reply = await apiOf(given)(method, `/v1/processes/proc_0123${route}`);
       expect(reply.status).toBe(404);
@@ -91,7 +91,7 @@ describe.for(routes)('%s /v1/processes/{process_id}%s', ([method, route]) => {
     }));
 });
 
-test('The list of a session has its processes alone; that of one that is not there is 404.', () =>
+test('The list of a session has its processes alone; for an unknown session it is 404.', () =>
   withOwners(
     async ({ given, api, mine, other, owned, free }) => {
       const list = async (query: object) =>
@@ -104,7 +104,7 @@ test('The list of a session has its processes alone; that of one that is not the
     (test) => withRuntime(test, options()),
   ));
 
-test("The events of an owner have its processes', and no other session's have.", () =>
+test('Only the event scope of the owner has the events of its processes.', () =>
   withOwners(async ({ given, mine, other, owned, free, gate }) => {
     gate.open(2);
     for (const one of [owned, free]) await ended(given, one);

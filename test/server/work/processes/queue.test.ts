@@ -30,7 +30,7 @@ const limits = (max_concurrent: number, max_queued: number): TestRuntimeOptions 
 const counts = ({ client }: Server) => client.call(endpoints.getProcessDiagnostics, {});
 
 describe('a process beyond those that may run at once', () => {
-  test('waits for a place, and they start in the order in which they came.', () =>
+  test('A process beyond the limit waits for a place, and queued processes start in order.', () =>
     withRuntime(
       async (given) => {
         using gate = new Gate(given.directory);
@@ -50,7 +50,7 @@ describe('a process beyond those that may run at once', () => {
       limits(1, 10),
     ));
 
-  test('starts where a configuration that is loaded again makes a place for it.', () =>
+  test('A queued process starts when a reloaded configuration makes a place for it.', () =>
     withRuntime(
       async (given) => {
         using gate = new Gate(given.directory);
@@ -65,7 +65,7 @@ describe('a process beyond those that may run at once', () => {
       limits(1, 10),
     ));
 
-  test('is one that finds no place in the queue: it is refused with 429, and taken once there is one.', () =>
+  test('A process beyond the queue is refused with 429, and accepted once there is a place.', () =>
     withRuntime(
       async (given) => {
         using gate = new Gate(given.directory);
@@ -89,7 +89,7 @@ describe('a process beyond those that may run at once', () => {
       limits(2, 2),
     ));
 
-  test('is not taken however many ask at once.', () =>
+  test('Many simultaneous requests do not exceed the limit.', () =>
     withRuntime(
       async (given) => {
         using gate = new Gate(given.directory);
@@ -104,7 +104,7 @@ describe('a process beyond those that may run at once', () => {
       limits(3, 5),
     ));
 
-  test('has its time from its start on, not from the queue.', () =>
+  test('The time limit of a process counts from its start.', () =>
     withRuntime(
       async (given) => {
         using gate = new Gate(given.directory);
@@ -123,7 +123,7 @@ describe('a process beyond those that may run at once', () => {
       limits(1, 10),
     ));
 
-  test('can be killed before it starts, and leaves the queue then.', () =>
+  test('A queued process can be killed, and leaves the queue.', () =>
     withRuntime(
       async (given) => {
         using gate = new Gate(given.directory);
@@ -152,7 +152,7 @@ describe('a process beyond those that may run at once', () => {
     ));
 });
 
-test('How many run, wait, and ended how is told in the diagnostics.', () =>
+test('The diagnostics count running, queued and ended processes.', () =>
   withRuntime(async (given) => {
     for (const command of ['true', 'true', 'false']) await ranTo(given, command);
     await ranTo(given, 'sleep 300', { timeout_ms: 1 });
@@ -190,7 +190,7 @@ describe('the processes of one session', () => {
   const owner = async (given: { client: Client; directory: string }) =>
     (await openSession(given.client, given.directory)).id;
 
-  test('leave places for those of others, however many of them wait.', () =>
+  test('The processes of one session leave places for other sessions, however many wait.', () =>
     withRuntime(
       async (given) => {
         using gate = new Gate(given.directory);
@@ -216,7 +216,7 @@ describe('the processes of one session', () => {
       quota({ max_concurrent: 4, max_per_session: 2 }),
     ));
 
-  test('are so many at most: a further one is refused, and says which keys allow more.', () =>
+  test('A session has a maximum number of processes: the refusal names the keys that raise it.', () =>
     withRuntime(
       async (given) => {
         using gate = new Gate(given.directory);

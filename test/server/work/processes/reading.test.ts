@@ -36,7 +36,7 @@ function tailOf(whole: string, lines: number, bytes: number): string {
 }
 
 describe('the tail of a log', () => {
-  test('has the last lines within so many bytes, in whole characters.', () =>
+  test('The tail of a log has the last lines within a number of bytes, in whole characters.', () =>
     fc.assert(
       fc.asyncProperty(text, fc.nat(20), fc.integer({ min: 1, max: 200 }), (whole, lines, bytes) =>
         withLog(whole, large, async (file) => {
@@ -55,7 +55,7 @@ describe('the tail of a log', () => {
       { numRuns: atLength(150, 400, 400) },
     ));
 
-  test('of a log that lost its middle has whole characters of its end, and says that it is not all.', () =>
+  test('The tail of a log without its middle has whole characters, and is marked as truncated.', () =>
     fc.assert(
       fc.asyncProperty(text, fc.integer({ min: 8, max: 40 }), (whole, cap) =>
         withLog(whole, cap, async (file) => {
@@ -68,7 +68,7 @@ describe('the tail of a log', () => {
       { numRuns: atLength(80, 200, 200) },
     ));
 
-  test('waits for the rest of a character that is not all there yet.', () =>
+  test('The tail of a log leaves out an incomplete last character.', () =>
     withLog(Buffer.from('ab🙂').subarray(0, 4), large, async (file) => {
       expect(await readTail(file, { lines: 10, bytes: 100 })).toEqual({
         content: 'ab',
@@ -80,7 +80,7 @@ describe('the tail of a log', () => {
       });
     }));
 
-  test('keeps what is no UTF-8 at all from breaking what is.', () =>
+  test('Invalid UTF-8 in a log does not affect valid characters.', () =>
     withLog(Buffer.from([0xff, 0x41, 0x80, 0x80, 0x80, 0x80, 0x42]), large, async (file) => {
       const { content } = await readTail(file, { lines: 10, bytes: 100 });
       expect(content.replaceAll('\uFFFD', '')).toBe('AB');
@@ -99,7 +99,7 @@ async function pieces(file: string, limit: number, isOver: boolean) {
 }
 
 describe('a log in pieces', () => {
-  test('has every character once and whole, each with its place.', () =>
+  test('The pieces of a log have every character once and whole, with its offset.', () =>
     fc.assert(
       fc.asyncProperty(
         text,
@@ -119,7 +119,7 @@ describe('a log in pieces', () => {
     ));
 
   test.for([true, false])(
-    'goes on after what was dropped with a whole character (over: %s).',
+    'A log in pieces continues after dropped bytes with a whole character (over: %s).',
     (isOver) =>
       fc.assert(
         fc.asyncProperty(text, fc.integer({ min: 8, max: 40 }), (whole, cap) =>
@@ -137,7 +137,7 @@ describe('a log in pieces', () => {
       ),
   );
 
-  test('that ends in the middle of a character gives it once it is over.', () =>
+  test('A log that ends within a character returns its bytes once the log is closed.', () =>
     withLog(Buffer.from('ab🙂').subarray(0, 4), large, async (file) => {
       expect((await pieces(file, 30, false)).map((piece) => piece.text)).toEqual(['ab']);
       expect((await pieces(file, 30, true)).map((piece) => piece.text).join('')).toMatch(
@@ -146,7 +146,7 @@ describe('a log in pieces', () => {
     }));
 });
 
-test('A text is found wherever it stands, also where two reads meet.', () =>
+test('A text is found anywhere in a log, also across two reads.', () =>
   fc.assert(
     fc.asyncProperty(fc.integer({ min: 0, max: 600_000 }), (before) =>
       withLog(`${'x'.repeat(before)}needle${'y'.repeat(1000)}`, 10_000_000, async (file) => {
@@ -157,7 +157,7 @@ test('A text is found wherever it stands, also where two reads meet.', () =>
     { numRuns: 20, examples: [[256 * 1024 - 3], [256 * 1024], [256 * 1024 + 3], [512 * 1024 - 1]] },
   ));
 
-test('A text is found before and behind the middle that a log has lost, and not within it.', () =>
+test('A text is found before and after the dropped middle of a log, and not across it.', () =>
   withLog(`first${'x'.repeat(5000)}lost${'y'.repeat(5000)}last`, 1000, async (file) => {
     const found = ['first', 'lost', 'last'].map((text) => hasText(file, text));
     expect(await Promise.all(found)).toEqual([true, false, true]);

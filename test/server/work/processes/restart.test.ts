@@ -56,7 +56,7 @@ describe('after a SIGKILL of the server', () => {
       }),
   );
 
-  test('what ran or waited has failed with runtime_restarted, once; what had ended is as it was.', () =>
+  test('Running and queued processes fail with runtime_restarted once, and ended ones stay as they were.', () =>
     acrossKill(
       async (server) => {
         const over = await ranTo(server, 'echo over; exit 3');
@@ -116,7 +116,7 @@ describe('after a SIGKILL of the server', () => {
       { CADRE_PROCESSES_MAX_CONCURRENT: '1' },
     ));
 
-  test('a log that had lost its middle is read as before.', async () => {
+  test('A log without its middle reads the same after the restart.', async () => {
     const { server, log } = afterKill();
     const { over, running, tails } = log;
     expect([await logs(server, over), await logs(server, running)]).toEqual(tails);
@@ -127,7 +127,7 @@ describe('after a SIGKILL of the server', () => {
     });
   });
 
-  test('its owner is told the end of what a process printed that died with it.', async () => {
+  test('The owner of a lost process gets a notice with the end of its output.', async () => {
     const { server, owner } = afterKill();
     const params = { session_id: owner };
     const [turn] = await server.client.call(endpoints.listTurns, { params });
@@ -137,7 +137,7 @@ describe('after a SIGKILL of the server', () => {
     );
   });
 
-  test('a repeated request with its Idempotency-Key is the process that is there, not another.', async () => {
+  test('A repeated request with its Idempotency-Key returns the existing process.', async () => {
     const { server, answer } = afterKill();
     const again = await askWithKey(server);
     expect(again.headers['idempotency-replayed']).toBe('true');
@@ -173,7 +173,7 @@ async function leave(server: TestServer) {
 describe('a request with an Idempotency-Key', () => {
   const headers = { 'idempotency-key': 'k' };
 
-  test('runs its command once, however often and however close together it comes.', () =>
+  test('A request with an Idempotency-Key runs its command once, however often it is sent.', () =>
     withRuntime(async (given) => {
       const api = apiOf(given);
       const ask = (command: string) => api('POST', '/v1/processes', { body: { command }, headers });
@@ -190,7 +190,7 @@ describe('a request with an Idempotency-Key', () => {
       for (const { process_id } of all) await ended(given, { process_id });
     }));
 
-  test('that was refused because the queue is full is no answer to keep: it is taken later.', () =>
+  test('A refusal because of a full queue is not stored for its key: the same request succeeds later.', () =>
     withRuntime(
       async (given) => {
         using gate = new Gate(given.directory);
@@ -205,7 +205,7 @@ describe('a request with an Idempotency-Key', () => {
       { config: { processes: { max_concurrent: 1, max_queued: 0 } } },
     ));
 
-  test('kills once; the answer is the first one, though the process has ended since.', () =>
+  test('A kill with an Idempotency-Key returns its first answer, even after the end of the process.', () =>
     withRuntime(async (given) => {
       const started = await run(given, 'echo here; exec sleep 300');
       await printed(given, started, 'here');
@@ -219,7 +219,7 @@ describe('a request with an Idempotency-Key', () => {
 });
 
 describe('while the server stops', () => {
-  test('nothing new is run, not even what was asked for before and came to its end later.', async () => {
+  test('A stopping server starts no process, not even one that was requested before.', async () => {
     await using place = tempDirectory('stop');
     const provider = scriptedProvider();
     const first = await openRuntime(place.path, {

@@ -43,7 +43,7 @@ describe('a command without a shell', () => {
     },
   );
 
-  test('is refused where a quote is not closed, and says where it was opened.', () => {
+  test('A command with an open quote is refused with the position of the quote.', () => {
     expect(refusal(`echo 'a`)).toBe("command: the quote ' at position 6 is not closed");
     expect(refusal(`echo "a\\"`)).toBe('command: the quote " at position 6 is not closed');
   });
@@ -55,7 +55,7 @@ describe('a command without a shell', () => {
     },
   );
 
-  test('gives back any words that were quoted.', () => {
+  test('Quoted words are split into the same words.', () => {
     const word = anyText({ maxLength: 20 });
     fc.assert(
       fc.property(fc.string({ minLength: 1 }), fc.array(word), (program, rest) => {
@@ -68,7 +68,7 @@ describe('a command without a shell', () => {
     );
   });
 
-  test('either has a program, or is refused in words, whatever it is.', () => {
+  test('Any command either has a program or is refused with a reason.', () => {
     fc.assert(
       fc.property(fc.string(), (command) => {
         try {

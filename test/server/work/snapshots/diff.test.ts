@@ -67,7 +67,7 @@ async function isLate(work: Promise<unknown>, pipe: string, clock: ManualClock):
 }
 
 describe('the diff of a session', () => {
-  test('shows what is committed, staged, changed, deleted and untracked since it was opened, and leaves the repository as it is.', () =>
+  test('A diff shows committed, staged, changed, deleted and untracked files, and leaves the repository as it is.', () =>
     onShared(async (stage) => {
       const { repo, session } = stage;
       write(repo, { 'a.txt': 'one\ntwo\n', '.gitignore': 'build\n' });
@@ -105,7 +105,7 @@ describe('the diff of a session', () => {
       expect(below.files.map((file) => file.path)).toEqual(['a.txt', 'sub/b.txt']);
     }));
 
-  test('compares a worktree with the commit that it was made from.', () =>
+  test('A diff compares a worktree with its base commit.', () =>
     onShared(async (stage) => {
       const { client, repo } = stage;
       const { id, cwd } = await openSession(client, repo, { worktree: true });
@@ -127,7 +127,7 @@ describe('the diff of a session', () => {
       ]);
     }));
 
-  test('has nothing that a worktree got from the branch at which it began, and nothing that was merged there.', () =>
+  test('A diff of a worktree leaves out changes that came from its base branch or were merged into it.', () =>
     onShared(async (stage) => {
       const { client, repo } = stage;
       write(repo, { 'before.txt': 'person\n' });
@@ -156,7 +156,7 @@ describe('the diff of a session', () => {
       expect((await diff(stage, id)).base.commit).toBe(base);
     }));
 
-  test('runs nothing that the repository names, and no attribute of it hides a change.', () =>
+  test('A diff runs no program of the repository, and no attribute hides a change.', () =>
     onShared(async (stage) => {
       const { repo, session, directory } = stage;
       const trip = path.join(directory, 'trip');
@@ -178,7 +178,7 @@ describe('the diff of a session', () => {
       expect(fs.existsSync(path.join(directory, 'ran'))).toBe(false);
     }));
 
-  test('ends at its time, whatever git waits for, and names a special file that it waits for.', async () => {
+  test('A diff ends at its time limit and names the special file that git waits for.', async () => {
     const clock = new ManualClock();
     await onStage(
       async (stage) => {
@@ -204,7 +204,7 @@ describe('the diff of a session', () => {
     );
   });
 
-  test('is in a pipe a patch that git applies, with binary files; one that cannot be in it is a comment, and a line on stderr.', () =>
+  test('A diff in a pipe is a patch that git applies; a file that it cannot contain is a comment and a line on stderr.', () =>
     onShared(async (stage) => {
       const { repo, session, directory } = stage;
       const line = `${'x'.repeat(99)}\n`;
@@ -238,7 +238,7 @@ describe('the diff of a session', () => {
       for (const note of notes) expect(run.stderr).toContain(`cadre: ${note}\n`);
     }));
 
-  test('says what it does not show: binary files, large ones, repositories inside, and more than fits.', () =>
+  test('A diff names what it leaves out: binary files, large files, nested repositories, and files beyond the limit.', () =>
     onShared(async (stage) => {
       const { repo, session } = stage;
       makeRepository(path.join(repo, 'inner'));
@@ -268,7 +268,7 @@ describe('the diff of a session', () => {
       expect(one.files.map((file) => file.no_patch)).toEqual([null]);
     }));
 
-  test('is refused where the directory is in no repository, or the worktree is gone.', () =>
+  test('A diff is refused outside of a repository and for a removed worktree.', () =>
     onShared(async (stage) => {
       const { client, repo, directory } = stage;
       const outside = await openSession(client, directory);

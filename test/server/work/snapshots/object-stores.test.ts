@@ -75,7 +75,7 @@ function both(...names: string[]) {
   return { files: names, rows: names };
 }
 
-test('Snapshots above the size go, the oldest first, with their rows, and not before ten minutes after the last look.', () =>
+test('Object stores above the size limit are removed with their rows, the oldest first, at most every ten minutes.', () =>
   onDepots(async ({ snapshotObjectStores, clock, add, there }) => {
     await snapshotObjectStores.trim();
     await add('a', 400);
@@ -92,7 +92,7 @@ test('Snapshots above the size go, the oldest first, with their rows, and not be
     expect(there()).toEqual(both('a', 'b', 'c'));
   }));
 
-test('Snapshots that are too old go, and one that is being taken stays where it is.', () =>
+test('Object stores above the age limit are removed, except the store of a running snapshot.', () =>
   onDepots(async ({ snapshotObjectStores, clock, add, there }) => {
     await add('a', 10);
     await add('b', 10);
@@ -106,7 +106,7 @@ test('Snapshots that are too old go, and one that is being taken stays where it 
     expect(there()).toEqual(both('c'));
   }));
 
-test('Files of snapshots whose rows a crash has taken go with the next look, and those of a removed session at once.', () =>
+test('Object stores without rows are removed at the next search, and the stores of a removed session at once.', () =>
   onDepots(async ({ snapshotObjectStores, root, add, there }) => {
     await add('a', 10);
     fs.mkdirSync(path.join(root, 'lost/1'), { recursive: true });

@@ -74,7 +74,7 @@ function restore(stage: Stage, body: BodyInputOf<typeof endpoints.restoreFile>) 
 }
 
 describe('snapshots of turns', () => {
-  test('show what each turn changed, what changed since one, and what a person changed between them not as a turn.', () =>
+  test('A diff shows the changes of each turn, and no change of a person between turns as the change of a turn.', () =>
     onStage(async (stage) => {
       const { client, repo, session } = stage;
       write(repo, { '.gitignore': 'out\n', 'mine.txt': 'not committed\n' });
@@ -106,7 +106,7 @@ describe('snapshots of turns', () => {
       ]);
     }));
 
-  test('are no ref, commit, or object of the repository, and change no index.', () =>
+  test('A snapshot adds no ref, commit or object to the repository, and changes no index.', () =>
     onStage(async (stage) => {
       const { repo } = stage;
       write(repo, { 'staged.txt': 'staged\n' });
@@ -116,7 +116,7 @@ describe('snapshots of turns', () => {
       expect(stateOf(repo)).toBe(before);
     }));
 
-  test('are not taken where a person switched them off for a session, and again where it is as configured.', () =>
+  test('No snapshot is taken while a person has switched them off for a session.', () =>
     onStage(async (stage) => {
       const { client, session } = stage;
       const params = { session_id: session };
@@ -128,7 +128,7 @@ describe('snapshots of turns', () => {
       await turn(stage, { 'a.txt': 'agent\n' });
     }));
 
-  test('say why they could not be taken, and the turn runs all the same.', () =>
+  test('A snapshot that fails stores the reason, and the turn runs.', () =>
     onStage(async (stage) => {
       const { id } = await openSession(stage.client, stage.directory);
       const { turn: ran } = await runTurn(stage.client, id, '{"a.txt":"agent"}');
@@ -139,13 +139,13 @@ describe('snapshots of turns', () => {
       await expectEventually(problems).toEqual([problem, problem]);
       await expect(diff(own, { at: ran.turn_id })).rejects.toMatchObject({
         code: 'conflict',
-        message: expect.stringContaining('was not taken'),
+        message: expect.stringContaining('could not be taken'),
       });
     }));
 });
 
 describe('a file that is restored', () => {
-  test('is what it was at the end of a turn, or at its beginning, byte for byte and with its mode.', () =>
+  test('A restored file has the bytes and the mode that it had at the end or beginning of a turn.', () =>
     onStage(async (stage) => {
       const { repo } = stage;
       const bytes = Buffer.from([0, 13, 10, 255, 10]).toString('latin1');
@@ -167,7 +167,7 @@ describe('a file that is restored', () => {
       );
     }));
 
-  test('does not replace what a person wrote after the turn, or between two turns, unless forced, and then that is kept.', () =>
+  test('A restore replaces a file that a person changed only with force, and then keeps a copy.', () =>
     onStage(async (stage) => {
       const { repo } = stage;
       const first = await turn(stage, { 'a.txt': 'agent\n', 'sub/b.txt': 'agent\n' });
@@ -187,7 +187,7 @@ describe('a file that is restored', () => {
       expect(read(repo, forced.kept_as ?? '')).toBe('person\n');
     }));
 
-  test('has to be one that there was, below the root and outside of the directory of git.', () =>
+  test('A restore is refused for a path outside of the root, in .git, or without a file in the snapshot.', () =>
     onStage(async (stage) => {
       const turn_id = await turn(stage, { 'a.txt': 'agent\n' });
       const refused = (name: string) =>
@@ -200,7 +200,7 @@ describe('a file that is restored', () => {
         expect([name, await refused(name)]).toEqual([name, 'conflict']);
     }));
 
-  test('is not written through a link that stands in for its directory, nor over a directory or a FIFO.', () =>
+  test('A restore writes neither through a link nor over a directory or a FIFO.', () =>
     onStage(async (stage) => {
       const { repo, directory } = stage;
       const turn_id = await turn(stage, { 'dir/x.txt': 'agent\n', 'y.txt': 'agent\n' });
@@ -219,7 +219,7 @@ describe('a file that is restored', () => {
       expect(fs.readdirSync(repo).toSorted()).toEqual(['.git', 'a.txt', 'dir', 'sub', 'y.txt']);
     }));
 
-  test('may be a symbolic link, and takes the place of one without following it.', () =>
+  test('A restore writes symbolic links, and replaces a link without following it.', () =>
     onStage(async (stage) => {
       const { repo, directory } = stage;
       const target = path.join(directory, 'target');

@@ -27,7 +27,7 @@ import {
 const onShared = sharedStages();
 
 describe('claims', () => {
-  test('are one a session: again in the same role gives it back, in the other is a conflict.', () =>
+  test('A session has one claim on a worktree: the same role returns it, another role is a conflict.', () =>
     onStage(async (stage) => {
       const tree = await create(stage);
       const { id } = await openSession(stage.client, stage.repo);
@@ -45,7 +45,7 @@ describe('claims', () => {
       ]);
     }));
 
-  test('by unknown, closed or of unknown, cleaned are refused.', () =>
+  test('A claim by an unknown or closed session, or of an unknown or cleaned worktree, is refused.', () =>
     onShared(async (stage) => {
       const tree = await create(stage);
       const { id } = await openSession(stage.client, stage.repo);
@@ -61,7 +61,7 @@ describe('claims', () => {
       await expect(claim(stage, tree, id)).rejects.toMatchObject({ code: 'session_closed' });
     }));
 
-  test('of a worktree whose path is gone are refused, and that is told.', () =>
+  test('A claim of a worktree whose path is missing is refused, and an event reports the missing path.', () =>
     onShared(async (stage) => {
       const tree = await create(stage);
       fs.rmSync(tree.path, { recursive: true });
@@ -70,7 +70,7 @@ describe('claims', () => {
       expect((await get(stage, tree)).status).toBe('missing');
     }));
 
-  test("are what a session's worktree_id follows: the newest that it holds.", () =>
+  test('The worktree_id of a session is the worktree of its newest claim.', () =>
     onShared(async (stage) => {
       const one = await create(stage, { worktree_name: 'one' });
       const two = await create(stage, { worktree_name: 'two' });
@@ -88,7 +88,7 @@ describe('claims', () => {
 });
 
 describe('the last release', () => {
-  test('removes path and branch of a worktree without work, and archives nothing.', () =>
+  test('The last release removes path and branch of a worktree without work, and archives nothing.', () =>
     onStage(async (stage) => {
       const tree = await create(stage);
       const { id } = await openSession(stage.client, stage.repo);
@@ -124,7 +124,7 @@ describe('the last release', () => {
       ]);
     }));
 
-  test('removes one whose commits were merged, without an archive.', () =>
+  test('The last release removes a worktree with merged commits without an archive.', () =>
     onShared(async (stage) => {
       const tree = await create(stage);
       write(tree.path, { 'c.txt': 'c\n' });
@@ -134,7 +134,7 @@ describe('the last release', () => {
       expect(read(stage.repo, 'c.txt')).toBe('c\n');
     }));
 
-  test('without cleanup_if_last_claim leaves it retained.', () =>
+  test('A last release without cleanup_if_last_claim retains the worktree.', () =>
     onStage(async (stage) => {
       const tree = await create(stage);
       const last = await release(stage, tree, stage.session, false);
@@ -146,7 +146,7 @@ describe('the last release', () => {
       expect(cleaned?.payload).toMatchObject({ reason: 'enough', worktree: { status: 'cleaned' } });
     }));
 
-  test('leaves it where its policy is to retain.', () =>
+  test('The last release retains a worktree with the policy retain_on_last_claim.', () =>
     onStage(async (stage) => {
       const tree = await create(stage, { deletion_policy: 'retain_on_last_claim' });
       expect(await letGo(stage, tree)).toMatchObject({
@@ -158,7 +158,7 @@ describe('the last release', () => {
       expect((await kindsOf(stage)).slice(2)).toEqual(['worktree.released', 'worktree.retained']);
     }));
 
-  test('removes one without work where its policy is to delete if clean.', () =>
+  test('The last release removes a clean worktree with the policy delete_if_clean.', () =>
     onShared(async (stage) => {
       const clean = await create(stage, { deletion_policy: 'delete_if_clean' });
       expect((await letGo(stage, clean)).status).toBe('cleaned');
@@ -170,19 +170,21 @@ describe('the last release', () => {
     ['a commit', (place) => void commit(place, 'empty')],
     ['a file that was removed', (place) => fs.rmSync(path.join(place, 'a.txt'))],
   ];
-  test.for(works)('leaves one that has %s where its policy is to delete if clean.', ([, work]) =>
-    onShared(async (stage) => {
-      const tree = await create(stage, { deletion_policy: 'delete_if_clean' });
-      work(tree.path);
-      expect(await letGo(stage, tree)).toMatchObject({
-        status: 'retained_by_policy',
-        archive_ref: null,
-      });
-      expect(fs.existsSync(tree.path)).toBe(true);
-    }),
+  test.for(works)(
+    'The last release retains a worktree that has %s with the policy delete_if_clean.',
+    ([, work]) =>
+      onShared(async (stage) => {
+        const tree = await create(stage, { deletion_policy: 'delete_if_clean' });
+        work(tree.path);
+        expect(await letGo(stage, tree)).toMatchObject({
+          status: 'retained_by_policy',
+          archive_ref: null,
+        });
+        expect(fs.existsSync(tree.path)).toBe(true);
+      }),
   );
 
-  test('takes the policy from the configuration where none was asked for.', () =>
+  test('A worktree without a requested policy has the configured one.', () =>
     onStage(
       async (stage) => {
         const tree = await create(stage);
@@ -193,7 +195,7 @@ describe('the last release', () => {
 });
 
 describe('a cleanup', () => {
-  test('is skipped while somebody claims it, and says who.', () =>
+  test('A cleanup is skipped while a session claims the worktree, and names the session.', () =>
     onShared(async (stage) => {
       const tree = await create(stage);
       expect(await cleanUp(stage, tree)).toMatchObject({
@@ -204,7 +206,7 @@ describe('a cleanup', () => {
       await expect(cleanUp(stage, { id: 'wt_x' })).rejects.toMatchObject({ code: 'not_found' });
     }));
 
-  test('is skipped while a session that is not closed works in it, or below.', () =>
+  test('A cleanup is skipped while an open session works in the worktree or below it.', () =>
     onShared(async (stage) => {
       const tree = await create(stage);
       const { id } = await openSession(stage.client, path.join(tree.path, 'sub'));
@@ -217,7 +219,7 @@ describe('a cleanup', () => {
       expect((await cleanUp(stage, tree)).status).toBe('cleaned');
     }));
 
-  test('is skipped while a process works in it; one beside it is no hindrance.', () =>
+  test('A cleanup is skipped while a process runs in the worktree; a process beside it does not matter.', () =>
     onShared(async (stage) => {
       const tree = await create(stage);
       using gate = new Gate(stage.directory);
@@ -237,7 +239,7 @@ describe('a cleanup', () => {
       await kill(stage, other);
     }));
 
-  test('of a cleaned worktree changes nothing.', () =>
+  test('The cleanup of a cleaned worktree changes nothing.', () =>
     onStage(async (stage) => {
       const tree = await create(stage);
       await letGo(stage, tree);
@@ -250,7 +252,7 @@ describe('a cleanup', () => {
       expect(await events(stage)).toHaveLength(before);
     }));
 
-  test('of a missing one archives what its branch has, and removes that.', () =>
+  test('The cleanup of a missing worktree archives the commits of its branch and removes the branch.', () =>
     onShared(async (stage) => {
       const tree = await create(stage);
       const tip = commit(tree.path, 'mine');
@@ -266,7 +268,7 @@ describe('a cleanup', () => {
       expect(known(stage.repo)).toEqual([]);
     }));
 
-  test('fails, with the reason and the path as it was, where the worktree is locked.', () =>
+  test('The cleanup of a locked worktree fails with the reason and keeps the path.', () =>
     onStage(async (stage) => {
       const tree = await create(stage);
       git(stage.repo, 'worktree', 'lock', '--reason', 'on a stick', tree.path);
@@ -280,7 +282,7 @@ describe('a cleanup', () => {
       expect((await cleanUp(stage, tree)).status).toBe('cleaned');
     }));
 
-  test('fails where the repository is gone, and keeps the files.', () =>
+  test('The cleanup of a worktree without its repository fails and keeps the files.', () =>
     onShared(async (stage) => {
       const tree = await create(stage);
       fs.renameSync(stage.repo, `${stage.repo}.away`);
@@ -291,7 +293,7 @@ describe('a cleanup', () => {
       expect(read(tree.path, 'a.txt')).toBe('one\n');
     }));
 
-  test('fails where another repository lies inside, or has taken its place.', () =>
+  test('A cleanup fails if another repository is inside the worktree or in its place.', () =>
     onShared(async (stage) => {
       const tree = await create(stage);
       const inner = path.join(tree.path, 'vendor/inner');
@@ -313,7 +315,7 @@ describe('a cleanup', () => {
       expect(read(tree.path, 'a.txt')).toBe('one\n');
     }));
 
-  test('fails where a submodule has what no remote has, and goes on where it has not.', () =>
+  test('A cleanup fails if a submodule has commits or changes that no remote has, and succeeds otherwise.', () =>
     onShared(async (stage) => {
       const library = path.join(stage.directory, 'library');
       git(stage.directory, 'clone', '--quiet', stage.repo, library);
@@ -331,7 +333,7 @@ describe('a cleanup', () => {
       expect(await cleanUp(stage, tree)).toMatchObject({ status: 'cleaned', diagnostics: [] });
     }));
 
-  test('leaves a branch that somebody has checked out elsewhere.', () =>
+  test('A cleanup keeps a branch that is checked out in another place.', () =>
     onShared(async (stage) => {
       const tree = await create(stage);
       git(tree.path, 'checkout', '--quiet', '--detach');
@@ -344,7 +346,7 @@ describe('a cleanup', () => {
       expect(branches(stage.repo)).toContain('cadre/tree');
     }));
 
-  test('is not held up by a lock that a dead git has left, nor by files that may not be removed.', () =>
+  test('A stale lock of git or a read-only directory does not prevent a cleanup.', () =>
     onShared(async (stage) => {
       const tree = await create(stage);
       const admin = git(tree.path, 'rev-parse', '--absolute-git-dir');
@@ -358,7 +360,7 @@ describe('a cleanup', () => {
 });
 
 describe('the close of a session', () => {
-  test('releases its claims in its own transaction, and cleans nothing.', () =>
+  test('The close of a session releases its claims in the same transaction and cleans up nothing.', () =>
     onStage(async (stage) => {
       const one = await create(stage, { worktree_name: 'one' });
       const two = await create(stage, { worktree_name: 'two' });
@@ -382,7 +384,7 @@ describe('the close of a session', () => {
 });
 
 describe('gc', () => {
-  test('tells what nobody claims and what it takes, and removes it where that is wanted.', () =>
+  test('A gc lists worktrees without claims with their sizes, and removes them without dry_run.', () =>
     onStage(async (stage) => {
       const claimed = await create(stage, { worktree_name: 'claimed' });
       const { id: session } = await openSession(stage.client, stage.repo);

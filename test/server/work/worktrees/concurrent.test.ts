@@ -14,27 +14,32 @@ import {
 import { scaled } from '../../../support/patience.ts';
 
 describe('worktrees at once', { timeout: scaled(180_000) }, () => {
-  test('two that stand at one commit, let go at the same moment, both keep it and both come back.', () =>
-    onStage(async (stage) => {
-      const one = await create(stage, { worktree_name: 'one' });
-      write(one.path, { 'c.txt': 'c\n' });
-      const tip = commit(one.path, 'mine');
-      const { id } = await openSession(stage.client, stage.repo);
-      const two = await create(
-        { ...stage, session: id },
-        { worktree_name: 'two', base_ref: 'cadre/one' },
-      );
-      await Promise.all([release(stage, one, stage.session), release(stage, two, id)]);
-      git(stage.repo, 'reflog', 'expire', '--expire=now', '--all');
-      git(stage.repo, 'gc', '--quiet', '--prune=now');
-      for (const tree of [one, two]) {
-        const back = await restore(stage, tree);
-        expect(git(back.path, 'rev-parse', 'HEAD')).toBe(tip);
-        expect(read(back.path, 'c.txt')).toBe('c\n');
-      }
-    }));
+  test.for(['at once', 'one after the other'])(
+    'Two worktrees at one commit that are released %s both keep the commit and can be restored.',
+    (order) =>
+      onStage(async (stage) => {
+        const one = await create(stage, { worktree_name: 'one' });
+        write(one.path, { 'c.txt': 'c\n' });
+        const tip = commit(one.path, 'mine');
+        const { id } = await openSession(stage.client, stage.repo);
+        const two = await create(
+          { ...stage, session: id },
+          { worktree_name: 'two', base_ref: 'cadre/one' },
+        );
+        const first = release(stage, one, stage.session);
+        if (order !== 'at once') await first;
+        await Promise.all([first, release(stage, two, id)]);
+        git(stage.repo, 'reflog', 'expire', '--expire=now', '--all');
+        git(stage.repo, 'gc', '--quiet', '--prune=now');
+        for (const tree of [one, two]) {
+          const back = await restore(stage, tree);
+          expect(git(back.path, 'rev-parse', 'HEAD')).toBe(tip);
+          expect(read(back.path, 'c.txt')).toBe('c\n');
+        }
+      }),
+  );
 
-  test('one that is cleaned up while a restore gives it another name is cleaned up under that name.', () =>
+  test('A worktree that is renamed by a restore during its cleanup is cleaned up under the new name.', () =>
     onStage(async (stage) => {
       const one = await create(stage, { worktree_name: 'one' });
       write(one.path, { 'c.txt': 'c\n' });
@@ -48,18 +53,7 @@ describe('worktrees at once', { timeout: scaled(180_000) }, () => {
       expect(cleanup.status).toBe('cleaned');
     }));
 
-  test('two that stand at one commit, let go one after the other, both come back.', () =>
-    onStage(async (stage) => {
-      const one = await create(stage, { worktree_name: 'one' });
-      const tip = commit(one.path, 'mine');
-      const two = await create(stage, { worktree_name: 'two', base_ref: 'cadre/one' });
-      await release(stage, one, stage.session);
-      await release(stage, two, stage.session);
-      for (const tree of [one, two])
-        expect(git((await restore(stage, tree)).path, 'rev-parse', 'HEAD')).toBe(tip);
-    }));
-
-  test('one whose commit only a worktree beside it has goes where its policy is to delete if clean.', () =>
+  test('A worktree with delete_if_clean is removed if another worktree has its commit.', () =>
     onStage(async (stage) => {
       const one = await create(stage, { worktree_name: 'one' });
       const tip = commit(one.path, 'mine');
@@ -70,7 +64,7 @@ describe('worktrees at once', { timeout: scaled(180_000) }, () => {
       expect(git((await restore(stage, two)).path, 'rev-parse', 'HEAD')).toBe(tip);
     }));
 
-  test('two of that policy at one commit, let go at the same moment: the commit is kept.', () =>
+  test('Two worktrees with delete_if_clean at one commit that are released at once keep the commit.', () =>
     onStage(async (stage) => {
       const deletion_policy = 'delete_if_clean';
       const one = await create(stage, { worktree_name: 'one', deletion_policy });

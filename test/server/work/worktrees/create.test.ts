@@ -25,8 +25,8 @@ import {
 
 const onShared = sharedStages();
 
-describe('a worktree that is made', () => {
-  test('lies below the data, on a branch of its own, at what is checked out, owned by its session.', () =>
+describe('a new worktree', () => {
+  test('A new worktree is in the data directory, on its own branch at the checked-out commit, and owned by its session.', () =>
     onStage(async (stage) => {
       const { repo, session, directory, client } = stage;
       const made = await create(stage, { team_id: 'team_1', operation_id: 'op_1' });
@@ -60,7 +60,7 @@ describe('a worktree that is made', () => {
       expect(worktree_id).toBe(made.id);
     }));
 
-  test('is told of, with its claim, in the scope of its session and of itself.', () =>
+  test('Events report a new worktree and its claim in the scopes of its session and of the worktree.', () =>
     onStage(async (stage) => {
       const made = await create(stage, { team_id: 'team_1' });
       const told = (await events(stage)).slice(1);
@@ -78,7 +78,7 @@ describe('a worktree that is made', () => {
         });
     }));
 
-  test('has the branch prefix, the base and the policy that were asked for.', () =>
+  test('A new worktree has the requested branch prefix, base and policy.', () =>
     onShared(async (stage) => {
       const first = git(stage.repo, 'rev-parse', 'HEAD');
       write(stage.repo, { 'a.txt': 'later\n' });
@@ -97,7 +97,7 @@ describe('a worktree that is made', () => {
       expect(read(made.path, 'a.txt')).toBe('one\n');
     }));
 
-  test('is of the main repository where the session works in a worktree, and begins from what that has.', () =>
+  test('A worktree created from a worktree belongs to the main repository and begins at the commit of that worktree.', () =>
     onShared(async (stage) => {
       const first = await create(stage);
       write(first.path, { 'c.txt': 'c\n' });
@@ -111,7 +111,7 @@ describe('a worktree that is made', () => {
       });
     }));
 
-  test('begins from the branch that is checked out, also where a tag has its name; from a commit where none is.', () =>
+  test('A new worktree begins at the checked-out branch, even if a tag has the same name, or at a detached commit.', () =>
     onShared(async (stage) => {
       const head = commit(stage.repo, 'second');
       git(stage.repo, 'tag', 'main', 'HEAD~1');
@@ -121,7 +121,7 @@ describe('a worktree that is made', () => {
       expect(other).toMatchObject({ base_ref: head, base_commit: head });
     }));
 
-  test('may be of a bare repository, and of one that is named through a link.', () =>
+  test('A worktree can belong to a bare repository, also if repo_root is a link.', () =>
     onStage(async (stage) => {
       const bare = path.join(stage.directory, 'bare one.git');
       git(stage.directory, 'clone', '--quiet', '--bare', stage.repo, bare);
@@ -135,7 +135,7 @@ describe('a worktree that is made', () => {
       expect(await stage.client.call(endpoints.listWorktrees, { query })).toHaveLength(1);
     }));
 
-  test('runs none of the hooks of its repository.', () =>
+  test('The creation of a worktree runs no hook of its repository.', () =>
     onShared(async (stage) => {
       const hook = path.join(stage.repo, '.git/hooks/post-checkout');
       fs.writeFileSync(hook, '#!/bin/sh\ntouch hooked; exit 1\n', { mode: 0o755 });
@@ -145,7 +145,7 @@ describe('a worktree that is made', () => {
 });
 
 describe('a name that is taken', () => {
-  test('gives the worktree that is there, claimed for whoever asks.', () =>
+  test('A create request with an existing name claims that worktree.', () =>
     onShared(async (stage) => {
       const made = await create(stage);
       const { id } = await openSession(stage.client, stage.repo);
@@ -156,7 +156,7 @@ describe('a name that is taken', () => {
       expect(same).toMatchObject({ id: made.id, created: false, claim: made.claim });
     }));
 
-  test('gives it with the claim that a consumer has.', () =>
+  test('A consumer who creates an existing name gets its claim as consumer.', () =>
     onShared(async (stage) => {
       const made = await create(stage);
       const { id } = await openSession(stage.client, stage.repo);
@@ -164,7 +164,7 @@ describe('a name that is taken', () => {
       expect((await create({ ...stage, session: id })).claim).toEqual(held);
     }));
 
-  test('brings a retained one back.', () =>
+  test('A create request with the name of a retained worktree makes it active.', () =>
     onShared(async (stage) => {
       const made = await create(stage);
       await close(stage, stage.session);
@@ -188,7 +188,7 @@ describe('a name that is taken', () => {
     }),
   );
 
-  test('by twenty at once makes one worktree, with a claim for each.', () =>
+  test('Twenty simultaneous create requests with one name make one worktree with twenty claims.', () =>
     onShared(async (stage) => {
       const sessions = await Promise.all(
         Array.from({ length: 20 }, () => openSession(stage.client, stage.repo)),
@@ -205,7 +205,7 @@ describe('a name that is taken', () => {
       expect(known(stage.repo)).toHaveLength(1);
     }));
 
-  test('is free in another repository, and twenty names of one are made at once.', () =>
+  test('A name can be used in another repository, and twenty names are created at once.', () =>
     onShared(async (stage) => {
       const other = makeRepository(path.join(stage.directory, 'elsewhere/repo'));
       const one = await create(stage);
@@ -218,7 +218,7 @@ describe('a name that is taken', () => {
       expect(known(stage.repo)).toHaveLength(21);
     }));
 
-  test('is free again once its worktree is cleaned.', () =>
+  test('A name is free after the cleanup of its worktree.', () =>
     onShared(async (stage) => {
       const first = await create(stage);
       await close(stage, stage.session);
@@ -229,7 +229,7 @@ describe('a name that is taken', () => {
       expect(second.id).not.toBe(first.id);
     }));
 
-  test('is free where somebody removed the path: commits of its branch are archived first.', () =>
+  test('A name is free after somebody removed the path; the commits of its branch are archived first.', () =>
     onStage(async (stage) => {
       const first = await create(stage);
       write(first.path, { 'c.txt': 'c\n' });
@@ -247,7 +247,7 @@ describe('a name that is taken', () => {
     }));
 });
 
-describe('a worktree that cannot be made', () => {
+describe('a worktree that cannot be created', () => {
   test.for([
     ['-x', 'base_ref'],
     ['--upload-pack=x', 'base_ref'],
@@ -275,7 +275,7 @@ describe('a worktree that cannot be made', () => {
     }),
   );
 
-  test('because the repository has no commit is refused with what to do.', () =>
+  test('A worktree of a repository without commits is refused with a next step.', () =>
     onShared(async (stage) => {
       const empty = path.join(stage.directory, 'empty');
       fs.mkdirSync(empty);
@@ -286,7 +286,7 @@ describe('a worktree that cannot be made', () => {
       });
     }));
 
-  test('because the branch is there already leaves the branch as it was.', () =>
+  test('A create request for an existing branch leaves the branch as it was.', () =>
     onShared(async (stage) => {
       git(stage.repo, 'branch', 'cadre/tree');
       await expect(create(stage)).rejects.toMatchObject({ code: 'conflict' });
@@ -297,7 +297,7 @@ describe('a worktree that cannot be made', () => {
       expect(branches(stage.repo)).toEqual(['cadre', 'main']);
     }));
 
-  test('because the path is taken leaves what is there.', () =>
+  test('A create request for an existing path leaves the path as it was.', () =>
     onShared(async (stage) => {
       const { path: place } = await create(stage, { worktree_name: 'other' });
       const taken = path.join(path.dirname(place), 'tree');
@@ -307,7 +307,7 @@ describe('a worktree that cannot be made', () => {
       expect(branches(stage.repo)).not.toContain('cadre/tree');
     }));
 
-  test('because its place leads out of the root leaves nothing there.', () =>
+  test('A create request whose path leads out of the root leaves nothing there.', () =>
     onShared(async (stage) => {
       using outside = tempDirectory('outside');
       const { path: place } = await create(stage, { worktree_name: 'other' });
@@ -319,7 +319,7 @@ describe('a worktree that cannot be made', () => {
       expect(branches(stage.repo)).not.toContain('cadre/tree');
     }));
 
-  test('because there is a branch of its name, whose commit is damaged, is refused for that reason.', () =>
+  test('A create request for a branch with a damaged commit is refused for that reason.', () =>
     onShared(async (stage) => {
       write(stage.repo, { 'a.txt': 'lost' });
       git(stage.repo, 'switch', '--quiet', '--create', 'damaged/tree');
@@ -334,7 +334,7 @@ describe('a worktree that cannot be made', () => {
       });
     }));
 
-  test('because its session is unknown or closed is refused.', () =>
+  test('A create request of an unknown or closed session is refused.', () =>
     onShared(async (stage) => {
       const unknown = create({ ...stage, session: 'sess_none' });
       await expect(unknown).rejects.toMatchObject({ code: 'not_found' });
@@ -342,7 +342,7 @@ describe('a worktree that cannot be made', () => {
       await expect(create(stage)).rejects.toMatchObject({ code: 'session_closed' });
     }));
 
-  test('by a second server that shares the repository does not touch what the first has.', () =>
+  test('A second server on the same repository leaves the worktree of the first one alone.', () =>
     onStage(async (one) => {
       await onStage(async (two) => {
         const made = await create(one);

@@ -46,7 +46,7 @@ function isKept(repo: string, content: string): boolean {
 }
 
 describe('the files that .worktreeinclude names', () => {
-  test('are copied with their modes before the init script runs, and the record says so.', () =>
+  test('The included files are copied with their modes before the init script runs, and the record counts them.', () =>
     onStage(async (stage) => {
       const script = '.cadre/worktree-init.sh';
       write(stage.repo, { [script]: 'cat .env\n' });
@@ -68,7 +68,7 @@ describe('the files that .worktreeinclude names', () => {
       expect(git(made.path, 'status', '--short')).toBe('');
     }));
 
-  test('are copied without a request once the list is allowed, and until it changes.', () =>
+  test('The included files are copied by default while the list is allowed and unchanged.', () =>
     onStage(async (stage) => {
       withPatterns(stage);
       const before = await create(stage, { worktree_name: 'before' });
@@ -98,7 +98,7 @@ describe('the files that .worktreeinclude names', () => {
       ]);
     }));
 
-  test('are those of the main worktree, and of no repository inside it.', () =>
+  test('The included files come from the main worktree, and from no repository inside it.', () =>
     onStage(async (stage) => {
       withPatterns(stage, '**\n');
       write(stage.repo, { 'local/inner/.env': 'of another' });
@@ -113,7 +113,7 @@ describe('the files that .worktreeinclude names', () => {
       ]);
     }));
 
-  test('are left out where they are links, where the checkout has them, or does not ignore them.', () =>
+  test('Links, existing files and files that are not ignored are left out of the included files.', () =>
     onStage(async (stage) => {
       const { repo } = stage;
       git(repo, 'checkout', '--quiet', '-b', 'other');
@@ -135,7 +135,7 @@ describe('the files that .worktreeinclude names', () => {
       expect(fs.existsSync(path.join(stage.directory, 'out'))).toBe(false);
     }));
 
-  test('are never too many or too large: then nothing is made, and the refusal says what to do.', () =>
+  test('Too many or too large included files are refused with a next step, and no worktree is created.', () =>
     onStage(async (stage) => {
       withPatterns(stage, '/local/\n');
       for (let at = 0; at <= 1000; at += 1) write(stage.repo, { [`local/${at}`]: '' });
@@ -150,7 +150,7 @@ describe('the files that .worktreeinclude names', () => {
       expect(made.included).toMatchObject({ files: 1000, bytes: 1 });
     }));
 
-  test('are in no archive, even where the worktree no longer ignores them.', () =>
+  test('No archive has included files, even if the worktree no longer ignores them.', () =>
     onStage(async (stage) => {
       withPatterns(stage);
       const made = await create(stage, { copy_included: true });
@@ -173,7 +173,7 @@ describe('the files that .worktreeinclude names', () => {
       expect([there(restored, 'work'), there(restored, '.env')]).toEqual([true, false]);
     }));
 
-  test('make a worktree no less clean.', () =>
+  test('A worktree with included files counts as clean.', () =>
     onStage(async (stage) => {
       withPatterns(stage);
       const made = await create(stage, { copy_included: true, deletion_policy: 'delete_if_clean' });

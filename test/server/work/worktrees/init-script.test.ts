@@ -37,7 +37,7 @@ async function expectNothing(stage: Stage): Promise<void> {
 }
 
 describe('the init script', () => {
-  test('runs in the new worktree, knows its names, and the end of what it prints is kept.', () =>
+  test('The init script runs in the new worktree with its names as variables, and the end of its output is stored.', () =>
     onStage(async (stage) => {
       withScript(
         stage,
@@ -50,7 +50,7 @@ describe('the init script', () => {
       expect(read(made.path, 'where').trim()).toBe(made.path);
     }));
 
-  test('may be of any language, and gets the environment of agents, not that of the server.', () =>
+  test('An init script in any language gets the environment of agents, and no variable of the server.', () =>
     onStage(async (stage) => {
       const names = ['SOME_API_KEY', 'GITHUB_TOKEN', 'AWS_SECRET_ACCESS_KEY', 'DATABASE_URL'];
       for (const name of names) process.env[name] = 'secret';
@@ -66,7 +66,7 @@ describe('the init script', () => {
       }
     }));
 
-  test('does not run where that is not wanted.', () =>
+  test('The init script does not run if the request declines it.', () =>
     onStage(async (stage) => {
       withScript(stage, 'touch ran; exit 1\n');
       const made = await create(stage, { run_init_script: false });
@@ -74,7 +74,7 @@ describe('the init script', () => {
       expect(fs.existsSync(path.join(made.path, 'ran'))).toBe(false);
     }));
 
-  test('that fails leaves no half worktree, and the refusal has the end of what it printed.', () =>
+  test('An init script that fails leaves no worktree, and the refusal has the end of its output.', () =>
     onStage(async (stage) => {
       withScript(stage, 'touch x; git commit -q --allow-empty -m x; echo no compiler; exit 3\n');
       await expect(create(stage, { run_init_script: true })).rejects.toMatchObject({
@@ -85,7 +85,7 @@ describe('the init script', () => {
       expect((await create(stage, { run_init_script: false })).created).toBe(true);
     }));
 
-  test('that takes longer than ten minutes is ended with all it started, and leaves no half worktree.', () => {
+  test('An init script is ended after ten minutes with its children, and leaves no worktree.', () => {
     const clock = new ManualClock();
     return onStage(
       async (stage) => {
@@ -114,7 +114,7 @@ describe('an init script that nobody has asked for', () => {
     client.call(endpoints.lookAtBrought, { body: { repo_root } });
   const hasRun = ({ path: place }: { path: string }) => fs.existsSync(path.join(place, 'ran'));
 
-  test('is skipped: the worktree is made, and record and event say how to allow it.', () =>
+  test('An init script that nobody allowed is skipped; record and event say how to allow it.', () =>
     onStage(async (stage) => {
       withScript(stage, 'touch ran\n');
       const made = await create(stage);
@@ -130,7 +130,7 @@ describe('an init script that nobody has asked for', () => {
       expect((await get(stage, made)).init_script).toEqual(made.init_script);
     }));
 
-  test('runs once its content is allowed for the repository, and not when that has changed.', () =>
+  test('An allowed init script runs until its content changes.', () =>
     onStage(async (stage) => {
       withScript(stage, 'touch ran\n');
       const { brings } = await look(stage, stage.repo);
@@ -150,7 +150,7 @@ describe('an init script that nobody has asked for', () => {
       expect([second.init_script.status, hasRun(second)]).toEqual(['skipped_untrusted', false]);
     }));
 
-  test('does not run for another repository than it was allowed for, nor when that was withdrawn.', () =>
+  test('An allowed init script does not run in another repository, or after the permission is withdrawn.', () =>
     onStage(async (stage) => {
       withScript(stage, 'touch ran\n');
       const other = path.join(stage.directory, 'other');
@@ -170,7 +170,7 @@ describe('an init script that nobody has asked for', () => {
       expect(after.init_script.status).toBe('skipped_untrusted');
     }));
 
-  test('is never a copy that was not committed, nor that of the branch, whoever asks.', () =>
+  test('Only the committed init script of the main worktree runs, never an uncommitted one or one of the branch.', () =>
     onStage(async (stage) => {
       withScript(stage, 'touch ran\n');
       git(stage.repo, 'checkout', '--quiet', '-b', 'pr-123');
@@ -187,7 +187,7 @@ describe('an init script that nobody has asked for', () => {
       expect(none.init_script.status).toBe('not_found');
     }));
 
-  test('is not run where a link is committed in its place.', () =>
+  test('A committed link in place of the init script does not run.', () =>
     onStage(async (stage) => {
       fs.mkdirSync(path.join(stage.repo, '.cadre'));
       fs.symlinkSync('/bin/sh', path.join(stage.repo, SCRIPT));
@@ -197,7 +197,7 @@ describe('an init script that nobody has asked for', () => {
       await expectNothing(stage);
     }));
 
-  test('may be allowed by a token of the scope admin alone.', () =>
+  test('Only a token with the scope admin can allow an init script.', () =>
     onStage(async (stage) => {
       const body = { name: 'reader', scope: 'read' as const };
       const { secret } = await stage.client.call(endpoints.createToken, { body });

@@ -22,7 +22,7 @@ const onShared = sharedStages();
 const LIMIT_MS = 180_000;
 
 describe('a cleanup', { timeout: scaled(LIMIT_MS) }, () => {
-  test('fails where a submodule was taken away whose commits no remote has.', () =>
+  test('A cleanup fails if a removed submodule has commits that no remote has.', () =>
     onShared(async (stage) => {
       const library = makeRepository(path.join(stage.directory, 'library'));
       const allow = ['-c', 'protocol.file.allow=always'];
@@ -42,7 +42,7 @@ describe('a cleanup', { timeout: scaled(LIMIT_MS) }, () => {
       expect((await cleanUp(stage, tree)).status).toBe('cleaned');
     }));
 
-  test('deletes a branch whose name has more than ASCII.', () =>
+  test('A cleanup deletes a branch whose name is not ASCII.', () =>
     onShared(async (stage) => {
       const tree = await create(stage, { branch_prefix: 'größe' });
       expect(git(stage.repo, 'rev-parse', 'größe/tree')).toBe(tree.base_commit);
@@ -51,7 +51,7 @@ describe('a cleanup', { timeout: scaled(LIMIT_MS) }, () => {
     }));
 
   test(
-    'says why the branch stays where refs are locked, and its name is free once they are not.',
+    'A cleanup that finds locked refs names the remaining branch, and frees the name after the lock.',
     () =>
       onShared(async (stage) => {
         const tree = await create(stage);
@@ -79,7 +79,7 @@ describe(
   'a worktree of a repository whose path has a line break',
   { timeout: scaled(LIMIT_MS) },
   () => {
-    test('is made, cleaned up and restored as any other.', () =>
+    test('Such a worktree is created, cleaned up and restored like any other.', () =>
       onShared(async (stage) => {
         const repo = makeRepository(path.join(stage.directory, 'two\nlines'));
         const tree = await create(stage, { repo_root: repo });
@@ -94,7 +94,7 @@ describe(
 );
 
 describe('a restore', { timeout: scaled(LIMIT_MS) }, () => {
-  test('writes the bytes that were there, and asks no filter for them.', () =>
+  test('A restore writes the archived bytes and runs no filter.', () =>
     onShared(async (stage) => {
       const mark = path.join(stage.directory, 'smudged');
       write(stage.repo, {
@@ -118,7 +118,7 @@ describe('a restore', { timeout: scaled(LIMIT_MS) }, () => {
       expect(git(tree.path, 'status', '--porcelain')).toBe('?? mine');
     }));
 
-  test('of a sparse checkout brings back a sparse checkout.', () =>
+  test('The restore of a sparse checkout is a sparse checkout.', () =>
     onShared(async (stage) => {
       write(stage.repo, { 'in/x': 'x\n', 'out/y': 'y\n' });
       commit(stage.repo, 'more directories');

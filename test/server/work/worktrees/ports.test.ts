@@ -23,7 +23,7 @@ function named(stage: Stage, worktree_name: string): Promise<Worktree> {
 }
 
 describe('the ports of a worktree', () => {
-  test('are its own while it exists; without a free block it has none.', () =>
+  test('A worktree has its own ports while it exists, and none without a free block.', () =>
     onStage(async (stage) => {
       const made = await Promise.all(['a', 'b', 'c'].map((name) => named(stage, name)));
       const bases = made.map(({ port_base }) => port_base);
@@ -41,7 +41,7 @@ describe('the ports of a worktree', () => {
     }, twoBlocks(18_100)));
 
   test.for(['127.0.0.1', '0.0.0.0'])(
-    'are none that a program listens on at %s, and a restored worktree has its own again.',
+    'A worktree gets no port that a program listens on at %s, and has the same ports after a restore.',
     (host) =>
       onStage(async (stage) => {
         const server = net.createServer().listen(18_112, host);
@@ -59,7 +59,7 @@ describe('the ports of a worktree', () => {
       }, twoBlocks(18_110)),
   );
 
-  test('are known to its init script and to the programs that run in it, and to no others.', () =>
+  test('Only the init script and the programs of a worktree get its ports as variables.', () =>
     onStage(async (stage) => {
       const show = 'echo "$CADRE_PORT_BASE/$CADRE_PORT_COUNT"';
       write(stage.repo, { '.cadre/worktree-init.sh': show });

@@ -107,6 +107,11 @@ const works: Record<string, (place: string) => void> = {
       binary: Buffer.from(Array.from({ length: 999 }, (_, n) => n % 256)),
     });
   },
+  'a detached HEAD with a commit that no branch has': (place) => {
+    git(place, 'checkout', '--quiet', '--detach');
+    write(place, { 'c.txt': 'c\n' });
+    commit(place, 'detached');
+  },
   'a merge with conflicts': (place) => {
     write(place, { 'a.txt': 'ours\n', 'c.txt': 'ours\n' });
     commit(place, 'ours');
@@ -130,12 +135,13 @@ const together = [
   ['what is staged, and something else beneath it'],
   ['a directory where a file was, and a link where a directory was'],
   ['no file at all'],
+  ['a detached HEAD with a commit that no branch has'],
   ['a merge with conflicts'],
 ];
 
-describe('what a worktree holds comes back', () => {
+describe('a restored worktree', () => {
   test.for(together.map((names) => ({ names, title: names.join('; ') })))(
-    '$title, as it was.',
+    'A restored worktree is as it was: $title.',
     ({ names }) =>
       onShared(async (stage) => {
         await expectBack(stage, (place) => {
@@ -144,11 +150,11 @@ describe('what a worktree holds comes back', () => {
       }),
   );
 
-  test('of every kind of work above.', () => {
+  test('A restored worktree has all kinds of work together.', () => {
     expect(together.flat().toSorted()).toEqual(Object.keys(works).toSorted());
   });
 
-  test('with a name that is not UTF-8.', () =>
+  test('A restored worktree has files whose names are not UTF-8.', () =>
     onShared(async (stage) => {
       const odd = (place: string) =>
         Buffer.concat([Buffer.from(`${place}/`), Buffer.from([0x66, 0xff, 0xfe])]);
@@ -159,16 +165,7 @@ describe('what a worktree holds comes back', () => {
       expect(fs.readFileSync(odd(tree.path), 'utf8')).toBe('odd');
     }));
 
-  test('on a detached HEAD, with the commits that no branch has.', () =>
-    onShared(async (stage) => {
-      await expectBack(stage, (place) => {
-        git(place, 'checkout', '--quiet', '--detach');
-        write(place, { 'c.txt': 'c\n' });
-        commit(place, 'detached');
-      });
-    }));
-
-  test('to the byte, whatever line endings and filters do.', () =>
+  test('A restored worktree has the same bytes despite line endings and filters.', () =>
     onShared(async (stage) => {
       write(stage.repo, {
         '.gitattributes': '*.txt text=auto eol=crlf\n*.up -text filter=upper\n*.id ident\n',
@@ -196,45 +193,38 @@ describe('what a worktree holds comes back', () => {
       expect(read(tree.path, 'kept.up')).toBe('kept\n');
     }));
 
-  test('where a filter that has to work does not.', () =>
-    onShared(async (stage) => {
-      const tree = await create(stage);
-      write(tree.path, { '.git-attributes': '', '.gitattributes': '*.big filter=gone\n' });
-      git(stage.repo, 'config', 'filter.gone.clean', 'exit 1');
-      git(stage.repo, 'config', 'filter.gone.required', 'true');
-      write(tree.path, { 'x.big': 'big\n' });
-      expect((await letGo(stage, tree)).status).toBe('cleaned');
-      await restore(stage, tree);
-      expect(read(tree.path, 'x.big')).toBe('big\n');
-    }));
-
-  test('also of files that git was told not to look at.', () =>
-    onShared(async (stage) => {
-      const tree = await create(stage);
-      git(tree.path, 'update-index', '--assume-unchanged', 'a.txt');
-      git(tree.path, 'update-index', '--skip-worktree', 'sub/b.txt');
-      write(tree.path, { 'a.txt': 'mine\n', 'sub/b.txt': 'mine too\n' });
-      await letGo(stage, tree);
-      await restore(stage, tree);
-      expect([read(tree.path, 'a.txt'), read(tree.path, 'sub/b.txt')]).toEqual([
-        'mine\n',
-        'mine too\n',
-      ]);
-    }));
-
-  test('also of a change that leaves size and time of a file as they were.', () =>
-    onShared(async (stage) => {
-      const tree = await create(stage);
-      const file = path.join(tree.path, 'a.txt');
+  const hidden: Record<string, (place: string, repo: string) => void> = {
+    'that a required filter refuses': (place, repo) => {
+      git(repo, 'config', 'filter.gone.clean', 'exit 1');
+      git(repo, 'config', 'filter.gone.required', 'true');
+      write(place, { '.gitattributes': '*.txt filter=gone\n', 'a.txt': 'two\n' });
+    },
+    'with the flag assume-unchanged': (place) => {
+      git(place, 'update-index', '--assume-unchanged', 'a.txt');
+      write(place, { 'a.txt': 'two\n' });
+    },
+    'with the flag skip-worktree': (place) => {
+      git(place, 'update-index', '--skip-worktree', 'a.txt');
+      write(place, { 'a.txt': 'two\n' });
+    },
+    'that kept the size and time': (place) => {
+      const file = path.join(place, 'a.txt');
       const { atime, mtime } = fs.statSync(file);
       fs.writeFileSync(file, 'two\n');
       fs.utimesSync(file, atime, mtime);
-      await letGo(stage, tree);
+    },
+  };
+  test.for(Object.entries(hidden))('A restored worktree has a changed file %s.', ([, change]) =>
+    onShared(async (stage) => {
+      const tree = await create(stage);
+      change(tree.path, stage.repo);
+      expect((await letGo(stage, tree)).status).toBe('cleaned');
       await restore(stage, tree);
       expect(read(tree.path, 'a.txt')).toBe('two\n');
-    }));
+    }),
+  );
 
-  test('of files too big for one batch.', () =>
+  test('A restored worktree has files that are larger than one batch.', () =>
     onShared(async (stage) => {
       const big = Buffer.alloc(33 * 1024 * 1024, 'big');
       const tree = await create(stage);
@@ -252,7 +242,7 @@ describe('the archive', () => {
   const isIn = (repo: string, sha: string, ref: string | null) =>
     git(repo, 'rev-list', '--objects', ref ?? '').includes(sha);
 
-  test('has commits that were amended, reset or left on the way.', () =>
+  test('An archive has commits that were amended, reset or left behind.', () =>
     onShared(async (stage) => {
       const tree = await create(stage);
       write(tree.path, { 'c.txt': 'first try\n' });
@@ -266,7 +256,7 @@ describe('the archive', () => {
       for (const sha of [amended, reset]) expect(isIn(stage.repo, sha, archive_ref)).toBe(true);
     }));
 
-  test('has what a rebase under way has put aside, and restores where it stood.', () =>
+  test('An archive has the commits of an unfinished rebase, and its restore returns to the same place.', () =>
     onShared(async (stage) => {
       const tree = await create(stage);
       write(tree.path, { 'a.txt': 'mine\n' });
@@ -285,7 +275,7 @@ describe('the archive', () => {
       expect(git(tree.path, 'ls-files', '-u').split('\n')).toHaveLength(3);
     }));
 
-  test('survives a garbage collection, and a clone that asks for it.', () =>
+  test('An archive survives a garbage collection, and a clone can fetch it.', () =>
     onShared(async (stage) => {
       const tree = await create(stage);
       write(tree.path, { 'c.txt': 'staged\n' });
@@ -299,7 +289,7 @@ describe('the archive', () => {
       expect(git(tree.path, 'show', ':c.txt')).toBe('staged');
     }));
 
-  test('leaves out what git ignores, and the cleanup names it.', () =>
+  test('An archive leaves out ignored files, and the cleanup names them.', () =>
     onShared(async (stage) => {
       write(stage.repo, { '.gitignore': 'build/\n*.log\n' });
       commit(stage.repo, 'ignoring');
@@ -313,7 +303,7 @@ describe('the archive', () => {
       expect(git(stage.repo, 'show', `${archive_ref}:new`)).toBe('n');
     }));
 
-  test('of an earlier cleanup is kept by the later one.', () =>
+  test('An earlier archive of a worktree is kept by a later cleanup.', () =>
     onShared(async (stage) => {
       const tree = await create(stage);
       write(tree.path, { first: 'first' });
@@ -328,7 +318,7 @@ describe('the archive', () => {
         expect(isIn(stage.repo, blob(text), archive_ref)).toBe(true);
     }));
 
-  test('is made where the worktree has lost its link, and where git has forgotten it.', () =>
+  test('A worktree without its .git file, or unknown to git, is archived.', () =>
     onShared(async (stage) => {
       const one = await create(stage, { worktree_name: 'one' });
       const two = await create(stage, { worktree_name: 'two' });
@@ -347,7 +337,7 @@ describe('the archive', () => {
 });
 
 describe('a restore', () => {
-  test('under another name has path and branch of that name; claims it again as any other.', () =>
+  test('A worktree restored under another name has the path and branch of that name, and can be claimed.', () =>
     onStage(async (stage) => {
       const first = await create(stage);
       write(first.path, { mine: 'mine' });
@@ -369,7 +359,7 @@ describe('a restore', () => {
       expect(await kindsOf(stage)).toContain('worktree.restored');
     }));
 
-  test("of two that take each other's names at once waits for nobody for ever.", () =>
+  test('Two restores that swap names at the same time both end.', () =>
     onShared(async (stage) => {
       const one = await create(stage, { worktree_name: 'one' });
       const two = await create(stage, { worktree_name: 'two' });
@@ -381,7 +371,7 @@ describe('a restore', () => {
       expect(back.map(({ path: place }) => read(place, 'mine'))).toEqual(['one', 'two']);
     }));
 
-  test('of a missing one brings back what its branch and its index have.', () =>
+  test('The restore of a missing worktree has the files of its branch and index.', () =>
     onShared(async (stage) => {
       const tree = await create(stage);
       write(tree.path, { 'c.txt': 'c\n' });
@@ -395,7 +385,7 @@ describe('a restore', () => {
       expect(git(tree.path, 'status', '--porcelain')).toBe('A  d.txt');
     }));
 
-  test('of what is there, or of what held nothing, is a conflict.', () =>
+  test('The restore of an existing worktree, or of one without archive, is a conflict.', () =>
     onShared(async (stage) => {
       const tree = await create(stage);
       await expect(restore(stage, tree)).rejects.toMatchObject({ code: 'conflict' });
@@ -407,7 +397,7 @@ describe('a restore', () => {
       await expect(restore(stage, { id: 'wt_x' })).rejects.toMatchObject({ code: 'not_found' });
     }));
 
-  test('that fails leaves no half of it, and can be tried again.', () =>
+  test('A restore that fails leaves nothing, and can be repeated.', () =>
     onShared(async (stage) => {
       const tree = await create(stage);
       write(tree.path, { mine: 'mine' });

@@ -27,7 +27,7 @@ function open({ client }: Server, body: Wish) {
 }
 
 describe('a session that is opened with a worktree', () => {
-  test('works in one that is made for it, which it owns.', () =>
+  test('A session opened with a worktree works in a new one and owns it.', () =>
     onShared(async (stage) => {
       const session = await open(stage, { cwd: stage.repo, worktree: true });
       const worktree = await stage.client.call(endpoints.getWorktree, {
@@ -47,7 +47,7 @@ describe('a session that is opened with a worktree', () => {
       );
     }));
 
-  test('is not opened in one that git does not know any more, nor is such a one claimed.', () =>
+  test('A session is not opened in a worktree unknown to git, and such a worktree is not claimed.', () =>
     onShared(async (stage) => {
       const body = { cwd: stage.repo, worktree: { worktree_name: 'lost' } };
       const first = await open(stage, body);
@@ -73,7 +73,7 @@ describe('a session that is opened with a worktree', () => {
       expect((await open(stage, body)).worktree_id).toBe(first.worktree_id);
     }));
 
-  test('works in the same subdirectory of it, from the base and on the branch that were asked for.', () =>
+  test('A session with a worktree works in the same subdirectory, at the requested base and branch.', () =>
     onShared(async (stage) => {
       write(stage.repo, { 'sub/b.txt': 'later\n' });
       commit(stage.repo, 'second');
@@ -86,7 +86,7 @@ describe('a session that is opened with a worktree', () => {
       expect(git(cwd, 'symbolic-ref', '--short', 'HEAD')).toBe('mine/old');
     }));
 
-  test('shares the one of that name, and works at its root where its own directory is of another repository.', () =>
+  test('A session shares an existing worktree, and works at its root if its own directory is in another repository.', () =>
     onShared(async (stage) => {
       const first = await open(stage, { cwd: stage.repo, worktree: { worktree_name: 'shared' } });
       const second = await open(stage, {
@@ -100,7 +100,7 @@ describe('a session that is opened with a worktree', () => {
       expect(claims.map(({ claim_role }) => claim_role)).toEqual(['owner', 'consumer']);
     }));
 
-  test('has its agent there, and any process that the agent starts.', () =>
+  test('The agent of a session, and the processes of the agent, run in its worktree.', () =>
     withServer(async ({ client, directory }) => {
       const repo = makeRepository(path.join(directory, 'repo'));
       const session = await open({ client }, { cwd: path.join(repo, 'sub'), worktree: true });

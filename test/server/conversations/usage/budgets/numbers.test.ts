@@ -3,7 +3,7 @@ import type { Budget } from '../../../../../src/api/budgets.ts';
 import type { Usage } from '../../../../../src/api/sessions.ts';
 import { knownReset } from '../../../../../src/server/conversations/usage/limits/limit.ts';
 import { readUsageUpdate, UsageMeter } from '../../../../../src/agents/acp/usage.ts';
-import { readResultUsage } from '../../../../../src/agents/claude/usage.ts';
+import { readResultUsage } from '../../../../../src/agents/claude/outcome.ts';
 import { Meter } from '../../../../../src/agents/codex/usage.ts';
 import { RecordTable } from '../../../../../src/core/store/records.ts';
 import { budgetsOf, used } from '../../../../support/budgets.ts';

@@ -1,0 +1,153 @@
+import { AppError } from '../../api/errors.ts';
+import { serversOf } from '../../client/routed.ts';
+import { findConfig, usable } from '../../core/config/load.ts';
+import { isStartForbidden } from '../../core/config/registration.ts';
+import { serverOnceItAnswers } from './answering.ts';
+import { askedServers, type GlobalOptions, serverDirectory, tokenFileOf } from './context.ts';
+import { ServerStart } from './server-start.ts';
+import type { ServeOptions } from './serve-options.ts';
+import { managerOf } from './service/choose-manager.ts';
+import { sealIn } from './service/install.ts';
+import type { Starter, World } from './world.ts';
+import fs from 'node:fs';
+import path from 'node:path';
+import { endpoints } from '../../api/index.ts';
+
+/** A server that a command started stops after this time without work and without clients, in ms. */
+const IDLE_MS = 3_600_000;
+/** The maximum time to wait for a server that another command starts at the same moment, in ms. */
+const OTHER_START_MS = 30_000;
+
+/**
+ * Starts the server of this machine in the background, as `client.autostart` allows, after a command found none. Throws
+ * `unreachable`, with what to do, where the user chose another server, has stopped this one, or runs it as a service.
+ */
+export async function startServer(
+  world: World,
+  options: GlobalOptions,
+  starter: Starter,
+  missing: AppError,
+): Promise<void> {
+  const { env, stderr } = world;
+  if ((await askedServers(options, env)).kind !== 'local') throw missing;
+  const directory = await serverDirectory(options, env);
+  const manager = managerOf(env);
+  if (manager !== null && sealIn(manager.file) !== null)
+    throw new AppError(
+      'unreachable',
+      `the server is installed as a service, but the service is not running: start it with ${manager.restartCommand}`,
+    );
+  if (isStartForbidden(directory))
+    throw new AppError(
+      'unreachable',
+      `the server on ${directory} was stopped with cadre stop: start it with cadre serve --detach`,
+    );
+  // A wrong file is reported before a server is started for it.
+  tokenFileOf(options);
+  const found = findConfig({ config: options.config, dataDir: options.dataDir }, env);
+  const { server, client } = usable(found);
+  const isWatched = world.stdin.isTTY === true || stderr.isTTY === true;
+  const wanted = client.autostart ?? (isWatched || starter === 'editor' ? 'always' : 'never');
+  if (wanted === 'never' || (wanted === 'ask' && !(await agreed(world)))) throw missing;
+  const { url } = await started(world, directory, {
+    dataDir: directory,
+    ...(options.config !== undefined && { config: options.config }),
+    freePort: found.originOf('server.bind_address') === 'default',
+    ...(server.stop_after_idle_ms === null && { stopAfterIdle: IDLE_MS }),
+  });
+  stderr.write(`cadre: started a server in the background at ${url}; stop it with cadre stop\n`);
+}
+
+/** Asks whether to start a server; Enter means yes. Returns false if nobody can be asked. */
+async function agreed(world: World): Promise<boolean> {
+  if (!world.stdin.isTTY || !world.stderr.isTTY) return false;
+  const { askYes } = await import('./ask-yes.ts');
+  return askYes(world, 'No server is running. Start one in the background? [Y/n] ', true);
+}
+
+/** Starts the server, or waits for the one that another command is starting. */
+async function started(
+  world: World,
+  directory: string,
+  options: ServeOptions,
+): Promise<{ url: string }> {
+  const { clock } = world;
+  const until = clock.monotonic() + OTHER_START_MS;
+  for (;;) {
+    try {
+      return await new ServerStart(world, options, directory).run(false);
+    } catch (error) {
+      if (!(error instanceof AppError) || error.code !== 'conflict') throw error;
+      // A conflict about the port is not about another server of this directory.
+      if (error.message.startsWith('port ') || clock.monotonic() > until) throw error;
+      const signal = world.interrupted();
+      const other = await serverOnceItAnswers(directory, { clock, signal, limitMs: 1000 });
+      if (other !== null) return other;
+    }
+  }
+}
+
+/** The time between two tries, in ms. */
+const RETRY_MS = 500;
+
+/**
+ * Waits, after `error`, until the one server that the options name answers, for at most `limitMs`; absent: for ever. Returns
+ * false where somebody ended the wait, which sets the exit code. Throws the last error after the limit, and `error` at once
+ * where there is nothing to wait for: it is another error, several servers are asked, or no server was ever there.
+ */
+export async function waitForServer(
+  world: World,
+  global: GlobalOptions,
+  error: unknown,
+  limitMs = Number.POSITIVE_INFINITY,
+): Promise<boolean> {
+  if (!isUnreachable(error) || !(await mayCome(global, world.env))) throw error;
+  const { clock, stderr } = world;
+  const until = clock.monotonic() + limitMs;
+  const signal = world.interrupted();
+  let last = error;
+  for (let isFirst = true; ; isFirst = false) {
+    const left = until - clock.monotonic();
+    if (left <= 0) throw last;
+    if (isFirst) stderr.write(`cadre: ${last.message}: waiting for the server\n`);
+    await clock.sleep(Math.min(RETRY_MS, left), signal).catch(() => undefined);
+    if (signal.aborted) {
+      world.exit(Number(signal.reason));
+      return false;
+    }
+    const missing = await tried(world, global);
+    if (missing === null) break;
+    last = missing;
+  }
+  stderr.write('cadre: connected\n');
+  return true;
+}
+
+/** Returns why the server cannot be reached; null where it answers. Throws every other error. */
+async function tried(world: World, global: GlobalOptions): Promise<AppError | null> {
+  try {
+    const client = await world.connect(global);
+    try {
+      if (!serversOf(client)) await client.call(endpoints.getVersion, {});
+      return null;
+    } finally {
+      client.close();
+    }
+  } catch (error) {
+    if (isUnreachable(error)) return error;
+    throw error;
+  }
+}
+
+/** Whether one server is asked: by an address, or one that has run on this machine. */
+async function mayCome(global: GlobalOptions, env: NodeJS.ProcessEnv): Promise<boolean> {
+  const asked = await askedServers(global, env);
+  if (asked.kind === 'fleet' || (asked.kind === 'named' && !asked.isOne)) return false;
+  if (asked.kind === 'address') return true;
+  if (asked.kind === 'named' && asked.servers.some(({ url }) => url !== null)) return true;
+  return fs.existsSync(path.join(await serverDirectory(global, env), 'events.cadre'));
+}
+
+function isUnreachable(error: unknown): error is AppError {
+  return error instanceof AppError && error.code === 'unreachable';
+}

@@ -1,0 +1,294 @@
+import type { BodyOf } from '../../../api/endpoint.ts';
+import type {
+  openPullRequest as pullRequestEndpoint,
+  PullRequest,
+} from '../../../api/worktree-merge.ts';
+import type { Worktree } from '../../../api/worktrees.ts';
+import { cleanEnvironment } from '../../../core/children/environment.ts';
+import { AppError } from '../../../api/errors.ts';
+import { findProgram } from '../../../core/lib/find-program.ts';
+import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
+import { openIsolatedGitDir, ownSettings } from '../git/isolated-git-dir.ts';
+import { type Git, GitFailure, type GitLocation } from '../git/git.ts';
+import { commitOf, refsOf, type Repository } from '../git/repository.ts';
+import type { WorktreeDependencies } from '../worktrees/dependencies.ts';
+import { endOf } from '../worktrees/init-script.ts';
+import { assertThere } from '../worktrees/worktree.ts';
+import { commitsBeyond, subjectOf } from './commits.ts';
+import { filesOf, viewOf, type Without } from './plan.ts';
+import { hooksOf, lookAt, type MergeSource, refuse, repositoryOf } from './source.ts';
+
+type Request = BodyOf<typeof pullRequestEndpoint>;
+type PullRequestPlan = Without<PullRequest, 'worktree'>;
+type Dependencies = Pick<
+  WorktreeDependencies,
+  'db' | 'store' | 'gitContext' | 'clock' | 'supervisor' | 'stopping'
+>;
+
+/**
+ * Opens a pull request for the branch of a worktree, or shows the effect. The caller holds the mutex of the worktree's
+ * name.
+ */
+export async function openPullRequest(
+  deps: Dependencies,
+  worktree: Worktree,
+  request: Request,
+  saveResponse: SaveResponse,
+): Promise<PullRequest> {
+  const { db, store, gitContext, clock } = deps;
+  const { git } = gitContext;
+  assertThere(worktree);
+  const repository = await repositoryOf(gitContext, worktree);
+  const source = await lookAt(gitContext, worktree, repository, { isCommitted: false });
+  return gitContext.withScratch(worktree, async (scratch) => {
+    // No setting of the repository applies, so none of them runs a program.
+    const about = { repository, adminDir: null, files: null, head: null, scratch, settings: [] };
+    const isolated = { ...(await openIsolatedGitDir(about)), mayConnect: true };
+    const { shown, address } = await planPullRequest(git, source, request, isolated);
+    if (request.dry_run !== false) {
+      const answer = { worktree, ...shown };
+      await db.transact((tx) => saveResponse(tx, answer));
+      return answer;
+    }
+    refuse(shown.obstacles);
+    const { source_commit: commit, branch, target: into, title, body, draft } = shown;
+    if (!shown.pushed) await push(git, isolated, { address, commit, branch });
+    const proposal = { address, branch, into, title, body, draft };
+    const url = await createPullRequest(deps, proposal, scratch);
+    return db.transact((tx) => {
+      const payload = { into, commit, pushed: !shown.pushed, url };
+      const event = { kind: 'worktree.pull_request_opened', payload } as const;
+      const now = store.recordMerge(tx, worktree.id, event, clock.now());
+      const answer = { ...shown, outcome: 'done' as const, pushed: true, url, worktree: now };
+      saveResponse(tx, answer);
+      return answer;
+    });
+  });
+}
+
+/** Returns the effect, and the address of the remote as git has it, which may contain a password. */
+async function planPullRequest(
+  git: Git,
+  source: MergeSource,
+  request: Request,
+  isolated: GitLocation,
+): Promise<{ shown: PullRequestPlan; address: string }> {
+  const { worktree, repository, tip, obstacles } = source;
+  const { remote = null, push: mayPush = false, draft = false } = request;
+  const name = remote ?? 'origin';
+  const into = branchName(request.into ?? worktree.base_ref, name);
+  const address = await addressOf(git, repository, name);
+  const from = await baseOf(git, source, name, into);
+  const range = await commitsBeyond(git, repository, { from, to: tip });
+  const changes = await filesOf(git, repository, from, tip);
+  const { branch } = worktree;
+  const remote_url = withoutPassword(address);
+  // An agent may have written the address: nothing connects to it before a person has seen it.
+  const isShown = request.dry_run === false;
+  if (isShown) refuseOther({ source_commit: tip, remote_url }, request);
+  const pushed =
+    (isShown
+      ? await tipThere(git, isolated, address, branch)
+      : await commitOf(git, refsOf(repository), `refs/remotes/${name}/${branch}`)) === tip;
+  if (findGh() === null) obstacles.push(NO_GH);
+  if (range.commit_count === 0) obstacles.push(`the worktree has no commits beyond ${into}`);
+  if (!pushed && mayPush !== true)
+    obstacles.push(
+      `${branch} of ${name} is not at ${tip.slice(0, 8)}: push the branch, or request a push`,
+    );
+  const hooks = await hooksOf(repository, await ownSettings(git, repository, null), ['pre-push']);
+  const [only] = range.read;
+  const subjects = range.read.toReversed().map((one) => `* ${subjectOf(one)}`);
+  const ownTitle = range.commit_count === 1 && only ? subjectOf(only) : worktree.worktree_name;
+  const shown: PullRequestPlan = {
+    outcome: 'planned',
+    source_commit: tip,
+    target: into,
+    target_commit: from,
+    commits: range.commits,
+    commit_count: range.commit_count,
+    ...viewOf(source, changes),
+    obstacles,
+    notes: hooks.length > 0 && !pushed ? [NO_PRE_PUSH] : [],
+    remote: name,
+    remote_url,
+    branch,
+    pushed,
+    title: request.title ?? ownTitle,
+    body: request.body ?? subjects.join('\n'),
+    draft: draft === true,
+    url: null,
+  };
+  return { shown, address };
+}
+
+const NO_PRE_PUSH =
+  'the pre-push hook of the repository does not run: upload its files yourself, such as files of Git LFS';
+
+async function addressOf(git: Git, repository: Repository, remote: string): Promise<string> {
+  const args = ['remote', 'get-url', '--push', '--', remote];
+  const url = await git.maybe(refsOf(repository), args);
+  if (url !== null && url !== '') return url.split('\n')[0] ?? '';
+  throw new AppError(
+    'invalid',
+    `the repository has no remote "${remote}": set remote to a remote of the repository`,
+  );
+}
+
+/** Returns the commit that the pull request begins at, as far as the repository knows. */
+async function baseOf(
+  git: Git,
+  { worktree, repository, tip }: MergeSource,
+  remote: string,
+  into: string,
+): Promise<string> {
+  const location = refsOf(repository);
+  for (const ref of [`refs/remotes/${remote}/${into}`, `refs/heads/${into}`]) {
+    const there = await commitOf(git, location, ref);
+    const base = there && (await git.maybe(location, ['merge-base', there, tip]));
+    if (base) return base.split('\n')[0] ?? base;
+  }
+  return worktree.base_commit;
+}
+
+async function tipThere(
+  git: Git,
+  isolated: GitLocation,
+  address: string,
+  branch: string,
+): Promise<string | null> {
+  const args = ['ls-remote', '--', address, `refs/heads/${branch}`];
+  const listed = await connect(git, isolated, args, address);
+  return /^([0-9a-f]{40,64})\t/.exec(listed)?.[1] ?? null;
+}
+
+async function push(
+  git: Git,
+  isolated: GitLocation,
+  { address, commit, branch }: { address: string; commit: string; branch: string },
+): Promise<void> {
+  const what = ['push', '--porcelain', '--no-verify', '--no-recurse-submodules'];
+  if (isHere(address)) what.push(`--receive-pack=${RECEIVE_HERE}`);
+  await connect(git, isolated, [...what, '--', address, `${commit}:refs/heads/${branch}`], address);
+}
+
+/** Runs a command that connects to a remote; its failure becomes a `conflict`, without the password of the address. */
+async function connect(
+  git: Git,
+  isolated: GitLocation,
+  args: string[],
+  address: string,
+): Promise<string> {
+  try {
+    return await git.text(isolated, args);
+  } catch (error) {
+    if (!(error instanceof GitFailure)) throw error;
+    const rejected = /^!\t\S+\t(.*)$/m.exec(error.output)?.[1];
+    const why = (rejected ?? error.message).replaceAll(address, withoutPassword(address));
+    throw new AppError('conflict', `${withoutPassword(address)}: ${why}`);
+  }
+}
+
+/**
+ * The program that receives a push to a repository on this machine: it is one that somebody has put there, and runs
+ * none of its hooks or commands.
+ */
+const RECEIVE_HERE =
+  'git -c core.hooksPath=/dev/null -c core.alternateRefsCommand=true -c receive.denyCurrentBranch=refuse -c receive.autogc=false receive-pack';
+
+/** Whether git takes an address for a path of this machine: no scheme, and no host before a colon. */
+function isHere(address: string): boolean {
+  return address.startsWith('file://') || /^[^:/]*(\/|$)/.test(address);
+}
+
+/** Throws `conflict` if branch or remote are not what was shown before. */
+function refuseOther(
+  { source_commit, remote_url }: Pick<PullRequestPlan, 'source_commit' | 'remote_url'>,
+  request: Request,
+): void {
+  const { expected_commit: commit = null, expected_url: url = null } = request;
+  if ((commit === null || commit === source_commit) && (url === null || url === remote_url)) return;
+  throw new AppError(
+    'conflict',
+    'the branch or the remote has changed since the preview: request the preview again',
+  );
+}
+
+/** Returns the name of a branch at a remote, whose own name may stand before it. */
+function branchName(ref: string, remote: string): string {
+  const name = ref.replace(/^refs\/(heads\/|remotes\/)/, '');
+  return name.startsWith(`${remote}/`) ? name.slice(remote.length + 1) : name;
+}
+
+const LIMIT_MS = 2 * 60_000;
+/** The maximum output of `gh` that is read, in characters. */
+const OUTPUT_CHARS = 64 * 1024;
+
+const NO_GH =
+  'gh, the GitHub command line, is not installed on the machine of the server: install it, and log in with gh auth login';
+
+function findGh(): string | null {
+  return findProgram('gh', process.env.PATH);
+}
+
+/**
+ * Opens a pull request with `gh`, with the login of the user who runs the server. It runs in an empty directory and gets
+ * the repository as an argument, so no configuration of a repository is read. Returns the URL. Throws `conflict` with the
+ * message of `gh` if it fails, or takes longer than two minutes.
+ */
+async function createPullRequest(
+  { supervisor, clock, stopping: signal }: Dependencies,
+  {
+    address,
+    branch,
+    into,
+    title,
+    body,
+    draft,
+  }: Pick<PullRequestPlan, 'branch' | 'title' | 'body' | 'draft'> & {
+    address: string;
+    into: string;
+  },
+  scratch: string,
+): Promise<string> {
+  const what = ['pr', 'create', '--repo', nameOf(address), '--head', branch, '--base', into];
+  const child = await supervisor.start({
+    command: findGh() ?? 'gh',
+    args: [...what, '--title', title, '--body', body, ...(draft ? ['--draft'] : [])],
+    cwd: scratch,
+    env: {
+      ...cleanEnvironment(process.env, new Set()),
+      GH_PROMPT_DISABLED: '1',
+      GH_NO_UPDATE_NOTIFIER: '1',
+      NO_COLOR: '1',
+    },
+    what: `gh pr create for ${branch}`,
+    stdin: 'none',
+  });
+  const [printed, problems] = [textOf(child.stdout), textOf(child.stderr)];
+  const { code } = await endOf(child, { clock, signal, limitMs: LIMIT_MS });
+  const found = /^https?:\/\/\S+$/m.exec((await printed).trim())?.[0];
+  if (code === 0 && found !== undefined) return found;
+  const why = (await problems).trim().split('\n').slice(-5).join('\n');
+  throw new AppError('conflict', `gh did not create a pull request: ${why || `exit code ${code}`}`);
+}
+
+/** Returns the name of a repository as `gh` takes it: HOST/OWNER/NAME; what looks otherwise is left as it is. */
+export function nameOf(address: string): string {
+  const found =
+    /^(?:[a-z+]+:\/\/)?(?:[^@/]*@)?([^/:]+)(?::\d+)?[:/]+([^/]+\/[^/]+?)(?:\.git)?\/?$/i.exec(
+      address,
+    );
+  return found ? `${found[1]}/${found[2]}` : address;
+}
+
+/** Leaves out what a URL has before "@": it may be a password. */
+export function withoutPassword(url: string): string {
+  return url.replace(/^([a-z+]+:\/\/)[^@/]*@/i, '$1');
+}
+
+async function textOf(stream: NodeJS.ReadableStream): Promise<string> {
+  let text = '';
+  for await (const chunk of stream) text = (text + String(chunk)).slice(-OUTPUT_CHARS);
+  return text;
+}

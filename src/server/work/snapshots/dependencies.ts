@@ -1,0 +1,20 @@
+import type { Clock } from '../../../core/lib/clock.ts';
+import type { Logger } from '../../../core/lib/log.ts';
+import type { Database } from '../../../core/store/database.ts';
+import type { SessionStore } from '../../conversations/sessions/store.ts';
+import type { GitContext } from '../git/git-context.ts';
+import type { WorktreeStore } from '../worktrees/store.ts';
+import type { SnapshotObjectStores } from './object-stores.ts';
+import type { SnapshotStore } from './store.ts';
+
+/** The dependencies of everything that takes, reads and restores snapshots. */
+export interface SnapshotDependencies {
+  db: Database;
+  clock: Clock;
+  logger: Logger;
+  store: SnapshotStore;
+  sessionStore: SessionStore;
+  worktrees: WorktreeStore;
+  gitContext: GitContext;
+  snapshotObjectStores: SnapshotObjectStores;
+}

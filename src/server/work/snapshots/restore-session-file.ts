@@ -1,0 +1,179 @@
+import { createHash } from 'node:crypto';
+import path from 'node:path';
+import type { BodyOf, ResponseOf } from '../../../api/endpoint.ts';
+import type { restoreFile } from '../../../api/snapshots.ts';
+import { AppError } from '../../../api/errors.ts';
+import {
+  type ForeignEntry,
+  NotReplaced,
+  readForeignEntry,
+  replaceForeignFile,
+} from '../../../core/lib/replace-foreign-file.ts';
+import type { GitLocation } from '../git/git.ts';
+import type { SnapshotRequests, WorkContext } from './snapshot-requests.ts';
+import { openTrees } from './files-now.ts';
+import { blobsAt, contentAt, entryAt } from './tree.ts';
+import { isTaken, type StoredSnapshot, type Taken } from './store.ts';
+
+/** The maximum size of a file that is restored, or replaced by one, in bytes. */
+const MAX_BYTES = 32 * 1024 * 1024;
+
+type Wish = BodyOf<typeof restoreFile>;
+
+/**
+ * Restores a file. Throws `conflict`, and changes nothing, if somebody else than the session's agent may have changed
+ * it since, unless `force` is set: then what is there is kept beside it.
+ */
+export function restoreSessionFile(
+  requests: SnapshotRequests,
+  sessionId: string,
+  wish: Wish,
+): Promise<ResponseOf<typeof restoreFile>> {
+  return requests.work(sessionId, async (place) => {
+    const name = relativeName(wish.file);
+    const { active_turn_id: active } = place.session;
+    if (active !== null)
+      throw new AppError(
+        'turn_in_progress',
+        `turn ${active} of session ${sessionId} is still running`,
+      );
+    const target = requests.snapshotAt(sessionId, wish.turn_id, wish.moment);
+    const { files, repository, gitDir } = await place.checkout();
+    if (files !== target.root || repository.commonDir !== target.repository)
+      throw new AppError(
+        'conflict',
+        `the session now works in directory ${files}, but the snapshot is of ${target.root}`,
+      );
+    const since = requests.snapshotsSince(target);
+    const location = await openSnapshots(requests, place, target, since);
+    const entry = await entryAt(place, location, target.tree, name);
+    const content = await contentAt(place, { repository, gitDir, files }, location, entry);
+    const wanted: ForeignEntry = {
+      kind: entry.mode === '120000' ? 'link' : 'file',
+      content,
+      isExecutable: entry.mode === '100755',
+    };
+    const found = await readForeignEntry(files, name, MAX_BYTES).catch(refused);
+    if (found === 'other')
+      throw new AppError(
+        'conflict',
+        `cannot replace ${name}, because it is not a regular file of at most ${MAX_BYTES / 1024 / 1024} MiB: move the file to another place`,
+      );
+    const answer = {
+      session_id: sessionId,
+      path: name,
+      turn_id: wish.turn_id,
+      moment: wish.moment,
+    };
+    if (isSame(found, wanted)) return { ...answer, changed: false, kept_as: null };
+    if (!wish.force) await assertOfAgent(place, location, { name, found, since, target });
+    // It may change until it is replaced.
+    const kept_as = await replaceForeignFile(files, name, {
+      entry: wanted,
+      mayReplace: (now) => wish.force || isSame(now, found),
+      keeps: wish.force && found !== null,
+      maxBytes: MAX_BYTES,
+    }).catch(refused);
+    return { ...answer, changed: true, kept_as };
+  });
+}
+
+function openSnapshots(
+  requests: SnapshotRequests,
+  { git, scratch }: WorkContext,
+  target: Taken,
+  since: readonly StoredSnapshot[],
+): Promise<GitLocation> {
+  const snapshotObjectStores = new Set(
+    [target, ...since].flatMap(({ depot }) => (depot ? [depot] : [])),
+  );
+  const lent = [...snapshotObjectStores].map((depot) =>
+    requests.snapshotObjectStores.pathOf(depot),
+  );
+  return openTrees(git, { root: '', commonDir: target.repository }, { scratch, lent });
+}
+
+/**
+ * Throws `conflict` unless every change of the file since a snapshot happened within a turn: from its start to its
+ * end. Any other change may have another author.
+ */
+async function assertOfAgent(
+  place: WorkContext,
+  location: GitLocation,
+  about: {
+    name: string;
+    found: ForeignEntry | null;
+    since: readonly StoredSnapshot[];
+    target: Taken;
+  },
+): Promise<void> {
+  const { name, found, since, target } = about;
+  const unknown = since.find((one) => !isTaken(one));
+  if (unknown)
+    throw notOfAgent(
+      `the snapshot of the ${unknown.moment} of turn ${unknown.turn_id} is missing, so the origin of later changes to ${name} is unknown`,
+    );
+  const taken = [target, ...since.filter(isTaken)];
+  const blobs = await blobsAt(place, location, taken, name);
+  for (const [at, one] of taken.entries()) {
+    const next = taken[at + 1];
+    const isWithinTurn = next?.turn_id === one.turn_id;
+    if (isWithinTurn) continue;
+    const after = next ? blobs[at + 1] : blobOf(found, target.tree.length);
+    if (after === blobs[at]) continue;
+    const when = next ? `before turn ${next.turn_id}` : 'and now';
+    throw notOfAgent(
+      `${name} was changed between the ${one.moment} of turn ${one.turn_id} ${when}, but not by a turn of this session`,
+    );
+  }
+}
+
+function notOfAgent(why: string): AppError {
+  return new AppError(
+    'conflict',
+    `cannot restore the file, because ${why}: use force to replace the file and keep a copy`,
+  );
+}
+
+/** Returns a path in the form of git. Throws `invalid` for one that leads elsewhere or into git's own directory. */
+function relativeName(name: string): string {
+  const steps = name.split('/');
+  const isOutside = path.isAbsolute(name) || steps.some((one) => ['', '.', '..'].includes(one));
+  const isOfGit = steps.some((one) => one.toLowerCase() === '.git');
+  if (isOutside || isOfGit || /\p{Cc}/u.test(name))
+    throw new AppError(
+      'invalid',
+      `file "${name}" is not a file path relative to the root of the checkout`,
+    );
+  return name;
+}
+
+function isSame(one: ForeignEntry | null, other: ForeignEntry | null): boolean {
+  if (one === null || other === null) return one === other;
+  return (
+    one.kind === other.kind &&
+    one.isExecutable === other.isExecutable &&
+    one.content.equals(other.content)
+  );
+}
+
+/** The id that git gives to a content, in the hash that ids of so many characters have; null: there is no file. */
+function blobOf(entry: ForeignEntry | null, characters: number): string | null {
+  if (entry === null) return null;
+  return createHash(characters === 40 ? 'sha1' : 'sha256')
+    .update(`blob ${entry.content.length}\0`)
+    .update(entry.content)
+    .digest('hex');
+}
+
+function refused(error: unknown): never {
+  if (!(error instanceof NotReplaced)) throw error;
+  throw new AppError(
+    'conflict',
+    `cannot replace the file, so nothing was changed (${error.message}): try again`,
+    {
+      cause: error,
+      isTemporary: true,
+    },
+  );
+}

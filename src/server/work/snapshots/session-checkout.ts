@@ -1,0 +1,59 @@
+import type { Session } from '../../../api/sessions.ts';
+import type { Worktree } from '../../../api/worktrees.ts';
+import { AppError } from '../../../api/errors.ts';
+import type { CheckoutLocation } from '../git/changes.ts';
+import type { Git } from '../git/git.ts';
+import {
+  adminDirectory,
+  checkoutOf,
+  commitOf,
+  findRepository,
+  gitDirOf,
+  recordedRepository,
+  type Repository,
+} from '../git/repository.ts';
+
+export interface SessionCheckout extends CheckoutLocation {
+  repository: Repository;
+  /** The commit that is checked out; null: none yet. */
+  head: string | null;
+}
+
+/**
+ * Finds the checkout that a session works in. Its worktree, if it has one, is found by its record and not by the files
+ * in it, which an agent can change. Throws `conflict` if there is none.
+ */
+export async function checkoutOfSession(
+  git: Git,
+  { cwd }: Session,
+  worktree: Worktree | null,
+): Promise<SessionCheckout> {
+  const found = worktree ? await recorded(git, worktree) : await around(git, cwd);
+  const location = { directory: found.repository.commonDir, gitDir: found.gitDir };
+  return { ...found, head: await commitOf(git, location, 'HEAD') };
+}
+
+async function recorded(git: Git, worktree: Worktree): Promise<Omit<SessionCheckout, 'head'>> {
+  const repository = await recordedRepository(git, worktree.repo_root);
+  const gitDir = repository && (await adminDirectory(repository, worktree.path));
+  if (repository === null || gitDir === null)
+    throw new AppError(
+      'conflict',
+      `the worktree ${worktree.worktree_name} no longer exists at ${worktree.path}: restore the worktree first`,
+    );
+  return { repository, gitDir, files: worktree.path };
+}
+
+async function around(git: Git, cwd: string): Promise<Omit<SessionCheckout, 'head'>> {
+  const repository = await findRepository(git, cwd).catch((error: unknown) => {
+    if (!(error instanceof AppError) || error.code !== 'invalid') throw error;
+    throw new AppError(
+      'conflict',
+      `"${cwd}" is not in a usable git repository, so there is nothing to compare`,
+      { cause: error },
+    );
+  });
+  const [gitDir, files] = await Promise.all([gitDirOf(cwd), checkoutOf(cwd)]);
+  if (gitDir !== null && files !== null) return { repository, gitDir, files };
+  throw new AppError('conflict', `"${cwd}" is in a bare repository, which has no files`);
+}

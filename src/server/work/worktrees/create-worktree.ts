@@ -1,0 +1,266 @@
+import type { Worktree } from '../../../api/worktrees.ts';
+import { AppError } from '../../../api/errors.ts';
+import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
+import type { Writer } from '../../../core/store/transaction.ts';
+import type { Committed } from '../git/consent.ts';
+import { isThere } from '../git/foreign.ts';
+import type { Git } from '../git/git.ts';
+import {
+  branchAt,
+  commitOf,
+  commitsOf,
+  findRepository,
+  gitDirOf,
+  recordedRepository,
+  realPath,
+  refsOf,
+  type Repository,
+} from '../git/repository.ts';
+import { readArchive } from './archive.ts';
+import type { WorktreeDependencies } from './dependencies.ts';
+import { copyIncluded, skippedFiles } from './included.ts';
+import { runInitScript, skippedScript } from './init-script.ts';
+import { freePorts } from './ports.ts';
+import type { Operation } from './store.ts';
+import { assertFree, createFiles, discardFiles, restoreFiles } from './worktree-files.ts';
+import {
+  branchFor,
+  newWorktree,
+  noScript,
+  nothingIncluded,
+  reasonOf,
+  renamed,
+  type WorktreeRequest,
+} from './worktree.ts';
+
+/**
+ * Creates a worktree. `finish` runs in the transaction that stores it; its result is returned. The caller holds the mutex
+ * of the worktree's name.
+ */
+export async function createWorktree<T>(
+  deps: WorktreeDependencies,
+  repository: Repository,
+  directory: string,
+  request: WorktreeRequest,
+  finish: (tx: Writer, made: Worktree) => T,
+): Promise<T> {
+  const { db, store, gitContext, ids, clock, settings, failpoint } = deps;
+  const checked = await gitContext.withRepositoryLock(repository, async () => {
+    const { tip, ...base } = await baseOf(gitContext.git, repository, directory, request);
+    const found = newWorktree(request, {
+      id: ids.next('wt'),
+      root: gitContext.root,
+      repoRoot: repository.root,
+      policy: settings().deletion_policy_default,
+      now: clock.now(),
+      ...base,
+    });
+    await assertFree(gitContext, found, repository, tip);
+    return found;
+  });
+  const tip = checked.base_commit;
+  const planned = await beginOperation(deps, { kind: 'create', worktree: checked, tip });
+  failpoint('worktree.creating');
+  return orUndo(deps, planned, 'cannot create the worktree', async () => {
+    await createFiles(gitContext, planned, repository);
+    const { patterns, script } = await deps.initScripts.committedIn(repository, {
+      patterns: request.copy_included !== false && repository.root !== repository.commonDir,
+      script: request.run_init_script !== false,
+    });
+    const included = await include(deps, planned, repository, { request, patterns });
+    failpoint('worktree.included');
+    const init_script = await initialise(deps, planned, repository, { request, script });
+    return db.transact((tx) => {
+      const made: Worktree = { ...planned, included, init_script };
+      store.create(tx, made);
+      store.endOperation(tx, planned.id);
+      return finish(tx, made);
+    });
+  });
+}
+
+/** Restores a cleaned worktree from its archive, under `name`. */
+export async function restoreWorktree(
+  deps: WorktreeDependencies,
+  old: Worktree,
+  name: string,
+  saveResponse: SaveResponse,
+): Promise<Worktree> {
+  const { db, store, gitContext, clock, failpoint } = deps;
+  const repository = await recordedRepository(gitContext.git, old.repo_root);
+  if (!repository)
+    throw new AppError(
+      'conflict',
+      `the repository ${old.repo_root} no longer exists: restore the repository first`,
+    );
+  const checked = renamed(old, name, gitContext.root);
+  const archived = await gitContext.withRepositoryLock(repository, async () => {
+    const ref = `refs/heads/${checked.branch}`;
+    const branch = await commitOf(gitContext.git, refsOf(repository), ref);
+    await assertFree(gitContext, checked, repository, branch);
+    const found = await readArchive(gitContext.git, repository, checked.id);
+    if (found) return found;
+    throw new AppError(
+      'conflict',
+      `worktree ${checked.id} cannot be restored, because it has no archive: create another worktree`,
+    );
+  });
+  const tip = archived.tip ?? archived.head;
+  const planned = await beginOperation(deps, { kind: 'restore', worktree: checked, tip });
+  failpoint('worktree.restoring');
+  return orUndo(deps, planned, 'cannot restore the worktree', async () => {
+    await restoreFiles(gitContext, planned, repository, archived);
+    failpoint('worktree.restored');
+    return db.transact((tx) => {
+      const now: Worktree = { ...planned, status: 'retained', updated_at: clock.now() };
+      store.move(tx, now, 'worktree.restored');
+      store.endOperation(tx, planned.id);
+      saveResponse(tx, now);
+      return now;
+    });
+  });
+}
+
+/**
+ * Returns the repository and branch that a worktree of this name would have, made from a directory. Throws `invalid`.
+ */
+export async function previewWorktree(
+  git: Git,
+  { directory, worktree_name }: { directory: string; worktree_name: string },
+): Promise<{ repo_root: string; worktree_name: string; branch: string }> {
+  const { root } = await findRepository(git, directory);
+  const branch = branchFor({ worktree_name, source_session_id: '' });
+  return { repo_root: root, worktree_name, branch };
+}
+
+/** Stores an operation before its first step, and returns its worktree, which has ports of its own from then on. */
+function beginOperation(deps: WorktreeDependencies, operation: Operation): Promise<Worktree> {
+  const { db, store, settings, logger, mutexes } = deps;
+  const { worktree: planned } = operation;
+  return mutexes.run('ports', async () => {
+    const taken = await db.read((rx) => store.withPorts(rx, planned.id));
+    const worktree = { ...planned, ...(await freePorts(settings(), planned, taken)) };
+    if (worktree.port_base === null)
+      logger.warn(
+        { worktree_id: planned.id },
+        'cannot allocate ports for a worktree: all blocks are in use',
+      );
+    await db.transact((tx) => store.operations.insert(tx, { ...operation, worktree }));
+    return worktree;
+  });
+}
+
+/**
+ * Returns the commit that a worktree starts from: the one of `base_ref`, else the one checked out in `directory`; with
+ * it the commit of the branch that the worktree is to have, if there is such a branch.
+ */
+async function baseOf(
+  git: Git,
+  repository: Repository,
+  directory: string,
+  request: WorktreeRequest,
+): Promise<{ baseRef: string; baseCommit: string; tip: string | null }> {
+  const named = request.base_ref ?? null;
+  // Each worktree has its own HEAD; a bare repository has only the one in its common directory.
+  const { commonDir } = repository;
+  const isBare = (await realPath(directory)) === commonDir;
+  const gitDir = isBare ? commonDir : ((await gitDirOf(directory)) ?? commonDir);
+  const location = { directory, gitDir };
+  const names = [named ?? 'HEAD', `refs/heads/${branchFor(request)}`];
+  const [commit = null, tip = null] = await commitsOf(git, location, names);
+  if (commit === null && named !== null)
+    throw new AppError(
+      'invalid',
+      `base_ref "${named}" is not a commit of ${directory}: name a branch, tag or commit`,
+    );
+  if (commit === null)
+    throw new AppError(
+      'invalid',
+      `the repository ${directory} has no commits yet: create a commit, or set base_ref`,
+    );
+  if (named !== null) return { baseRef: named, baseCommit: commit, tip };
+  const branch = await branchAt(git, location);
+  return { baseRef: branch ?? commit, baseCommit: commit, tip };
+}
+
+/** Copies ignored files of the main worktree if the request demands it, or if the list of them is allowed. */
+async function include(
+  { initScripts, gitContext }: WorktreeDependencies,
+  worktree: Worktree,
+  repository: Repository,
+  about: { request: WorktreeRequest; patterns: Committed | null },
+): Promise<Worktree['included']> {
+  const { request, patterns } = about;
+  const { copy_included } = request;
+  if (copy_included === false) return worktree.included;
+  const { root } = repository;
+  if (patterns === null) return nothingIncluded('not_found');
+  const mayCopy = copy_included === true || (await initScripts.isTrusted(root, patterns.sha256));
+  if (!mayCopy) return skippedFiles(patterns, root);
+  return gitContext.withScratch(worktree, (scratch) =>
+    copyIncluded(gitContext.git, { repository, worktree, patterns, scratch }),
+  );
+}
+
+/** Runs the init script if the request demands it, or if its content is allowed. */
+async function initialise(
+  deps: WorktreeDependencies,
+  worktree: Worktree,
+  repository: Repository,
+  about: { request: WorktreeRequest; script: Committed | null },
+): Promise<Worktree['init_script']> {
+  const { request, script } = about;
+  const { run_init_script } = request;
+  const { settings, initScripts, gitContext, stopping, supervisor, clock } = deps;
+  if (run_init_script === false) return worktree.init_script;
+  if (script === null) return noScript('not_found');
+  const mayRun =
+    run_init_script === true || (await initScripts.isTrusted(repository.root, script.sha256));
+  if (!mayRun) return skippedScript(script, repository.root);
+  return gitContext.withScratch(worktree, (scratch) =>
+    runInitScript(worktree, script, {
+      supervisor,
+      clock,
+      scratch,
+      name: settings().init_script_path,
+      signal: stopping,
+    }),
+  );
+}
+
+/**
+ * Runs the steps of a stored operation. A step that fails has cleaned up after itself, so only the operation is
+ * deleted; if only the final transaction fails, the finished worktree is removed first. If the server is stopping,
+ * startup recovery does this instead.
+ */
+async function orUndo<T>(
+  deps: WorktreeDependencies,
+  worktree: Worktree,
+  what: string,
+  steps: () => Promise<T>,
+): Promise<T> {
+  const { db, store, gitContext, stopping, logger } = deps;
+  try {
+    return await steps();
+  } catch (error) {
+    if (stopping.aborted)
+      throw new AppError('shutting_down', 'the server is stopping: try again after the restart', {
+        cause: error,
+      });
+    try {
+      const operation = await db.read((rx) => store.operations.get(rx, worktree.id));
+      const repository = await recordedRepository(gitContext.git, worktree.repo_root);
+      if ((await isThere(worktree.path)) && operation)
+        await discardFiles(gitContext, worktree, repository, operation.tip ?? '');
+      await db.transact((tx) => store.endOperation(tx, worktree.id));
+    } catch (undoing) {
+      logger.warn(
+        { err: undoing, worktree_id: worktree.id },
+        'cannot remove an unfinished worktree: the next start tries again',
+      );
+    }
+    const reason = reasonOf(error);
+    if (reason === null || error instanceof AppError) throw error;
+    throw new AppError('conflict', `${what}: ${reason}`, { cause: error });
+  }
+}
