@@ -201,7 +201,7 @@ export const rooms = {
   },
   'server/conversations/reviews': {
     may: ['server/conversations/sessions', 'server/conversations/queue'],
-    because: 'a review is sent as a turn or as a queue entry, and gets its diff through a hook',
+    because: 'a review is sent as a turn or as a queue entry, and gets its diff from an object that runtime passes in',
   },
   'server/conversations/search': {
     may: ['server/conversations/sessions'],
@@ -215,7 +215,7 @@ export const rooms = {
       'server/conversations/approvals',
     ],
     because:
-      'usage, limits and budgets evaluate the usage of turns: sessions call them through a hook and do not depend on them',
+      'usage, limits and budgets evaluate the usage of turns: sessions receive them as interfaces and do not depend on them',
   },
   'server/conversations/inbox': {
     may: ['server/conversations/sessions'],
@@ -228,7 +228,7 @@ export const rooms = {
   },
   'server/conversations/approvals': {
     may: ['server/conversations/sessions'],
-    because: 'an approval belongs to a turn of a session; rules are called through a hook',
+    because: 'an approval belongs to a turn of a session; it receives the rules as an interface',
   },
   'server/conversations/sessions': {
     may: ['server/conversations/approvals', 'server/conversations/inbox'],

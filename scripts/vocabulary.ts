@@ -11,11 +11,6 @@ export const exceptions = [
   { in: 'server/runtime/search', name: 'SearchSeat', because: lazy },
   { in: 'server/runtime/fleet', name: 'FleetSeat', because: lazy },
   {
-    in: 'server/conversations/inbox/inbox',
-    name: 'obstacles',
-    because: 'holds, pauses and rests of a session are to become one kind of hold',
-  },
-  {
     in: 'server/conversations/approvals/rules/star-harm',
     name: 'shown',
     because: 'its messages are rewritten at the moment',

@@ -120,10 +120,7 @@ export interface AgentRequest {
   title: string;
   /** The agent's own request, word for word. */
   request: unknown;
-  /**
-   * All effects of the request, for people. Nothing is cut: the approval broker replaces details that are too large to
-   * be stored.
-   */
+  /** All effects of the request, for people, uncut: the approval broker replaces details that are too large. */
   details: readonly ApprovalDetail[];
   /** Possible scopes of an acceptance (default: once). */
   scopes?: readonly ApprovalScope[];

@@ -4,10 +4,7 @@ import type { endpoints } from '../../src/api/index.ts';
 import type { SearchHit } from '../../src/api/search.ts';
 import type { Item, Session } from '../../src/api/sessions.ts';
 import { systemClock } from '../../src/core/lib/clock.ts';
-import {
-  SearchService,
-  type SearchDependencies,
-} from '../../src/server/conversations/search/service.ts';
+import { SearchService, type SearchDeps } from '../../src/server/conversations/search/service.ts';
 import { expectEventually } from './expect-eventually.ts';
 import { withStore, type TestStore } from './memory-store.ts';
 import { aSession, aTurn } from './records.ts';
@@ -18,7 +15,7 @@ type Query = Partial<QueryOf<typeof endpoints.search>>;
 export interface TestSearch extends TestStore {
   service: SearchService;
   /** Ends the search and begins it again on the same files, as a restart does. */
-  restart(more?: Partial<SearchDependencies>): Promise<void>;
+  restart(more?: Partial<SearchDeps>): Promise<void>;
   /** Opens a session. */
   open(id: string, more?: Partial<Session>): Promise<Session>;
   /** Stores a prompt, and what the agent said and called after it; returns the id of the turn. */
@@ -46,12 +43,12 @@ export const tool = (title: string, input: unknown, output = ''): Partial<Item> 
 /** Runs `test` with a search over a store of its own, and ends both whatever happens. */
 export function withSearch<T>(
   test: (given: TestSearch) => Promise<T>,
-  more: Partial<SearchDependencies> = {},
+  more: Partial<SearchDeps> = {},
 ): Promise<T> {
   return withStore(async (given) => {
     const { db, store, directory } = given;
-    const logger = { warn: () => undefined } as unknown as SearchDependencies['logger'];
-    const needs: SearchDependencies = {
+    const logger = { warn: () => undefined } as unknown as SearchDeps['logger'];
+    const needs: SearchDeps = {
       db,
       store,
       directory,
@@ -59,7 +56,7 @@ export function withSearch<T>(
       logger,
       wasm: sqlWasm,
       bootId: 'boot',
-      agentsOf: () => [],
+      teams: { agentsOf: () => [] },
       shortage: () => null,
       ...more,
     };

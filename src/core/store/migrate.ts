@@ -33,6 +33,7 @@ import { migration027 } from './migrations/027-snapshots.ts';
 import { migration028 } from './migrations/028-reviews.ts';
 import { migration030 } from './migrations/030-hooks.ts';
 import { migration031 } from './migrations/031-worktrees-due.ts';
+import { migration032 } from './migrations/032-holds.ts';
 import { ANCHORED } from './anchor.ts';
 import { checksum } from './corruption-log.ts';
 
@@ -77,6 +78,7 @@ const migrations: readonly (string | Completion)[] = [
   migration028,
   migration030,
   migration031,
+  migration032,
 ];
 
 /** The format of data that this version writes. */

@@ -26,7 +26,7 @@ forbidden.addSubnet('64:ff9b:1::', 48, 'ipv6');
 forbidden.addSubnet('2002::', 16, 'ipv6');
 forbidden.addSubnet('::ffff:0:0:0', 96, 'ipv6');
 
-/** Returns why a hook may not be sent to an address; null: it may. `protocol` and `hostname` are those of its URL. */
+/** Returns why a hook may not be sent to an address; null: it may. `protocol` and `hostname` are parts of its URL. */
 export function objectionToAddress(
   address: string,
   { protocol, hostname }: Pick<URL, 'protocol' | 'hostname'>,

@@ -15,11 +15,11 @@ export interface HookDefinition {
   timeoutMs: number;
   /** Whether an approval that is asked for comes with a link that answers it. */
   link: boolean;
-  /** `approval`: stdin is the whole approval that the event tells of, while it is pending. */
+  /** `approval`: stdin is the whole approval of the event, while it is pending. */
   body: 'event' | 'approval';
   /** false: an event at which it fails is not tried again. */
   retries: boolean;
-  /** What nobody but a person can mend; null: it can work. */
+  /** The problem that only a person can solve; null: the hook can work. */
   problem: string | null;
 }
 
@@ -81,7 +81,7 @@ function placeOf({
   return { name: 'runtime' };
 }
 
-/** Deltas leave the log early, so nobody can be promised them; a hook that is told of hooks would tell of itself. */
+/** Deltas leave the log early, so they cannot be promised. A hook for events of hooks would cause its own events. */
 function isOffered(kind: string): boolean {
   return !deltaKinds.has(kind) && !kind.startsWith('hook.');
 }

@@ -3,10 +3,8 @@ import type { Approval } from '../../api/approvals.ts';
 import type { ApprovalLink } from '../../api/hooks.ts';
 import type { Session } from '../../api/sessions.ts';
 import { AppError } from '../../api/errors.ts';
-import type { Clock } from '../../core/lib/clock.ts';
-import { type Ids, newSecret } from '../../core/lib/ids.ts';
-import type { Logger } from '../../core/lib/log.ts';
-import type { Database } from '../../core/store/database.ts';
+import type { ServerParts } from '../../core/events/server-parts.ts';
+import { newSecret } from '../../core/lib/ids.ts';
 import type { SaveResponse } from '../../core/store/idempotency-store.ts';
 import { RecordTable } from '../../core/store/records.ts';
 import type { Reader, Writer } from '../../core/store/transaction.ts';
@@ -28,17 +26,13 @@ interface StoredLink {
   made_by: string;
 }
 
-/** What the page of a link shows. */
+/** An approval with its session, as the page of a link shows it. */
 export interface LinkedApproval {
   approval: Approval;
   session: Pick<Session, 'title' | 'cwd'>;
 }
 
-export interface LinkDependencies {
-  db: Database;
-  clock: Clock;
-  ids: Ids;
-  logger: Logger;
+export interface LinkDeps extends Pick<ServerParts, 'db' | 'clock' | 'ids' | 'logger'> {
   approval: (rx: Reader, id: string) => Approval | undefined;
   session: (rx: Reader, id: string) => Session;
   /** Decides an approval. `keep` runs in its transaction. Throws AppError. */
@@ -56,10 +50,10 @@ export interface LinkDependencies {
 
 /** Links that answer one approval each, once. Whoever has one needs no token, and can do nothing else with it. */
 export class ApprovalLinks {
-  readonly #deps: LinkDependencies;
+  readonly #deps: LinkDeps;
   readonly #table: RecordTable<StoredLink>;
 
-  constructor(deps: LinkDependencies) {
+  constructor(deps: LinkDeps) {
     this.#deps = deps;
     this.#table = new RecordTable(deps.db, 'approval_links', ({ id }) => id);
   }
@@ -146,7 +140,7 @@ export class ApprovalLinks {
   }
 }
 
-/** Refusals that say no more than that the link is good for nothing. */
+/** Refusals that only say that the link is not valid. */
 const REFUSED: ReadonlySet<string> = new Set(['approval_resolved', 'not_found', 'invalid']);
 
 /** Throws for an approval that two buttons cannot answer: a question needs words. */

@@ -2,7 +2,7 @@ import type { Config } from '../../core/config/schema.ts';
 import { definitionsOf } from './definition.ts';
 import { readSecret } from './signature.ts';
 
-/** What is wrong with the hooks of a configuration, a sentence each, secrets that cannot be read among it. */
+/** Returns the problems of the hooks of a configuration, with unreadable secrets: one sentence for each. */
 export function hookProblems(config: Pick<Config, 'hooks' | 'approvals'>): string[] {
   return definitionsOf(config)
     .filter(({ enabled }) => enabled)

@@ -14,7 +14,7 @@ const ERROR_UNITS = 300;
 
 /**
  * Runs the command of a hook for one event. It reads the event from stdin, so that no part of it is ever parsed by the
- * shell; its environment is that of an agent, with what names the event. It ends with the server, at its time limit, and
+ * shell; its environment is the environment of an agent with variables for the event. It ends with the server, at its time limit, and
  * when it prints without end.
  */
 export async function runCommand(

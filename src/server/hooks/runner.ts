@@ -1,10 +1,8 @@
 import type { Hook } from '../../api/hooks.ts';
+import type { ServerParts } from '../../core/events/server-parts.ts';
 import type { Feed } from '../../core/events/feed.ts';
 import { scopeColumn } from '../../core/events/event.ts';
-import type { AppendedEntry, EventLog, LogEntry } from '../../core/events/log.ts';
-import type { Clock } from '../../core/lib/clock.ts';
-import type { Logger } from '../../core/lib/log.ts';
-import type { Database } from '../../core/store/database.ts';
+import type { AppendedEntry, LogEntry } from '../../core/events/log.ts';
 import type { Writer } from '../../core/store/transaction.ts';
 import type { HookDefinition } from './definition.ts';
 import type { Outcome } from './outcome.ts';
@@ -19,12 +17,8 @@ const AHEAD = 5000;
 /** How many waiting events are counted. */
 const COUNTED = 1000;
 
-export interface RunnerDependencies {
-  db: Database;
-  log: EventLog;
+export interface RunnerDeps extends Pick<ServerParts, 'db' | 'log' | 'clock' | 'logger'> {
   feed: Pick<Feed, 'latestSeq' | 'trimmedSeq'>;
-  clock: Clock;
-  logger: Logger;
   store: HookStore;
   /** Makes one attempt to deliver an event; null: there is nothing to tell any more. Never rejects for a failure. */
   attempt: (
@@ -41,7 +35,7 @@ export interface RunnerDependencies {
  */
 export class HookRunner {
   readonly definition: HookDefinition;
-  readonly #deps: RunnerDependencies;
+  readonly #deps: RunnerDeps;
   readonly #stopping = new AbortController();
   readonly #throttle: Throttle;
   readonly #slowedOffset: number;
@@ -55,7 +49,7 @@ export class HookRunner {
   #atHand = new AbortController();
   readonly #done: Promise<void>;
 
-  constructor(deps: RunnerDependencies, definition: HookDefinition, state: HookState) {
+  constructor(deps: RunnerDeps, definition: HookDefinition, state: HookState) {
     this.#deps = deps;
     this.definition = definition;
     this.#state = state;
@@ -89,7 +83,7 @@ export class HookRunner {
     if (this.#cursor - this.#state.cursor >= AHEAD) void this.#store().catch(() => undefined);
   }
 
-  /** What the list shows of it. */
+  /** Returns the fields of the hook in the list. */
   describe(): Pick<
     Hook,
     | 'state'
@@ -119,7 +113,7 @@ export class HookRunner {
     };
   }
 
-  /** What a person has to know of it; null: nothing. `now`: Unix ms. */
+  /** Returns the problem of the hook that a person has to know; null: there is none. `now`: Unix ms. */
   problem(now: number): string | null {
     const { failure } = this.#state;
     if (failure && now - failure.since >= FAILURE_NOTICE_AFTER_MS)
@@ -134,7 +128,7 @@ export class HookRunner {
     return Math.max(this.#cursor, this.#state.cursor);
   }
 
-  /** Must be called once it is on disk that the hook goes on behind the event `cursor`. */
+  /** Must be called once it is on disk that the hook continues behind the event `cursor`. */
   skipped(state: HookState): void {
     this.#state = state;
     this.#cursor = Math.max(this.#cursor, state.cursor);
@@ -238,7 +232,7 @@ export class HookRunner {
     }
   }
 
-  /** Goes on with whatever comes now, after a skip or at the end. */
+  /** Continues with the newest event, after a skip or at the end. */
   #leave(): void {
     if (!this.#stopping.signal.aborted) this.#atHand = new AbortController();
   }
@@ -297,7 +291,7 @@ export class HookRunner {
     this.#deps.logger.warn(about, `${this.definition.name} failed`);
   }
 
-  /** Tells of events that retention has taken before the hook was given them. */
+  /** Appends an event about events that retention has removed before their delivery. */
   async #noteGap(): Promise<void> {
     const { feed, log, clock, logger } = this.#deps;
     const trimmed_seq = feed.trimmedSeq(this.definition.scope);

@@ -12,7 +12,7 @@ import { leadsTo, objectionToAddress } from './addresses.ts';
 import type { Delivery, Outcome } from './outcome.ts';
 import { readSecret, signatureHeaders } from './signature.ts';
 
-/** What of an answer's body is read, and thrown away, in bytes: the status says everything. */
+/** The maximum of a response body that is read and ignored, in bytes: the status is enough. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 const MAX_HEADER_BYTES = 16 * 1024;
 const ERROR_UNITS = 300;
@@ -83,7 +83,7 @@ function statusOf(
   const sent = request(url, {
     method: 'POST',
     headers,
-    // An agent of its own: the shared one may be told by the environment to use a proxy.
+    // The shared agent may use a proxy that the environment sets.
     agent,
     lookup: guardedLookup(url),
     maxHeaderSize: MAX_HEADER_BYTES,

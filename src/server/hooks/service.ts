@@ -2,14 +2,11 @@ import type { Approval } from '../../api/approvals.ts';
 import { isEventKind, kinds } from '../../api/events.ts';
 import type { Hook, HookSkip, HookTest } from '../../api/hooks.ts';
 import { isDeepStrictEqual } from 'node:util';
+import type { ServerParts } from '../../core/events/server-parts.ts';
 import type { Supervisor } from '../../core/children/supervisor.ts';
 import { AppError } from '../../api/errors.ts';
 import type { Feed } from '../../core/events/feed.ts';
-import type { AppendedEntry, EventLog, LogEntry } from '../../core/events/log.ts';
-import type { Clock } from '../../core/lib/clock.ts';
-import type { Ids } from '../../core/lib/ids.ts';
-import type { Logger } from '../../core/lib/log.ts';
-import type { Database } from '../../core/store/database.ts';
+import type { AppendedEntry, LogEntry } from '../../core/events/log.ts';
 import type { SaveResponse } from '../../core/store/idempotency-store.ts';
 import type { HookDefinition } from './definition.ts';
 import { type ApprovalLinks, LINK_PATH } from './links.ts';
@@ -19,16 +16,11 @@ import { HookRunner } from './runner.ts';
 import { sendPost } from './send-post.ts';
 import { HookStore } from './store.ts';
 
-/** How long an attempt may go on when the configuration of its hook has changed, in ms. */
+/** The remaining time of an attempt after the configuration of its hook has changed, in ms. */
 const GRACE_MS = 2000;
 
-interface HookServiceDependencies {
-  db: Database;
-  log: EventLog;
+interface HookServiceDeps extends Pick<ServerParts, 'db' | 'log' | 'clock' | 'ids' | 'logger'> {
   feed: Pick<Feed, 'latestSeq' | 'trimmedSeq'>;
-  clock: Clock;
-  ids: Ids;
-  logger: Logger;
   supervisor: Supervisor;
   /** The working directory of commands. */
   directory: string;
@@ -41,7 +33,7 @@ interface HookServiceDependencies {
 
 /** The hooks of the configuration, each with its place in the log. */
 export class HookService {
-  readonly #deps: HookServiceDependencies;
+  readonly #deps: HookServiceDeps;
   readonly #store: HookStore;
   readonly #runners = new Map<string, HookRunner>();
   readonly #testing = new Set<string>();
@@ -49,7 +41,7 @@ export class HookService {
   #definitions: readonly HookDefinition[] = [];
   #applying: Promise<void> = Promise.resolve();
 
-  constructor(deps: HookServiceDependencies) {
+  constructor(deps: HookServiceDeps) {
     this.#deps = deps;
     this.#store = new HookStore(deps.db);
     deps.db.onDurable((items) => {
@@ -58,15 +50,15 @@ export class HookService {
   }
 
   /**
-   * Takes over the hooks of a configuration. One that is new begins after the event `from`. One that stays the same goes
-   * on undisturbed. Resolves once all of them run.
+   * Applies the hooks of a configuration. A new hook begins after the event `from`. An unchanged hook continues
+   * undisturbed. Resolves once all of them run.
    */
   apply(definitions: readonly HookDefinition[], from: number): Promise<void> {
     this.#applying = this.#applying.then(() => this.#apply(definitions, from));
     return this.#applying;
   }
 
-  /** Ends all deliveries; the next start goes on with them. */
+  /** Ends all deliveries; the next start continues them. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#applying;
@@ -77,7 +69,7 @@ export class HookService {
     return this.#definitions.map((definition) => this.#described(definition));
   }
 
-  /** What a person has to mend, a sentence for each hook. */
+  /** Returns the problems that a person has to solve, a sentence for each hook. */
   problems(): string[] {
     const now = this.#deps.clock.now();
     return this.#definitions.flatMap(({ name, problem, enabled }) => {
@@ -203,7 +195,7 @@ export class HookService {
     }
   }
 
-  /** The event as the log has it, with a link where the hook asks for one; or the approval of which it tells. */
+  /** Returns the event as the log has it, with a link if the hook asks for one, or the approval of the event. */
   async #bodyOf(
     hook: HookDefinition,
     entry: LogEntry,
@@ -283,7 +275,7 @@ export class HookService {
     };
   }
 
-  /** What is known of a hook that does not run. */
+  /** The fields of a hook that does not run. */
   #resting(name: string): ReturnType<HookRunner['describe']> {
     const state = this.#deps.db.peek((rx) => this.#store.get(rx, name));
     return {
@@ -300,7 +292,7 @@ export class HookService {
   }
 }
 
-/** What a person wants a hook to skip. */
+/** The events that a person lets a hook skip. */
 export interface SkipRequest {
   all: boolean;
   /** Only if the hook waits with this event; null: whichever. */
@@ -313,7 +305,7 @@ export interface SkipRequest {
 function headAfter(
   place: number,
   scope: HookDefinition['scope'],
-  { log, feed }: Pick<HookServiceDependencies, 'log' | 'feed'>,
+  { log, feed }: Pick<HookServiceDeps, 'log' | 'feed'>,
 ): number | null {
   const upTo = feed.latestSeq;
   for (let after = place; after < upTo;) {
@@ -342,7 +334,7 @@ function assertWaits(
     );
 }
 
-/** What is read of an event. */
+/** The fields of an event that hooks read. */
 interface HookedEvent {
   id: string;
   payload: { approval?: { id?: string } };

@@ -3,19 +3,19 @@ import type { Database } from '../../core/store/database.ts';
 import { RecordTable } from '../../core/store/records.ts';
 import type { Reader, Writer } from '../../core/store/transaction.ts';
 
-/** What is stored of a hook, under its name. */
+/** The stored state of a hook, under its name. */
 export interface HookState {
   name: string;
   /** Every event up to this one is dealt with. */
   cursor: number;
   delivered: number;
   delivered_at: number | null;
-  /** `told`: an event has told of it. */
+  /** The flag is set once an event has reported the failure. */
   failure: (NonNullable<Hook['failure']> & { told: boolean }) | null;
   gap: Hook['gap'];
 }
 
-/** The rows of hooks. One that is no longer configured keeps its row, and goes on there when it comes back. */
+/** The rows of hooks. A hook that is no longer configured keeps its row, and continues there when it comes back. */
 export class HookStore {
   readonly #table: RecordTable<HookState>;
 

@@ -4,8 +4,8 @@ const BURST = 60;
 const REFILL_MS = 1000;
 
 /**
- * Bounds a hook whose own effects cause events that it is given. What has happened up to one moment is a round, and is
- * delivered as fast as the hook takes it; what that causes is part of a later round. Rounds begin 60 times in a row,
+ * Limits a hook whose own effects cause events that match it. All events up to one moment are a round, and are delivered
+ * as fast as the hook accepts them; their consequences are part of a later round. Rounds begin 60 times in a row,
  * and then once a second. So a loop is slow, and a hook that is merely behind is not.
  */
 export class Throttle {

@@ -35,7 +35,7 @@ export function startBackground(base: Base, nouns: Nouns, summary: RecoverySumma
     store: sessions.store,
     pool: sessions.pool,
     inbox: sessions.inbox,
-    onSessionFailed: sessions.hooks.onSessionFailed,
+    observers: sessions.observers,
     providers: nouns.providers.registry.all(),
     summary,
     signal: verifying.signal,

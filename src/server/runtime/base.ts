@@ -1,12 +1,13 @@
+import type { ServerParts } from '../../core/events/server-parts.ts';
 import { prepareDirectory, withDataDirectory } from '../../core/config/data-directory.ts';
 import { LiveConfig } from '../../core/config/live.ts';
 import { secretsOf } from '../../core/config/secrets.ts';
 import { withToken } from '../../core/config/token.ts';
 import { EventLog } from '../../core/events/log.ts';
-import { type Clock, systemClock } from '../../core/lib/clock.ts';
-import { type Failpoint, noFailpoints } from '../../core/lib/failpoint.ts';
-import { type Ids, systemIds } from '../../core/lib/ids.ts';
-import { createLog, type Logger } from '../../core/lib/log.ts';
+import { systemClock } from '../../core/lib/clock.ts';
+import { noFailpoints } from '../../core/lib/failpoint.ts';
+import { systemIds } from '../../core/lib/ids.ts';
+import { createLog } from '../../core/lib/log.ts';
 import { isTestOfPosix } from '../../core/lib/platform.ts';
 import { readBuilt, sqlWasm, version } from '../../core/lib/self.ts';
 import { Database } from '../../core/store/database.ts';
@@ -16,17 +17,13 @@ import type { RuntimeOptions } from './options.ts';
 import type { Undo } from '../../core/lib/undo.ts';
 
 /** The parts that every noun needs. */
-export interface Base {
+export interface Base extends ServerParts {
   /** The directory of all data. */
   directory: string;
   /** `config.now` is the current configuration; values that a reload may change are read at each use. */
   config: LiveConfig;
-  logger: Logger;
-  clock: Clock;
-  ids: Ids;
-  failpoint: Failpoint;
-  db: Database;
-  log: EventLog;
+  /** The address of the server, once it listens. */
+  address: { url: string };
 }
 
 /** To change data of this size takes so long that people ask what a start is doing. */
@@ -72,5 +69,5 @@ export async function openBase(options: RuntimeOptions, undo: Undo): Promise<Bas
     logger.info(db.migration, 'migrated the data of an older version; a copy was kept');
   if (db.lost) logger.error(db.lost, `${lossText(db.lost)}; the event log has a new epoch`);
   const log = new EventLog({ db, clock, ids });
-  return { directory, config, logger, clock, ids, failpoint, db, log };
+  return { directory, config, logger, clock, ids, failpoint, db, log, address: { url: '' } };
 }

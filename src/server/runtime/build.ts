@@ -1,23 +1,26 @@
 import { TokenService } from '../../core/access/tokens.ts';
 import type { RecoverySummary } from '../../api/runtime.ts';
 import type { Base } from './base.ts';
-import { buildBudgets } from './build/budgets.ts';
 import { buildChildren } from './build/children.ts';
 import { buildDiagnostics } from './build/diagnostics.ts';
 import { buildGateway } from './build/gateway.ts';
-import { buildHooks } from './build/hooks.ts';
-import { buildLimits } from './build/limits.ts';
 import { buildProcesses } from './build/processes.ts';
 import { buildProviders } from './build/providers.ts';
-import { buildQueue } from './build/queue.ts';
-import { buildReviews } from './build/reviews.ts';
 import { buildServer } from './build/server.ts';
 import { buildSessions } from './build/sessions.ts';
 import { buildSnapshots } from './build/snapshots.ts';
 import { buildStorage } from './build/storage.ts';
 import { buildTeams } from './build/teams.ts';
 import { buildWorktrees } from './build/worktrees.ts';
+import { QueueInboxSource } from '../conversations/queue/inbox-source.ts';
+import { QueueService } from '../conversations/queue/service.ts';
+import { QueueStore } from '../conversations/queue/store.ts';
+import { ReviewService } from '../conversations/reviews/service.ts';
+import { ToolOffers, TOOLS_WITHIN_MS } from '../teams/gateway/tool-offers.ts';
+import { TeamStore } from '../teams/store.ts';
+import { WorktreeStore } from '../work/worktrees/store.ts';
 import { FleetSeat } from './fleet.ts';
+import { HookSeat } from './hook-seat.ts';
 import { SearchSeat } from './search.ts';
 import type { RuntimeOptions } from './options.ts';
 import type { Undo } from '../../core/lib/undo.ts';
@@ -27,29 +30,50 @@ export type Edge = ReturnType<typeof buildEdge>;
 
 /** Builds each noun after those that it needs. Nothing runs by itself yet, and no row is written. */
 export function buildNouns(base: Base, options: RuntimeOptions, undo: Undo) {
+  const rows = { teams: new TeamStore(base), worktrees: new WorktreeStore(base) };
   const storage = buildStorage(base, undo);
-  const children = buildChildren(base);
+  const children = buildChildren(base, rows.worktrees);
   const providers = buildProviders(base, children, options);
-  const sessions = buildSessions(base, { storage, children, providers });
-  const hooks = buildHooks(base, { storage, children, sessions });
-  const limits = buildLimits(base, { sessions });
+  const sessions = buildSessions(base, { storage, providers, teams: rows.teams });
+  const { store: sessionStore, inbox, scheduler, limits, service: sessionService } = sessions;
+  const hooks = new HookSeat(base, {
+    feed: storage.feed,
+    supervisor: children.supervisor,
+    approval: (rx, id) => sessionStore.approvals.get(rx, id),
+    session: (rx, id) => sessionStore.session(rx, id),
+    decide: ({ session_id, id }, decision, by, saveResponse) =>
+      sessionService.decide(session_id, id, { decision }, by, saveResponse),
+  });
   const processes = buildProcesses(base, { storage, children, sessions });
-  const worktrees = buildWorktrees(base, { storage, children, sessions, processes });
+  const worktrees = buildWorktrees(base, {
+    storage,
+    children,
+    sessions,
+    processes,
+    store: rows.worktrees,
+  });
   const snapshots = buildSnapshots(base, { sessions, worktrees });
-  const teams = buildTeams(base, { storage, providers, sessions, worktrees });
-  const budgets = buildBudgets(base, { sessions, teams });
-  const queue = buildQueue(base, { sessions, limits, budgets });
-  const reviews = buildReviews(base, { sessions, queue, snapshots });
-  const gateway = buildGateway(base, { storage, sessions, processes, worktrees, teams }, options);
+  const { toolsWithinMs: withinMs = TOOLS_WITHIN_MS } = options;
+  const offers = new ToolOffers({ ...base, sessionStore, withinMs });
+  const served = { storage, providers, sessions, worktrees, offers };
+  const teams = buildTeams(base, { ...served, store: rows.teams });
+  const queueStore = new QueueStore(base.db);
+  const queued = { ...base, store: queueStore, inbox };
+  const line = new QueueInboxSource({ ...queued, scheduler });
+  const conversations = { sessionStore, sessions: sessionService };
+  const queue = new QueueService({ ...queued, ...conversations, line, limits });
+  const differ = snapshots.service;
+  const reviews = new ReviewService({ ...base, ...conversations, queue, differ });
+  const gateway = buildGateway(base, { ...served, processes, teams }, options);
   const searching = undo.use(
     new SearchSeat(base, {
       store: sessions.store,
-      agentsOf: (rx, teamId) => teams.service.agentsOf(rx, teamId),
+      teams: rows.teams,
       shortage: () => storage.budget.shortage(),
     }),
   );
-  const lower = { storage, children, providers, sessions, limits, queue, hooks };
-  return { ...lower, processes, worktrees, snapshots, reviews, teams, budgets, gateway, searching };
+  const lower = { storage, children, providers, sessions, queue, hooks };
+  return { ...lower, processes, worktrees, snapshots, reviews, teams, gateway, searching };
 }
 
 /** Builds the parts that admit requests. It must follow recovery, because tokens begin to expire here. */

@@ -16,7 +16,7 @@ interface FleetParts {
   feed: Feed;
 }
 
-/** What the runtime needs of a member of a fleet. */
+/** The part of a member of a fleet that the runtime uses. */
 interface Seat {
   readonly status: { state: FleetStatus['state']; detail: string | null };
   leave(): Promise<void>;
@@ -24,7 +24,7 @@ interface Seat {
 
 /**
  * The server's place in its fleet. Without a configured one it loads nothing. Whatever goes wrong with the fleet is in
- * its status and in the log, and nowhere else: local work goes on.
+ * its status and in the log, and nowhere else: local work continues.
  */
 export class FleetSeat {
   readonly #base: Base;

@@ -5,12 +5,12 @@ import { AppError } from '../../api/errors.ts';
 import type { Feed } from '../../core/events/feed.ts';
 import { lazyModule } from '../../core/lib/lazy-module.ts';
 import type { HookService, SkipRequest } from '../hooks/index.ts';
-import type { LinkDependencies, LinkedApproval } from '../hooks/links.ts';
+import type { LinkDeps, LinkedApproval } from '../hooks/links.ts';
 import type { SaveResponse } from '../../core/store/idempotency-store.ts';
 import type { Base } from './base.ts';
 
 /** The parts of the server that hooks and links use. */
-interface HookParts extends Pick<LinkDependencies, 'approval' | 'session' | 'decide'> {
+interface HookParts extends Pick<LinkDeps, 'approval' | 'session' | 'decide'> {
   feed: Feed;
   supervisor: Supervisor;
 }
@@ -19,7 +19,6 @@ interface HookParts extends Pick<LinkDependencies, 'approval' | 'session' | 'dec
 export class HookSeat {
   readonly #base: Base;
   readonly #parts: HookParts;
-  #ownUrl: () => string = () => '';
   readonly #hooks = lazyModule(() => this.#load());
   #applying: Promise<void> = Promise.resolve();
   #isOpen = false;
@@ -29,9 +28,8 @@ export class HookSeat {
     this.#parts = parts;
   }
 
-  /** Begins to deliver what has happened, in the background. Called once the server listens at `ownUrl`. */
-  open(ownUrl: () => string): void {
-    this.#ownUrl = ownUrl;
+  /** Begins to deliver events, in the background. Must be called once the server listens. */
+  open(): void {
     this.#isOpen = true;
     this.reload();
   }
@@ -42,7 +40,7 @@ export class HookSeat {
     const { hooks, approvals } = config.now;
     const hasHooks = hooks.length > 0 || approvals.notify_command !== null;
     if (!this.#isOpen || (!hasHooks && !this.#hooks.isUsed)) return;
-    // What happens while the hooks are loaded is already theirs.
+    // Hooks receive the events that occur while they are loaded.
     const from = this.#parts.feed.latestSeq;
     this.#applying = this.#hooks
       .load()
@@ -50,14 +48,14 @@ export class HookSeat {
       .catch((error: unknown) => logger.error({ err: error }, 'cannot start the hooks'));
   }
 
-  /** Ends all deliveries; the next start goes on with them. */
+  /** Ends all deliveries; the next start continues them. */
   async stop(): Promise<void> {
     this.#isOpen = false;
     await this.#applying;
     await this.#hooks.loaded?.service.stop();
   }
 
-  /** What a person has to mend; null where there is no hook. */
+  /** Returns the problems that a person has to solve; null if there is no hook. */
   problems(): string[] | null {
     return this.#hooks.loaded?.service.problems() ?? null;
   }
@@ -85,12 +83,12 @@ export class HookSeat {
     return (await this.#hooks.load()).links.make(approvalId, made);
   }
 
-  /** Returns what a link would answer; null if it is good for nothing. */
+  /** Returns the approval of a link; null if the link is not valid. */
   async look(secret: string): Promise<LinkedApproval | null> {
     return (await this.#hooks.load()).links.look(secret);
   }
 
-  /** Answers the approval of a link; null if it is good for nothing. */
+  /** Answers the approval of a link; null if the link is not valid. */
   async answer(secret: string, decision: 'accept' | 'decline'): Promise<Approval | null> {
     return (await this.#hooks.load()).links.answer(secret, decision);
   }
@@ -108,14 +106,14 @@ export class HookSeat {
     const links = new ApprovalLinks({
       ...base,
       ...this.#parts,
-      baseUrl: () => config.now.approvals.link_base_url?.replace(/\/$/, '') ?? this.#ownUrl(),
+      baseUrl: () => config.now.approvals.link_base_url?.replace(/\/$/, '') ?? base.address.url,
       lifetimeMs: () => config.now.approvals.link_expires_ms,
     });
     const service = new HookService({
       ...base,
       ...this.#parts,
       links,
-      ownUrl: () => this.#ownUrl(),
+      ownUrl: () => base.address.url,
       pendingApproval: (id) => {
         const approval = db.peek((rx) => this.#parts.approval(rx, id));
         return approval?.status === 'pending' ? approval : null;

@@ -57,7 +57,7 @@ export function watchIdle(
       children.supervisor.live > 0 ||
       processes.runner.counts.queued > 0 ||
       edge.fleet.status.state !== 'off' ||
-      Object.values(queue.service.diagnostics().entries).some((count) => count > 0) ||
+      Object.values(queue.diagnostics().entries).some((count) => count > 0) ||
       (await hooks.list()).some(({ waiting }) => waiting > 0) ||
       (await edge.diagnostics.pendingApprovals()) > 0 ||
       (await edge.diagnostics.isAnyWaiting()) ||

@@ -5,10 +5,10 @@ import type { Searching } from '../http/routes/search.ts';
 import { lazyModule } from '../../core/lib/lazy-module.ts';
 import { sqlWasm } from '../../core/lib/self.ts';
 import { SEARCH_FILE } from '../conversations/search/file-name.ts';
-import type { SearchDependencies, SearchService } from '../conversations/search/service.ts';
+import type { SearchDeps, SearchService } from '../conversations/search/service.ts';
 import type { Base } from './base.ts';
 
-type Needs = Pick<SearchDependencies, 'store' | 'agentsOf' | 'shortage'>;
+type Needs = Pick<SearchDeps, 'store' | 'teams' | 'shortage'>;
 
 /** The server's search. Until somebody searches, nothing of it is loaded, and there is no index. */
 export class SearchSeat implements Searching, AsyncDisposable {
@@ -21,7 +21,7 @@ export class SearchSeat implements Searching, AsyncDisposable {
     this.#needs = needs;
   }
 
-  /** Goes on with the index of an earlier run, in the background. Called once the server listens. */
+  /** Continues the index of an earlier run, in the background. Called once the server listens. */
   resume(): void {
     if (!fs.existsSync(path.join(this.#base.directory, SEARCH_FILE))) return;
     this.#service

@@ -44,15 +44,16 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   undo.defer(() => nouns.children.keeper.stop());
   const { summary, startTurns } = await recoverRows(base, nouns);
   const edge = buildEdge(base, nouns, summary, undo);
-  connect(base, nouns, edge);
+  connect(base, nouns);
   const upkeep = undo.use(startUpkeep(base, nouns));
   await listen(base, edge, options.freePort === true);
+  base.address.url = edge.server.url;
   for (const turn of startTurns) nouns.sessions.runner.start(turn);
   await nouns.sessions.inbox.open();
-  await nouns.queue.scheduler.open();
+  await nouns.sessions.scheduler.open();
   nouns.searching.resume();
   const background = startBackground(base, nouns, summary);
-  nouns.hooks.open(() => edge.server.url);
+  nouns.hooks.open();
   announce(base, nouns, edge, undo);
   if (options.onIdle) undo.use(watchIdle({ base, nouns, edge }, options.onIdle));
   edge.fleet.join({

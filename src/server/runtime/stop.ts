@@ -30,9 +30,9 @@ export async function stop(running: Running, hurry: AbortSignal): Promise<void> 
 }
 
 /** From here on nothing starts: no request that changes something, no turn, no notice, no upkeep. */
-function takeNothingNew({ nouns: { sessions, queue }, edge, upkeep, background }: Running): void {
+function takeNothingNew({ nouns: { sessions }, edge, upkeep, background }: Running): void {
   edge.server.refuseChanges();
-  queue.scheduler.stop();
+  sessions.scheduler.stop();
   sessions.inbox.stop();
   upkeep[Symbol.dispose]();
   background.stopVerification();

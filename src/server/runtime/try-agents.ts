@@ -15,12 +15,13 @@ import { unlessAborted } from '../../agents/agent-process.ts';
 import { openBase } from './base.ts';
 import { buildChildren } from './build/children.ts';
 import { selfCommand } from '../../core/lib/self.ts';
+import { WorktreeStore } from '../work/worktrees/store.ts';
 import { Undo } from '../../core/lib/undo.ts';
 
 /** An agent has this long to start and open a session, in milliseconds. */
 const PATIENCE_MS = 60_000;
 
-/** What came of an agent that was started. */
+/** The result of the start of one agent. */
 export interface TriedAgent {
   name: string;
   display_name: string;
@@ -56,7 +57,7 @@ export async function tryAgents(config: Config, signal: AbortSignal): Promise<Tr
     },
     undo,
   );
-  const { supervisor, keeper } = buildChildren(base);
+  const { supervisor, keeper } = buildChildren(base, new WorktreeStore(base));
   undo.defer(() => keeper.stop());
   const context = { supervisor, clock: base.clock, toolsFor: trialTools };
   const tried: TriedAgent[] = [];

@@ -24,7 +24,7 @@ export function startUpkeep(
     processes: processes.store,
     onTrimmed: (seq) => storage.feed.forgetUpTo(seq),
     onSessionTrimmed(tx, id) {
-      queue.service.sessionTrimmed(tx, id);
+      queue.sessionTrimmed(tx, id);
       reviews.sessionTrimmed(tx, id);
       snapshots.store.forgetSession(tx, id);
       tx.whenDurable(() => void removeSnapshots(id));
@@ -57,7 +57,7 @@ export function startUpkeep(
     }
   }
 
-  /** Removes the files of snapshots. What cannot be removed now is tried again as what is too old. */
+  /** Removes the files of snapshots. Files that cannot be removed now are removed later because of their age. */
   async function removeSnapshots(sessionId: string): Promise<void> {
     try {
       await snapshots.snapshotObjectStores.removeSession(sessionId);
@@ -69,7 +69,7 @@ export function startUpkeep(
   async function retain(): Promise<void> {
     try {
       await retention.run(ending.signal);
-      // Also where snapshots are switched off, those of before grow too old.
+      // Earlier snapshots expire even if snapshots are switched off.
       await snapshots.snapshotObjectStores.trim();
     } catch (error) {
       logger.warn({ err: error }, 'cannot remove expired data');

@@ -1,12 +1,8 @@
 import type { Delivery, Message } from '../../api/team-messages.ts';
 import { AppError } from '../../api/errors.ts';
+import type { ServerParts } from '../../core/events/server-parts.ts';
 import type { SaveResponse } from '../../core/store/idempotency-store.ts';
-import type { Clock } from '../../core/lib/clock.ts';
-import type { Failpoint } from '../../core/lib/failpoint.ts';
-import type { Ids } from '../../core/lib/ids.ts';
-import type { Logger } from '../../core/lib/log.ts';
 import { yieldToEventLoop, runSlice } from '../../core/lib/slices.ts';
-import type { Database } from '../../core/store/database.ts';
 import { persist } from '../../core/store/persist.ts';
 import { type Failure, newDelivery, waits } from './delivery.ts';
 import type { Dispatcher } from './dispatcher.ts';
@@ -16,14 +12,12 @@ import type { Reader, Writer } from '../../core/store/transaction.ts';
 /** A message to more recipients is a broadcast; one to at most so many is stored and dispatched in one transaction. */
 export const ONE_TRANSACTION_RECIPIENTS = 16;
 
-interface BroadcastsDependencies {
-  db: Database;
+interface BroadcastsDeps extends Pick<
+  ServerParts,
+  'db' | 'clock' | 'ids' | 'logger' | 'failpoint'
+> {
   store: TeamStore;
   dispatcher: Dispatcher;
-  clock: Clock;
-  ids: Ids;
-  failpoint: Failpoint;
-  logger: Logger;
 }
 
 /**
@@ -33,11 +27,11 @@ interface BroadcastsDependencies {
  * is cancelled; of a complete one, the pending deliveries that are still held are dispatched.
  */
 export class Broadcasts {
-  readonly #deps: BroadcastsDependencies;
+  readonly #deps: BroadcastsDeps;
   readonly #stopping = new AbortController();
   readonly #underWay = new Set<Promise<void>>();
 
-  constructor(deps: BroadcastsDependencies) {
+  constructor(deps: BroadcastsDeps) {
     this.#deps = deps;
   }
 

@@ -22,7 +22,7 @@ import type { Reader, Writer } from '../../core/store/transaction.ts';
 const OWNER = 'team';
 const ranks: Record<Message['priority'], number> = { high: 0, normal: 1, low: 2 };
 
-interface DispatcherDependencies {
+interface DispatcherDeps {
   store: TeamStore;
   sessionStore: SessionStore;
   inbox: Inbox;
@@ -31,14 +31,14 @@ interface DispatcherDependencies {
 
 /** Puts deliveries into the inboxes of their recipients, and follows them there. */
 export class Dispatcher {
-  readonly #deps: DispatcherDependencies;
+  readonly #deps: DispatcherDeps;
   /**
    * The message that was read last. It is cached because a broadcast reads it for each recipient and its text never
    * changes.
    */
   #lastRead: Message | undefined;
 
-  constructor(deps: DispatcherDependencies) {
+  constructor(deps: DispatcherDeps) {
     this.#deps = deps;
     deps.inbox.register(OWNER, this.#inboxOwner());
   }
@@ -55,7 +55,7 @@ export class Dispatcher {
         message: `session ${recipient} is busy or stopped: retry the delivery when the session is idle`,
       });
     this.#put(tx, delivery, message, { interrupts: interrupts === 'at_tool_boundary' });
-    if (interrupts !== 'never') this.#deps.inbox.endPause(tx, recipient);
+    if (interrupts !== 'never') this.#deps.inbox.holds.endPause(tx, recipient);
     if (interrupts === 'at_tool_boundary') this.#deps.inbox.atBoundary(tx, recipient);
     if (interrupts === 'at_once') this.#deps.inbox.interruptNow(tx, recipient);
     this.#deps.inbox.beginNextTurn(tx, recipient);
@@ -85,7 +85,7 @@ export class Dispatcher {
    */
   retry(tx: Writer, before: Delivery): void {
     const { recipient_agent_id: recipient } = before;
-    if (before.status === 'pending' && this.#deps.inbox.isPaused(tx, recipient)) {
+    if (before.status === 'pending' && this.#deps.inbox.holds.isPaused(tx, recipient)) {
       this.#deps.inbox.endHold(tx, recipient);
       this.#deps.inbox.beginNextTurn(tx, recipient);
       return;
@@ -102,13 +102,13 @@ export class Dispatcher {
 
   /** Cancels a waiting delivery. */
   cancel(tx: Writer, delivery: Delivery): void {
-    this.#deps.inbox.remove(tx, OWNER, delivery.id);
+    this.#deps.inbox.entries.remove(tx, OWNER, delivery.id);
     this.#deps.store.moveDelivery(tx, cancel(delivery, this.#deps.clock.now()));
   }
 
   /** Fails a waiting delivery. */
   giveUp(tx: Writer, delivery: Delivery, error: Failure): void {
-    this.#deps.inbox.remove(tx, OWNER, delivery.id);
+    this.#deps.inbox.entries.remove(tx, OWNER, delivery.id);
     this.#fail(tx, delivery, error);
   }
 
@@ -118,7 +118,13 @@ export class Dispatcher {
     { priority }: Message,
     flags: { held?: boolean; interrupts?: boolean },
   ): void {
-    this.#deps.inbox.put(tx, { session_id, owner: OWNER, ref, rank: ranks[priority], ...flags });
+    this.#deps.inbox.entries.put(tx, {
+      session_id,
+      owner: OWNER,
+      ref,
+      rank: ranks[priority],
+      ...flags,
+    });
   }
 
   #inboxOwner(): InboxSource {

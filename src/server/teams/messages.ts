@@ -9,13 +9,11 @@ import type {
 } from '../../api/team-messages.ts';
 import type { Team } from '../../api/teams.ts';
 import { AppError } from '../../api/errors.ts';
+import type { ServerParts } from '../../core/events/server-parts.ts';
 import { type SaveResponse, saveNothing } from '../../core/store/idempotency-store.ts';
-import type { Clock } from '../../core/lib/clock.ts';
-import type { Ids } from '../../core/lib/ids.ts';
 import type { Blobs } from '../conversations/sessions/blobs.ts';
 import type { Session } from '../../api/sessions.ts';
 import type { SessionStore } from '../conversations/sessions/store.ts';
-import type { Database } from '../../core/store/database.ts';
 import type { RecordPage } from '../../core/store/records.ts';
 import { type Broadcasts, ONE_TRANSACTION_RECIPIENTS } from './broadcasts.ts';
 import { type Failure, newDelivery, waits } from './delivery.ts';
@@ -50,15 +48,12 @@ export interface MessageContent {
   images: StoredImage[];
 }
 
-interface MessageServiceDependencies {
-  db: Database;
+interface MessageServiceDeps extends Pick<ServerParts, 'db' | 'clock' | 'ids'> {
   store: TeamStore;
   sessionStore: SessionStore;
   dispatcher: Dispatcher;
   broadcasts: Broadcasts;
   blobs: Blobs;
-  clock: Clock;
-  ids: Ids;
   /** The maximum number of messages that agents may send in a row; 0: no limit. */
   maxHops: () => number;
   /** Whether sessions of a provider accept images. */
@@ -67,14 +62,14 @@ interface MessageServiceDependencies {
   assertRoom: () => void;
 }
 
-/** The state of a delivery in SQL, of which `consumed` is no status: an injected one whose turn has completed. */
+/** The state of a delivery in SQL. It is `consumed` if the delivery is injected and its turn has completed. */
 const CONSUMED = "iif(json_extract(record, '$.consumed_at') IS NULL, status, 'consumed')";
 
 /** The messages between members. Each method resolves once its result is on disk, and waits for no provider. */
 export class MessageService {
-  readonly #deps: MessageServiceDependencies;
+  readonly #deps: MessageServiceDeps;
 
-  constructor(deps: MessageServiceDependencies) {
+  constructor(deps: MessageServiceDeps) {
     this.#deps = deps;
   }
 
@@ -124,7 +119,7 @@ export class MessageService {
     });
   }
 
-  /** Cancels a message, with those of its deliveries that still wait. */
+  /** Cancels a message and its waiting deliveries. */
   cancel(
     teamId: string,
     messageId: string,

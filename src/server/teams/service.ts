@@ -9,42 +9,35 @@ import type {
   TeamWithMembers,
 } from '../../api/teams.ts';
 import { AppError } from '../../api/errors.ts';
+import type { ServerParts } from '../../core/events/server-parts.ts';
 import { type SaveResponse, saveNothing } from '../../core/store/idempotency-store.ts';
-import type { Clock } from '../../core/lib/clock.ts';
-import type { Ids } from '../../core/lib/ids.ts';
 import type { SessionService } from '../conversations/sessions/service.ts';
 import { assertNotClosed } from '../conversations/sessions/session.ts';
 import type { SessionStore } from '../conversations/sessions/store.ts';
-import type { Database } from '../../core/store/database.ts';
 import type { RecordPage } from '../../core/store/records.ts';
+import type { BudgetGuard } from '../conversations/usage/budgets/guard.ts';
 import type { WorktreeStore } from '../work/worktrees/store.ts';
 import { type Dispatcher, recipientLeft } from './dispatcher.ts';
 import type { TeamStore } from './store.ts';
 import { BY_API, memberIn, type NewMember, newMember, withoutMember } from './team.ts';
 import type { Reader, Writer } from '../../core/store/transaction.ts';
 
-interface TeamServiceDependencies {
-  db: Database;
+interface TeamServiceDeps extends Pick<ServerParts, 'db' | 'clock' | 'ids'> {
   store: TeamStore;
   sessionStore: SessionStore;
   sessions: SessionService;
   worktrees: WorktreeStore;
   dispatcher: Dispatcher;
-  clock: Clock;
-  ids: Ids;
   /** Throws `storage_full` if there is no room for new work. */
   assertRoom: () => void;
-  /** Runs in the transaction that deletes a team. */
-  onDeleted: (tx: Writer, id: string) => void;
-  /** Runs in the transaction in which a session leaves a team. */
-  onLeft: (tx: Writer, id: string) => void;
+  budgets: Pick<BudgetGuard, 'teamDeleted' | 'memberLeft'>;
 }
 
 /** The use-cases of teams and their members. Each method resolves once its result is on disk. */
 export class TeamService {
-  readonly #deps: TeamServiceDependencies;
+  readonly #deps: TeamServiceDeps;
 
-  constructor(deps: TeamServiceDependencies) {
+  constructor(deps: TeamServiceDeps) {
     this.#deps = deps;
   }
 
@@ -93,7 +86,7 @@ export class TeamService {
         { ...team, deleted_at: now, updated_at: now },
         'team.deleted',
       );
-      this.#deps.onDeleted(tx, id);
+      this.#deps.budgets.teamDeleted(tx, id);
     });
   }
 
@@ -122,7 +115,7 @@ export class TeamService {
         if (delivery.recipient_agent_id === agentId)
           this.#deps.dispatcher.giveUp(tx, delivery, recipientLeft(agentId));
       this.#deps.store.removeMember(tx, memberIn(members, team, agentId));
-      this.#deps.onLeft(tx, id);
+      this.#deps.budgets.memberLeft(tx, id);
       if (after.isNewLead) this.#deps.store.updateTeam(tx, after.team, 'team.lead_changed');
       return this.#withMembers(tx, id);
     });
@@ -152,7 +145,7 @@ export class TeamService {
     saveResponse: SaveResponse = saveNothing,
   ): Promise<ResponseOf<typeof interruptTeam>> {
     return this.#deps.db.transact((tx) => {
-      const agents = this.agentsOf(tx, this.#deps.store.openTeam(tx, id).id);
+      const agents = this.#deps.store.agents(tx, this.#deps.store.openTeam(tx, id).id);
       const interrupted = agents.filter((agent) => this.#deps.sessions.requestInterrupt(tx, agent));
       const response = {
         interrupted_session_ids: interrupted,
@@ -161,13 +154,6 @@ export class TeamService {
       saveResponse(tx, response);
       return response;
     });
-  }
-
-  /** Returns the ids of the sessions in a team. Throws `not_found`. */
-  agentsOf(rx: Reader, id: string): string[] {
-    return this.#deps.store
-      .members(rx, this.#deps.store.team(rx, id).id)
-      .map(({ agent_id }) => agent_id);
   }
 
   /** Resolves with the teams that a session is in, without deleted ones. */

@@ -3,19 +3,15 @@ import { agentProvider, type ProviderId } from '../../api/provider-kinds.ts';
 import type { Session } from '../../api/sessions.ts';
 import type { SpawnedMember, spawnMember, Team } from '../../api/teams.ts';
 import { AppError } from '../../api/errors.ts';
+import type { ServerParts } from '../../core/events/server-parts.ts';
 import { type SaveResponse, saveNothing } from '../../core/store/idempotency-store.ts';
-import type { Clock } from '../../core/lib/clock.ts';
-import type { Ids } from '../../core/lib/ids.ts';
 import type { NewSession, SessionService } from '../conversations/sessions/service.ts';
 import type { Worktree } from '../../api/worktrees.ts';
-import type { Failpoint } from '../../core/lib/failpoint.ts';
-import type { Logger } from '../../core/lib/log.ts';
 import { OneAtATime } from '../../core/lib/one-at-a-time.ts';
 import { inheritedModes, type Modes } from '../conversations/sessions/permission-mode.ts';
 import { assertOpen, titleFrom } from '../conversations/sessions/session.ts';
 import type { SessionStore } from '../conversations/sessions/store.ts';
 import { workingDirectory } from '../conversations/sessions/working-directory.ts';
-import type { Database } from '../../core/store/database.ts';
 import type { Claims } from '../work/worktrees/claims.ts';
 import type { WorktreeService } from '../work/worktrees/service.ts';
 import type { WorktreeStore } from '../work/worktrees/store.ts';
@@ -38,7 +34,7 @@ export interface Spawner {
   admit: () => Promise<Admission>;
 }
 
-/** What was approved with the member. */
+/** The parts of a spawn that were approved with the member. */
 export interface Admission {
   /** The images of the first message. */
   images: InputItem[];
@@ -46,8 +42,10 @@ export interface Admission {
   runsScript: boolean;
 }
 
-interface SpawnServiceDependencies {
-  db: Database;
+interface SpawnServiceDeps extends Pick<
+  ServerParts,
+  'db' | 'clock' | 'ids' | 'logger' | 'failpoint'
+> {
   store: TeamStore;
   sessionStore: SessionStore;
   sessions: SessionService;
@@ -55,10 +53,6 @@ interface SpawnServiceDependencies {
   worktrees: WorktreeService;
   worktreeStore: WorktreeStore;
   claims: Claims;
-  clock: Clock;
-  ids: Ids;
-  failpoint: Failpoint;
-  logger: Logger;
   presets: () => readonly ModelPreset[];
   /** Returns the name of the agent of a new session, where agents have names. Throws `invalid` for an unknown one. */
   agentFor: (provider: ProviderId, asked: string | null) => string | null;
@@ -68,10 +62,10 @@ interface SpawnServiceDependencies {
 
 /** Opens sessions as members of teams. Session, worktree, member and first message are all created, or none is. */
 export class SpawnService {
-  readonly #deps: SpawnServiceDependencies;
+  readonly #deps: SpawnServiceDeps;
   readonly #underWay = new OneAtATime();
 
-  constructor(deps: SpawnServiceDependencies) {
+  constructor(deps: SpawnServiceDeps) {
     this.#deps = deps;
   }
 
@@ -166,7 +160,7 @@ export class SpawnService {
     return this.#underWay.idle();
   }
 
-  /** Returns the request for the member's session. Omitted settings are those of the source session or of its turn. */
+  /** Returns the request for the member's session. The source session or its turn supplies omitted settings. */
   #sessionFor(request: SpawnRequest, source: Session, spawner: Spawner | null): NewSession {
     const preset = presetOf(request, this.#deps.presets());
     const { provider, agent: asked } = servedBy(request, source, preset);
@@ -338,7 +332,7 @@ function assertNamed({ worktree }: SpawnRequest): void {
     );
 }
 
-/** Returns who serves the member: an omitted provider or agent is that of the source session. */
+/** Returns the provider and agent of the member. The source session supplies omitted ones. */
 function servedBy(
   { provider, agent }: SpawnRequest,
   source: Session,

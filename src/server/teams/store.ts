@@ -121,6 +121,16 @@ export class TeamStore {
     return this.#agents.all(rx, teamId).map(([id]) => id.slice(teamId.length + 1));
   }
 
+  /** Returns the ids of the sessions in a team, in the order in which they joined. Throws `not_found`. */
+  agentsOf(rx: Reader, teamId: string): string[] {
+    return this.agents(rx, this.team(rx, teamId).id);
+  }
+
+  /** Returns the name of a team; null if there is no such team. */
+  nameOf(rx: Reader, teamId: string): string | null {
+    return this.teams.get(rx, teamId)?.name ?? null;
+  }
+
   /** Returns the member that a session is; undefined if it is not in the team. */
   member(rx: Reader, teamId: string, agentId: string): Member | undefined {
     return this.#members.get(rx, memberId({ team_id: teamId, agent_id: agentId }));

@@ -39,7 +39,7 @@ export function memberIn(members: readonly Member[], team: Team, agentId: string
   throw noMember(team, agentId);
 }
 
-/** Throws `not_found` if a session is not among those of a team. */
+/** Throws `not_found` if a session is not in a team. */
 export function assertMember(agents: readonly string[], team: Team, agentId: string): void {
   if (!agents.includes(agentId)) throw noMember(team, agentId);
 }

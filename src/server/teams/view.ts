@@ -3,11 +3,10 @@ import type { Delivery, Message } from '../../api/team-messages.ts';
 import type { MemberRow, TeamView, getTeamView } from '../../api/team-view.ts';
 import type { Member, Team } from '../../api/teams.ts';
 import { AppError } from '../../api/errors.ts';
-import type { Clock } from '../../core/lib/clock.ts';
+import type { ServerParts } from '../../core/events/server-parts.ts';
 import { shorten } from '../../core/lib/shorten.ts';
 import { jsonInSlices, yieldToEventLoop, runSlice } from '../../core/lib/slices.ts';
 import type { SessionStore } from '../conversations/sessions/store.ts';
-import type { Database } from '../../core/store/database.ts';
 import type { WorktreeStore } from '../work/worktrees/store.ts';
 import type { TeamStore } from './store.ts';
 import { contextRemaining, memberStateOf } from './team.ts';
@@ -31,7 +30,7 @@ const PART_DELIVERIES = 20;
 export interface TeamPart {
   team: Team;
   member_count: number;
-  /** The number of members before those of this part. */
+  /** The number of members before this part. */
   from: number;
   members: MemberRow[];
   /** Newest first, each with the cursor of the messages before it; null: there are none. */
@@ -40,14 +39,12 @@ export interface TeamPart {
   latest_seq: number;
 }
 
-interface TeamViewsDependencies {
-  db: Database;
+interface TeamViewsDeps extends Pick<ServerParts, 'db' | 'clock'> {
   store: TeamStore;
   sessionStore: SessionStore;
   worktrees: WorktreeStore;
-  clock: Clock;
-  /** Whether the agent of a session has taken the tools of cadre; null where that is not known. */
-  takesTools: (sessionId: string) => boolean | null;
+  /** Whether the agent of a session has taken the tools of cadre; null if that is unknown. */
+  offers: { isTaken: (sessionId: string) => boolean | null };
 }
 
 /**
@@ -55,9 +52,9 @@ interface TeamViewsDependencies {
  * meanwhile may be in the view or not, but always has an event after `latest_seq`.
  */
 export class TeamViews {
-  readonly #deps: TeamViewsDependencies;
+  readonly #deps: TeamViewsDeps;
 
-  constructor(deps: TeamViewsDependencies) {
+  constructor(deps: TeamViewsDeps) {
     this.#deps = deps;
   }
 
@@ -75,7 +72,7 @@ export class TeamViews {
     return { team, members, messages, deliveries_by_message_id, latest_seq };
   }
 
-  /** Resolves with a bounded part of a view. Throws `invalid` if `afterMember` is no member. */
+  /** Resolves with a bounded part of a view. Throws `invalid` if `afterMember` is not a member. */
   async part(
     teamId: string,
     range: {
@@ -200,7 +197,7 @@ export class TeamViews {
         this.#deps.sessionStore.newestWithContext(rx, agent_id),
       ),
       pending_deliveries: this.#deps.store.waitingCount(rx, team_id, agent_id),
-      takes_tools: this.#deps.takesTools(agent_id),
+      takes_tools: this.#deps.offers.isTaken(agent_id),
     };
   }
 

@@ -26,8 +26,7 @@ const small: Record<string, string> = {
   worktree_operations: 'what git is doing',
   worktrees_cleanup_due: 'cleanups that a crash has cut off',
   inbox: 'what sessions have not been told of yet',
-  inbox_pauses: 'sessions that were stopped, or that no agent can be had for',
-  session_holds: 'sessions whose next turn does not start',
+  holds: 'sessions whose next turn does not start',
   queue_entries: 'at most 1000, which have not become their last turn',
   team_spawns: 'members that are being spawned',
 };

@@ -114,7 +114,7 @@ describe('a POST', () => {
     ['503', 503, []],
     ['a redirect to another place, which gets nothing', 307, ['Location: http://127.0.0.1:1/']],
   ] as const)(
-    'that is answered with %s is sent again, and what follows waits for it.',
+    'A POST that is answered with %s is sent again, and the following events wait for it.',
     ([, status, headers]) =>
       withHooks(
         (receiver) => [posting(receiver)],
@@ -144,7 +144,7 @@ describe('a POST', () => {
       ),
   );
 
-  test('that is not answered in time, or answered without end, does not hold up more than its time.', () =>
+  test('A POST without an answer in time, or with an endless answer, delays the hook only for its time limit.', () =>
     withHooks(
       (receiver) => [posting(receiver, { timeout_ms: limit })],
       async (given, receiver, session) => {
@@ -235,7 +235,7 @@ describe('a command', () => {
     );
   });
 
-  test('that fails is run again with the same event, and its last words are told.', async () => {
+  test('A command that fails is run again with the same event, and the failure has its last words.', async () => {
     await using own = tempDirectory('hooks');
     const out = path.join(own.path, 'out');
     const command = `echo "$CADRE_HOOK_ATTEMPT $CADRE_EVENT_SEQ" >> '${out}'; [ "$CADRE_HOOK_ATTEMPT" = 2 ] || { echo 'no \u001b[31mway' >&2; exit 3; }`;
@@ -258,7 +258,7 @@ describe('a command', () => {
   test.for([
     ['runs too long', 'sleep 600', 'timed out after 300 ms'],
     ['prints without end', 'yes', 'printed more than'],
-  ] as const)('that %s is ended.', ([, command, error]) =>
+  ] as const)('A command that %s is ended.', ([, command, error]) =>
     withHooks(
       () => [{ name: 'command', kinds, command, timeout_ms: command === 'yes' ? 60_000 : 300 }],
       async (given, _receiver, session) => {
@@ -334,7 +334,7 @@ describe('a person', () => {
       },
     ));
 
-  test('reloads the hooks: one that is off waits, and goes on where it was.', () =>
+  test('A reload can switch a hook off, and the hook continues where it was when it is on again.', () =>
     withHooks(
       (receiver) => [posting(receiver)],
       async (given, receiver, session) => {
@@ -354,7 +354,7 @@ describe('a person', () => {
 });
 
 describe('a hook', () => {
-  test('is told of its session alone.', async () => {
+  test('A hook of a session gets events of its session alone.', async () => {
     await using receiver = await new Receiver().open();
     await using own = tempDirectory('hooks');
     const given = await openRuntime(own.path, { providers: [provider()] });
@@ -374,7 +374,7 @@ describe('a hook', () => {
     }
   });
 
-  test('that is new is told of nothing from before, and after a restart of all that it missed.', async () => {
+  test('A new hook gets no earlier events, and after a restart all events that it has missed.', async () => {
     await using receiver = await new Receiver().open();
     await using own = tempDirectory('hooks');
     const open = (hooks: object[]) =>
@@ -400,7 +400,7 @@ describe('a hook', () => {
     await third.runtime.stop();
   });
 
-  test('that causes the events that it is told of is slowed down, and its list says so.', () =>
+  test('A hook that causes events that match it is slowed down, and the list shows that.', () =>
     withHooks(
       (receiver) => [posting(receiver)],
       async (given, receiver, session) => {
@@ -420,7 +420,7 @@ describe('a hook', () => {
       },
     ));
 
-  test('that fails for five minutes is told by an event and in health, and so is its recovery.', async () => {
+  test('An event and health report a hook that fails for five minutes, and its recovery.', async () => {
     await using receiver = await new Receiver().open();
     await using own = tempDirectory('hooks');
     const clock = new ManualClock();
@@ -464,7 +464,7 @@ describe('a hook', () => {
     }
   });
 
-  test('whose events retention has taken says so, and goes on.', async () => {
+  test('A hook whose events retention has removed reports that, and continues.', async () => {
     await using receiver = await new Receiver().open();
     await using own = tempDirectory('hooks');
     const clock = new ManualClock();
@@ -495,7 +495,7 @@ describe('a hook', () => {
     }
   });
 
-  test('that cannot work says so in health and in its list; others work.', () =>
+  test('Health and the list report a hook that cannot work; other hooks work.', () =>
     withHooks(
       (receiver) => [
         posting(receiver),

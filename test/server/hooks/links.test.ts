@@ -267,7 +267,7 @@ describe('the page of a link', () => {
 });
 
 describe('the public host of links', () => {
-  test('is good for the page alone, and no other host is good for it.', () =>
+  test('The public host of links serves only the page, and no other host serves it.', () =>
     onShared(async (stage) => {
       const { approval } = await asked(stage);
       const at = await pathOfLink(stage, approval);
@@ -299,7 +299,7 @@ describe('the public host of links', () => {
 });
 
 describe('the secret of a link', () => {
-  test('is no token, and is in no row, file or event.', () =>
+  test('The secret of a link is not a token, and no row, file or event has it.', () =>
     onShared(async (stage) => {
       const { approval } = await asked(stage);
       const { body } = await linkTo(stage, approval);
@@ -407,7 +407,7 @@ describe('a hook that asks for links', () => {
     );
   });
 
-  test('may say its address, and nobody is told that.', async () => {
+  test('A hook may print the address of a link, and nobody receives that.', async () => {
     const clock = new ManualClock();
     clock.runFree();
     const command = `sed 's,.*/answer/,no way to ,; s,".*,,' >&2; exit 1`;

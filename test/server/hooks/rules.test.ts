@@ -108,7 +108,7 @@ describe('an address', () => {
     expect(objectionToAddress('::1', http)).toBe(null);
   });
 
-  test('of the server itself is known, however it is written.', () => {
+  test('The address of the server itself is recognized, however it is written.', () => {
     const own = 'http://127.0.0.1:7433';
     for (const url of [
       'http://127.0.0.1:7433/x',

@@ -23,7 +23,7 @@ const NOBODY = 65_534;
 
 // A kill on it: test/campaigns/disk.test.ts.
 describe.skipIf(!canMount)('a disk that is really full', () => {
-  it('refuses new work as storage_full, goes on being read, and recovers by itself', () =>
+  it('A server on a full disk refuses new work as storage_full, still answers reads, and recovers by itself', () =>
     onSmallDisk(async ({ client, fill, free }, directory) => {
       const { id } = await openSession(client, directory);
       await runTurn(client, id, 'say before');
@@ -87,7 +87,7 @@ describe.skipIf(!canMount)('a disk that is really full', () => {
       expect((await runTurn(again, id, 'say after')).turn).toMatchObject({ text: 'after' });
     }));
 
-  it('is left some room: below retention.min_free_bytes new work is refused, and what runs goes on', () =>
+  it('Some room stays free: below retention.min_free_bytes new work is refused, and running work continues', () =>
     onSmallDisk(
       async ({ client, fill, free }, directory) => {
         const { id } = await openSession(client, directory);

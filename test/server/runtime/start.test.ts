@@ -84,7 +84,7 @@ test('a second stop is the first one, and a reload meanwhile changes nothing.', 
   expect(fs.existsSync(path.join(directory, 'server.json'))).toBe(false);
 });
 
-test('the server is registered where it listens, and its first events are those of the start.', () =>
+test('the server is registered where it listens, and its first events are the events of the start.', () =>
   withRuntime(async ({ url, token, directory, client }) => {
     const registered = JSON.parse(
       fs.readFileSync(path.join(directory, 'server.json'), 'utf8'),

@@ -28,7 +28,7 @@ test('Snapshots that are too old are removed also where no more are taken.', () 
     await expectEventually(() => fs.existsSync(depot)).toBe(false);
   }));
 
-test('A server goes on where the snapshots of a session that goes cannot be removed.', () =>
+test('A server continues although the snapshots of a removed session cannot be removed.', () =>
   onRuntime(async ({ client, directory, logLines }, clock) => {
     fs.writeFileSync(path.join(directory, 'snapshots'), 'is no directory');
     const { id } = await openSession(client, directory);

@@ -33,7 +33,7 @@ describe('a member of a team', () => {
     [{ provider: 'acp', agent: 'two' }, 'two'],
     [{ model_preset: 'second' }, 'two'],
     [{ agent: 'default' }, 'default'],
-  ] as const)('that is spawned with %j is served by the agent %j.', ([more, agent]) =>
+  ] as const)('A member that is spawned with %j is served by the agent %j.', ([more, agent]) =>
     given(async ({ client }) => {
       expect(await spawned(client, more)).toMatchObject({ provider: 'acp', agent });
     }),

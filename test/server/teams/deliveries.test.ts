@@ -146,7 +146,7 @@ describe('a message to an idle member', () => {
       ]);
     }));
 
-  it('is told of in the stream of the recipient and of the team, with the turn it became', () =>
+  it('The streams of the recipient and of the team have events of the message, with its turn', () =>
     withTeam(async (cast) => {
       const { stage, agents } = cast;
       const { delivery } = await cast.say('hello');
@@ -169,7 +169,7 @@ describe('a message to an idle member', () => {
       ]);
     }));
 
-  it('whose turn fails or is interrupted is not consumed, says so, and may be retried', () =>
+  it('A message whose turn fails or is interrupted is not consumed, has the error, and may be retried', () =>
     withTeam(async (cast) => {
       const { stage } = cast;
       const { delivery } = await cast.say('hello');
@@ -372,7 +372,7 @@ describe('after a turn that was interrupted over HTTP', () => {
     return delivery;
   };
 
-  it('what waits is not tried again where nothing holds it back but the turn of its recipient', () =>
+  it('a waiting message is not tried again if only the turn of its recipient delays it', () =>
     withTeam(async (cast) => {
       const turn = await atWork(cast);
       const { delivery } = await cast.say('later');
@@ -384,7 +384,7 @@ describe('after a turn that was interrupted over HTTP', () => {
       (await cast.stage.provider.nextTurn()).end(completed);
     }));
 
-  it('what waits rests, and so does what comes', () =>
+  it('waiting and new messages stay in the inbox', () =>
     withTeam(async (cast) => {
       await stopped(cast);
       const { delivery } = await cast.say('later');
@@ -570,7 +570,7 @@ describe('a message', () => {
       expect((await cast.cancel(body.message)).status).toBe(200);
     }, 1));
 
-  it('is told of to its sender, too, where that is wanted', () =>
+  it('The sender is notified of the delivery if the message asks for that', () =>
     withTeam(async (cast) => {
       const { body } = await cast.broadcast('me too', { include_sender: true });
       expect(body.message.recipient_agent_ids).toEqual(cast.agents.map(({ id }) => id));

@@ -193,7 +193,7 @@ async function judge(stage: Stage, { team }: Made, book: Book): Promise<void> {
 }
 
 it(
-  'Whatever is sent, interrupted, closed and killed: each message comes to one end, no agent is told one twice, and all in order.',
+  'Each message comes to one end, once and in order, whatever is sent, interrupted, closed and killed.',
   { timeout: scaled(120_000) },
   () =>
     fc.assert(

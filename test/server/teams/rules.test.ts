@@ -59,7 +59,7 @@ describe('a delivery', () => {
   });
 });
 
-it('What is left of a context is a whole percentage from 0 to 100, or not known.', () => {
+it('The remaining context is a whole percentage from 0 to 100, or unknown.', () => {
   const usage = (context_tokens: number | null, context_window: number | null) =>
     ({ usage: { context_tokens, context_window } }) as Parameters<typeof contextRemaining>[0];
   expect(contextRemaining(usage(1, 3))).toBe(67);

@@ -42,7 +42,7 @@ async function claimsOn(stage: Stage, worktree: { id: string } | null): Promise<
 }
 
 describe('spawning a member', () => {
-  it('opens a session like that of who wants it, and tells it what it is there for', () =>
+  it('A spawn opens a session like the session of its caller, and sends it its task', () =>
     withTeam(async (cast) => {
       const { stage, agents, team } = cast;
       const { status, body } = await spawn(cast, { title: 'tester', prompt: 'write tests' });
@@ -178,7 +178,7 @@ describe('spawning a member', () => {
       }
     }));
 
-  it('that is refused or fails leaves no claim on a worktree that was there before', () =>
+  it('A spawn that is refused or fails leaves no claim on an existing worktree', () =>
     onStage(
       async (stage) => {
         const cast = await inRepository(stage);

@@ -101,7 +101,7 @@ describe('the members of a team', () => {
       expect([status, body.code]).toEqual([409, 'conflict']);
     }, 1));
 
-  it('that go are told nothing more: what waits for them fails', () =>
+  it('A member that leaves gets no more messages: its waiting deliveries fail', () =>
     withTeam(async (cast) => {
       const { stage, path, agents } = cast;
       const work = await stage.play(agents[1] as { id: string });

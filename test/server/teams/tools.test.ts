@@ -182,7 +182,7 @@ describe('a member that an agent spawns', () => {
     ['read_only', null],
     [null, null],
   ] as const)(
-    'of a session that is %s by a turn that is %s has the mode of the turn',
+    'A member that a session in mode %s spawns by a turn in mode %s has the mode of the turn',
     ([own, turn]) =>
       withTeam(async (cast) => {
         const { stage } = cast;

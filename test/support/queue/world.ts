@@ -7,12 +7,12 @@ import { createLog } from '../../../src/core/lib/log.ts';
 import { QueueInboxSource } from '../../../src/server/conversations/queue/inbox-source.ts';
 import { QueueService } from '../../../src/server/conversations/queue/service.ts';
 import { QueueStore } from '../../../src/server/conversations/queue/store.ts';
-import { Scheduler } from '../../../src/server/conversations/queue/scheduler.ts';
 import { beginTurnInRows } from '../../../src/server/conversations/sessions/begin-turn.ts';
 import { endTurnInRows } from '../../../src/server/conversations/sessions/end-turn.ts';
 import { failSessionInRows } from '../../../src/server/conversations/sessions/fail-session.ts';
 import { Holds } from '../../../src/server/conversations/inbox/holds.ts';
 import { Inbox } from '../../../src/server/conversations/inbox/inbox.ts';
+import { Scheduler } from '../../../src/server/conversations/inbox/scheduler.ts';
 import { SessionStore } from '../../../src/server/conversations/sessions/store.ts';
 import { hasEnded } from '../../../src/server/conversations/sessions/turn.ts';
 import type { Database } from '../../../src/core/store/database.ts';
@@ -199,47 +199,25 @@ function liveOn(db: Database, clock: ManualClock) {
   });
   const log = new EventLog({ db, clock, ids });
   const store = new SessionStore({ db, log });
-  const holds = new Holds({ db, log, clock, onTime: (at) => scheduler.wake(at) });
-  const inbox = new Inbox({
-    db,
-    sessionStore: store,
-    holds,
-    clock,
-    ids,
-    logger,
+  const scheduler = new Scheduler({ db, clock, logger });
+  const holds = new Holds({ db, log, clock, scheduler });
+  const inbox = new Inbox({ db, sessionStore: store, holds, scheduler, clock, ids, logger });
+  inbox.connect({
     accepted: () => undefined,
-    requestInterrupt: () => undefined,
+    requestInterrupt: (_tx, turn) => turn,
     tryAgent: () => Promise.resolve({ is: 'ready' }),
-    onTurnEnded: () => undefined,
-    budgetHolds: () => [],
   });
   const queue = new QueueStore(db);
-  const line = new QueueInboxSource({
-    store: queue,
-    inbox,
-    log,
-    clock,
-    onTime: (at) => scheduler.wake(at),
-  });
-  const scheduler: Scheduler = new Scheduler({
-    db,
-    store: queue,
-    line,
-    holds,
-    budgets: { nextEnd: () => null, endPast: () => undefined },
-    inbox,
-    clock,
-    logger,
-  });
+  const line = new QueueInboxSource({ db, store: queue, inbox, scheduler, log, clock });
   const service = new QueueService({
     db,
     store: queue,
     line,
-    holds,
     inbox,
     clock,
     ids,
     sessionStore: store,
+    limits: { resume: () => undefined },
     sessions: {
       prepareInput: (_id, { input }) =>
         Promise.resolve([input].flat() as { type: 'text'; text: string }[]),

@@ -3,11 +3,8 @@ import type { Approval, ApprovalScope } from '../../../api/approvals.ts';
 import type { RuleDecision } from '../../../api/approval-rules.ts';
 import type { Session, Turn } from '../../../api/sessions.ts';
 import { AppError } from '../../../api/errors.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
-import type { Ids } from '../../../core/lib/ids.ts';
-import type { Logger } from '../../../core/lib/log.ts';
 import type { AgentAnswer, AgentRequest } from '../../../agents/provider.ts';
-import type { Database } from '../../../core/store/database.ts';
+import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import { answerOf, type Resolution, resolveApproval, unanswered } from './approval.ts';
 import { boundedDetails } from './details.ts';
@@ -17,22 +14,17 @@ import { hasEnded } from '../sessions/turn.ts';
 /** The time between two looks at the wall clock for what has expired, in ms. */
 const LOOK_MS = 60_000;
 
-interface ApprovalBrokerDependencies {
-  db: Database;
+interface ApprovalBrokerDeps extends Pick<ServerParts, 'db' | 'clock' | 'ids' | 'logger'> {
   store: SessionStore;
-  clock: Clock;
-  ids: Ids;
-  logger: Logger;
   /** The time after which a pending approval expires, in ms; null: it never expires. */
   timeoutMs: () => number | null;
   /** The maximum number of pending approvals of one session. */
   maxPending: () => number;
-  /** Returns what the rules decide about a request; `ask`: a person decides. */
-  ruleDecisionOn: (request: AgentRequest, session: Session) => Promise<RuleDecision>;
-  /** Called with an approval when it has timed out. */
-  onExpired: (approval: Approval) => void;
-  /** Runs in the transaction of `resolve`; not for an approval that is cancelled with its turn. */
-  onResolved: (tx: Writer, approval: Approval) => void;
+  /** The approval rules. For the effect `ask`, a person decides. */
+  rules: { decide: (request: AgentRequest, session: Session) => Promise<RuleDecision> };
+  /** Interrupts the turn of a session if an entry of its inbox waits for the answer. */
+  inbox: { atBoundary: (tx: Writer, sessionId: string) => void };
+  budgets: { answered: (tx: Writer, approval: Approval) => void };
 }
 
 /**
@@ -40,12 +32,18 @@ interface ApprovalBrokerDependencies {
  * holds only the agents that wait for one.
  */
 export class ApprovalBroker {
-  readonly #deps: ApprovalBrokerDependencies;
+  readonly #deps: ApprovalBrokerDeps;
   #closed = false;
+  #expire: ((approval: Approval) => Promise<void>) | undefined;
   readonly #asking = new Map<string, { turnId: string; answer: (answer: AgentAnswer) => void }>();
 
-  constructor(deps: ApprovalBrokerDependencies) {
+  constructor(deps: ApprovalBrokerDeps) {
     this.#deps = deps;
+  }
+
+  /** Sets the function that expires an approval whose time has come. */
+  onExpired(expire: (approval: Approval) => Promise<void>): void {
+    this.#expire = expire;
   }
 
   /**
@@ -101,7 +99,9 @@ export class ApprovalBroker {
       turn,
       resolved,
     );
-    this.#deps.onResolved(tx, resolved);
+    const { inbox, budgets } = this.#deps;
+    if (resolved.kind === 'budget') budgets.answered(tx, resolved);
+    else inbox.atBoundary(tx, resolved.session_id);
     tx.whenDurable(() => this.#asking.get(approval.id)?.answer(answerOf(resolved)));
     return resolved;
   }
@@ -132,17 +132,19 @@ export class ApprovalBroker {
    */
   watchExpiry(approval: Approval, leftMs = this.#timeLeft(approval)): Disposable {
     if (approval.expires_at === null) return { [Symbol.dispose]: () => undefined };
-    const { clock, onExpired } = this.#deps;
+    const { clock, logger } = this.#deps;
     const dispose = () => {
       timer[Symbol.dispose]();
       looks?.[Symbol.dispose]();
     };
     const expire = () => {
       dispose();
-      onExpired(approval);
+      this.#expire?.(approval).catch((error: unknown) =>
+        logger.warn({ err: error, approval_id: approval.id }, 'cannot expire an approval'),
+      );
     };
     const timer = clock.after(leftMs, expire);
-    // That timer stands still while the machine sleeps.
+    // The timer stands still while the machine sleeps.
     const look = () => this.#isOverdue(approval) && expire();
     const looks = leftMs > LOOK_MS ? clock.every(LOOK_MS, look) : null;
     return { [Symbol.dispose]: dispose };
@@ -173,7 +175,7 @@ export class ApprovalBroker {
   ): Promise<AgentAnswer | null> {
     const { db, store, clock, ids } = this.#deps;
     const session = db.peek((rx) => store.session(rx, sessionId));
-    const { effect, rule, why } = await this.#deps.ruleDecisionOn(request, session);
+    const { effect, rule, why } = await this.#deps.rules.decide(request, session);
     if (rule !== null && effect === 'ask') return null;
     if (effect === 'allow' && !offersOf(request).includes('once')) return null;
     const consent = rule === null ? this.#consentTo(request, session) : null;
@@ -278,7 +280,7 @@ function isOver(turn: Turn): boolean {
   return hasEnded(turn) || turn.interrupt_requested_at !== null;
 }
 
-/** Returns what an acceptance of a request may be good for. */
+/** Returns the scopes that an acceptance of a request may have. */
 function offersOf({ scopes }: AgentRequest): readonly ApprovalScope[] {
   return scopes ?? ['once'];
 }

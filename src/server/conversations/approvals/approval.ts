@@ -83,7 +83,7 @@ export function continuationPrompt(accepted: readonly Approval[]): string {
   );
 }
 
-/** What an approval has before it is answered. */
+/** The fields of an approval before its answer. */
 export const unanswered = {
   answers: null,
   held: false,

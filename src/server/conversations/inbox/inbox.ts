@@ -1,18 +1,16 @@
-import type { Hold } from '../../../api/queue.ts';
 import type { Session, Turn } from '../../../api/sessions.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
-import type { Ids } from '../../../core/lib/ids.ts';
-import type { Logger } from '../../../core/lib/log.ts';
+import type { ServerParts } from '../../../core/events/server-parts.ts';
 import { yieldToEventLoop, runSlice } from '../../../core/lib/slices.ts';
 import type { TurnSettings } from '../../../agents/provider.ts';
-import type { Database } from '../../../core/store/database.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
-import { AgentTrials, NO_AGENT, retryDelay, type Trial } from '../sessions/agent-trials.ts';
-import type { Holds } from './holds.ts';
-import { InboxStore, type InboxEntry, type NewEntry } from './store.ts';
+import { AgentTrials } from './agent-trials.ts';
+import { type Holds, NO_AGENT } from './holds.ts';
+import type { Scheduler } from './scheduler.ts';
+import { InboxStore, type InboxEntry } from './store.ts';
 import { beginTurn } from '../sessions/session.ts';
 import { requestedSettings, settingsOf } from '../sessions/settings.ts';
 import type { SessionStore } from '../sessions/store.ts';
+import type { Trial } from '../sessions/try-agent.ts';
 import { newTurn } from '../sessions/turn.ts';
 import type { StoredInputItem } from '../../../api/input.ts';
 
@@ -45,62 +43,62 @@ export interface InboxSource {
   reachable?(tx: Writer, ref: string): void;
 }
 
-/** What an entry gives the turn that it becomes. */
+/** The part of a turn that comes from one entry. */
 interface Content {
   source: Turn['source'];
   input: readonly StoredInputItem[];
   settings?: Partial<Pick<Turn, 'permission_mode' | 'agent_mode' | 'model' | 'thinking_effort'>>;
 }
 
-interface Dependencies {
-  db: Database;
+interface InboxDeps extends Pick<ServerParts, 'db' | 'clock' | 'ids' | 'logger'> {
   sessionStore: SessionStore;
   holds: Holds;
-  clock: Clock;
-  ids: Ids;
-  logger: Logger;
+  scheduler: Scheduler;
+}
+
+/** The part of the turn runner that the inbox calls. */
+interface InboxRunner {
   /** Runs a turn that was accepted in this transaction, once that is on disk. */
   accepted: (tx: Writer, session: Session, turn: Turn) => void;
+  /** Stores the interrupt of a turn. Its agent is asked to end the turn once that is on disk. */
+  requestInterrupt: (tx: Writer, turn: Turn, error: Turn['error']) => Turn;
   /** Starts the agent that a turn with such settings would need, without a turn. It never rejects. */
   tryAgent: (session: Session, settings: TurnSettings) => Promise<Trial>;
-  /** Runs before a turn of the inbox begins, in its transaction. Returns whether it has put a hold instead. */
-  isHeldNow?: (tx: Writer, sessionId: string) => boolean;
-  /** Stores the interrupt of a turn. Its agent is asked to end the turn once that is on disk. */
-  requestInterrupt: (tx: Writer, turn: Turn) => unknown;
-  /** Runs when a turn has ended, before anything that waits for its session becomes the next one. */
-  onTurnEnded: (tx: Writer, turn: Turn) => void;
-  /** Returns the holds of the budgets of a session. */
-  budgetHolds: (rx: Reader, sessionId: string) => Hold[];
 }
 
 /**
  * The queue of everything that is to become a turn of a session: by rank, then oldest first, unless people have changed
- * the order. All entries that wait for an idle session become one turn, except those of an owner whose entries are
- * turns of their own. Every decision is taken from the rows in a transaction; timers and starts follow
+ * the order. All entries that wait for an idle session become one turn, unless the entries of an owner are turns of
+ * their own. Every decision is taken from the rows in a transaction; timers and starts follow
  * once it is on disk.
  */
 export class Inbox {
-  readonly #deps: Dependencies;
-  readonly #store: InboxStore;
+  readonly holds: Holds;
+  readonly entries: InboxStore;
+  readonly #deps: InboxDeps;
   readonly #owners = new Map<string, InboxSource>();
   readonly #trials: AgentTrials;
+  #runner: InboxRunner | undefined;
   /** False before the server listens and once it stops. No entry becomes a turn then. */
   #isOpen = false;
   /** Sessions for which {@link beginNextTurn} is to be tried again. */
   #due: string[] = [];
   #isWorking = false;
 
-  constructor(deps: Dependencies) {
+  constructor(deps: InboxDeps) {
     this.#deps = deps;
-    this.#store = new InboxStore(deps.db);
-    this.#trials = new AgentTrials({
-      ...deps,
-      tryAgent: (sessionId) => this.#tryAgent(sessionId),
-      onReady: (tx, sessionId) => {
-        this.#store.endBackOff(tx, sessionId);
-        this.beginNextTurn(tx, sessionId);
-      },
+    this.holds = deps.holds;
+    this.entries = new InboxStore(deps.db);
+    this.#trials = new AgentTrials({ ...deps, inbox: this });
+    deps.scheduler.register({
+      due: (rx) => this.holds.nextEnd(rx),
+      act: (signal) => this.#endPastHolds(signal),
     });
+  }
+
+  /** Connects the runner of turns, which is built after the inbox. Must be called before {@link open}. */
+  connect(runner: InboxRunner): void {
+    this.#runner = runner;
   }
 
   /** Registers the owner of entries by its name. Must be called before the first `put` of that owner. */
@@ -108,68 +106,22 @@ export class Inbox {
     this.#owners.set(name, owner);
   }
 
-  /** Adds an entry. An entry that is there already keeps its position, and only its `held` and `interrupts` change. */
-  put(tx: Writer, entry: NewEntry): void {
-    this.#store.put(tx, entry);
-  }
-
-  /** Removes a waiting entry. */
-  remove(tx: Writer, owner: string, ref: string): void {
-    this.#store.remove(tx, owner, ref);
-  }
-
-  /** Returns the references of an owner's entries for a session, in their order. */
-  order(rx: Reader, sessionId: string, owner: string): string[] {
-    return this.#store.order(rx, sessionId, owner);
-  }
-
-  /** Orders the entries of an owner for a session: they share the positions that they have. `refs` names all of them. */
-  arrange(tx: Writer, sessionId: string, owner: string, refs: readonly string[]): void {
-    this.#store.arrange(tx, sessionId, owner, refs);
-  }
-
-  /** Whether an entry waits for a session that may become its next turn. */
-  hasNext(rx: Reader, sessionId: string): boolean {
-    return this.#store.hasNext(rx, sessionId);
-  }
-
   /** Whether an entry for the session would become a turn at once. */
   isFree(rx: Reader, sessionId: string): boolean {
     const session = this.#deps.sessionStore.sessions.get(rx, sessionId);
-    return session?.status === 'ready' && this.obstacles(rx, sessionId).length === 0;
+    return session?.status === 'ready' && this.holds.of(rx, sessionId).length === 0;
   }
 
   /**
-   * Returns why a session may not begin its next turn of the inbox now, though it may be idle; empty: nothing is in the
-   * way. This is the one place that is asked: what is to hold sessions puts a {@link Holds hold}. Budgets alone put none,
-   * because one of them may hold all sessions: what they hold follows from their rows.
+   * Makes one turn of the entries that wait for a session, if the session is idle and has no hold. This is the one place
+   * that decides whether a turn of the inbox may start: everything that is to prevent it is a {@link Holds hold}.
    */
-  obstacles(rx: Reader, sessionId: string): Hold[] {
-    const pause = this.#store.pause(rx, sessionId);
-    return [
-      ...(pause && this.#isNow(pause) ? [pauseAsHold(pause.until)] : []),
-      ...this.#deps.holds.of(rx, sessionId),
-      ...this.#deps.budgetHolds(rx, sessionId),
-    ];
-  }
-
-  /** Whether a session is paused, because a person stopped it or its last turn could get no agent. */
-  isPaused(rx: Reader, sessionId: string): boolean {
-    const pause = this.#store.pause(rx, sessionId);
-    return (pause !== undefined && this.#isNow(pause)) || this.#trials.isHolding(rx, sessionId);
-  }
-
-  #isNow({ until }: { until: number | null }): boolean {
-    return until === null || until > this.#deps.clock.now();
-  }
-
-  /** Makes one turn of the entries that wait for a session, if the session is idle and not paused. */
   beginNextTurn(tx: Writer, sessionId: string): void {
-    const { sessionStore, clock, ids, accepted, isHeldNow } = this.#deps;
+    const { sessionStore, clock, ids } = this.#deps;
     if (!this.#isOpen || !this.isFree(tx, sessionId)) return;
     const entries = this.#next(tx, sessionId);
     const [first] = entries;
-    if (!first || isHeldNow?.(tx, sessionId)) return;
+    if (!first || this.holds.holdNow(tx, sessionId)) return;
     const turn = newTurn({
       turn_id: ids.next('turn'),
       session_id: sessionId,
@@ -181,85 +133,79 @@ export class Inbox {
     const session = sessionStore.session(tx, sessionId);
     sessionStore.acceptTurn(tx, beginTurn(session, turn, turn.accepted_at), turn);
     for (const { entry } of entries) {
-      this.#store.assign(tx, entry, turn.turn_id);
+      this.entries.assign(tx, entry, turn.turn_id);
       this.#ownerOf(entry).injecting(tx, entry.ref, turn);
     }
-    accepted(tx, session, turn);
+    this.#turns.accepted(tx, session, turn);
   }
 
-  /** Lets entries become turns from now on. A start of the server ends every backoff. */
+  /** Lets entries become turns from now on. A start of the server ends every wait for an agent. */
   async open(): Promise<void> {
     this.#isOpen = true;
     const due = await this.#deps.db.transact((tx) => {
-      this.#store.endBackOffs(tx);
-      return this.#store.sessionsWithEntries(tx);
+      this.holds.endWaits(tx);
+      return this.entries.sessionsWithEntries(tx);
     });
     this.#due.push(...due);
     this.#trials.open();
     await this.#beginDueTurns();
   }
 
-  /** Must be called when an agent is about to see a turn. Ends the backoff of the session. */
+  /** Must be called when an agent is about to see a turn. Ends the wait of the session for an agent. */
   turnStarted(tx: Writer, turn: Turn): void {
-    this.#store.endBackOff(tx, turn.session_id);
-    for (const entry of this.#store.ofTurn(tx, turn.turn_id))
+    this.holds.endWait(tx, turn.session_id);
+    for (const entry of this.entries.ofTurn(tx, turn.turn_id))
       this.#ownerOf(entry).injected(tx, entry.ref, turn);
   }
 
   /** Must be called when a turn has ended. Its entries wait again if no agent has seen them. */
   turnEnded(tx: Writer, turn: Turn, isUnseen = turn.started_at === null): void {
-    this.#deps.onTurnEnded(tx, turn);
-    const entries = this.#store.ofTurn(tx, turn.turn_id);
+    this.holds.turnEnded(tx, turn);
+    const entries = this.entries.ofTurn(tx, turn.turn_id);
     for (const entry of entries) {
       const owner = this.#ownerOf(entry);
       const stays = isUnseen
         ? owner.deferred(tx, entry.ref, turn)
         : owner.ended(tx, entry.ref, turn);
-      if (stays) this.#store.assign(tx, entry, null);
-      else this.#store.remove(tx, entry.owner, entry.ref);
+      if (stays) this.entries.assign(tx, entry, null);
+      else this.entries.remove(tx, entry.owner, entry.ref);
     }
     const isRefused = isUnseen && turn.status === 'failed';
-    if (isRefused && entries.length > 0) this.#backOff(tx, turn);
+    if (isRefused && entries.length > 0) this.#trials.turnFailed(tx, turn);
   }
 
   /** Gives up the entries of a session that was closed or has failed. Its turn must have ended before. */
   giveUp(tx: Writer, session: Session): void {
-    for (const entry of this.#store.waitingFor(tx, session.id))
+    for (const entry of this.entries.waitingFor(tx, session.id))
       if (!this.#ownerOf(entry).unreachable(tx, entry.ref, session))
-        this.#store.remove(tx, entry.owner, entry.ref);
-    this.#store.endPause(tx, session.id);
-    if (session.status === 'closed') this.#deps.holds.forget(tx, session.id);
-    else this.#trials.lift(tx, session.id);
+        this.entries.remove(tx, entry.owner, entry.ref);
+    if (session.status === 'closed') return this.holds.forget(tx, session.id);
+    this.holds.endPause(tx, session.id);
+    this.holds.end(tx, session.id, NO_AGENT);
   }
 
   /** Must be called when a failed session was brought back. Its entries become turns again. */
   takeBack(tx: Writer, sessionId: string): void {
-    for (const entry of this.#store.waitingFor(tx, sessionId))
+    for (const entry of this.entries.waitingFor(tx, sessionId))
       this.#ownerOf(entry).reachable?.(tx, entry.ref);
     this.beginNextTurn(tx, sessionId);
   }
 
-  /** Pauses a session that a person has stopped, until somebody sends it a turn or an urgent message. */
-  pause(tx: Writer, sessionId: string): void {
-    this.#store.pauseWithoutEnd(tx, sessionId);
-  }
-
-  /** Ends the pause of a session. One that no agent could be started for stays held. */
-  endPause(tx: Writer, sessionId: string): void {
-    this.#store.endPause(tx, sessionId);
-  }
-
   /** Ends the pause of a session, also of one that no agent could be started for: somebody wants its next turn. */
   endHold(tx: Writer, sessionId: string): void {
-    this.#store.endPause(tx, sessionId);
-    const failures = this.#trials.lift(tx, sessionId);
-    if (failures !== null) this.#store.backOff(tx, sessionId, failures, 0);
+    this.holds.endPause(tx, sessionId);
+    this.#trials.lift(tx, sessionId);
   }
 
   /** Interrupts the active turn of a session, so that its waiting entries become the next turn. */
   interruptNow(tx: Writer, sessionId: string): void {
     const turn = this.#deps.sessionStore.activeTurn(tx, sessionId);
-    if (turn) this.#deps.requestInterrupt(tx, turn);
+    if (turn) this.interrupt(tx, turn);
+  }
+
+  /** Interrupts a turn. `error`: why, if the interrupt is not a person's. */
+  interrupt(tx: Writer, turn: Turn, error: Turn['error'] = null): void {
+    this.#turns.requestInterrupt(tx, turn, error);
   }
 
   /**
@@ -267,21 +213,21 @@ export class Inbox {
    * called whenever a tool has ended or an approval was resolved.
    */
   atBoundary(tx: Writer, sessionId: string): void {
-    if (!this.#isOpen || !this.#store.wantsInterrupt(tx, sessionId)) return;
+    if (!this.#isOpen || !this.entries.wantsInterrupt(tx, sessionId)) return;
     const turn = this.#deps.sessionStore.activeTurn(tx, sessionId);
     if (!turn || turn.interrupt_requested_at !== null) return;
     const { sessionStore } = this.#deps;
     const mustWait =
       sessionStore.pendingApprovals(tx, turn.turn_id).length > 0 ||
       sessionStore.openItems(tx, turn.turn_id).some(({ kind }) => kind === 'tool');
-    if (!mustWait) this.#deps.requestInterrupt(tx, turn);
+    if (!mustWait) this.interrupt(tx, turn);
   }
 
   /** Tries all sessions that something waits for, once the transaction is on disk: what held several of them is over. */
   wake(tx: Writer): void {
     tx.whenDurable(() => {
       if (!this.#isOpen) return;
-      this.#due.push(...this.#deps.db.peek((rx) => this.#store.sessionsWithEntries(rx)));
+      this.#due.push(...this.#deps.db.peek((rx) => this.entries.sessionsWithEntries(rx)));
       this.#beginDue();
     });
   }
@@ -296,7 +242,7 @@ export class Inbox {
   #next(rx: Reader, sessionId: string) {
     const entries: ({ entry: InboxEntry } & Content)[] = [];
     let bytes = 0;
-    for (const entry of this.#store.nextFor(rx, sessionId)) {
+    for (const entry of this.entries.nextFor(rx, sessionId)) {
       const owner = this.#ownerOf(entry);
       if (owner.isAlone === true && entries.length > 0) break;
       const content = owner.content(rx, entry);
@@ -308,30 +254,22 @@ export class Inbox {
     return entries;
   }
 
-  #backOff(tx: Writer, { session_id: sessionId, error }: Turn): void {
-    const { clock } = this.#deps;
-    const failures = (this.#store.pause(tx, sessionId)?.failures ?? 0) + 1;
-    if (this.#trials.hold(tx, sessionId, failures, error?.message ?? 'unknown reason')) return;
-    const delay = retryDelay(failures);
-    this.#store.backOff(tx, sessionId, failures, clock.now() + delay);
-    tx.whenDurable(() => void clock.after(delay, () => this.#tryAgain(sessionId)));
-  }
-
   /** Tries to get the agent of the next turn, unless something else holds the session anyway. */
-  async #tryAgent(sessionId: string): Promise<Trial> {
-    const { db, sessionStore, tryAgent } = this.#deps;
+  async tryAgent(sessionId: string): Promise<Trial> {
+    const { db, sessionStore } = this.#deps;
     const next = db.peek((rx) => ({
       session: sessionStore.session(rx, sessionId),
-      isHeld: this.obstacles(rx, sessionId).some(({ code }) => code !== NO_AGENT),
+      isHeld: this.holds.of(rx, sessionId).some(({ code }) => code !== NO_AGENT),
       first: this.#next(rx, sessionId)[0],
     }));
     if (!next.first) return { is: 'ready' };
     if (next.isHeld || next.session.status !== 'ready') return { is: 'later' };
     const settings = settingsOf(next.session, requestedSettings(next.first.settings ?? {}));
-    return tryAgent(next.session, settings);
+    return this.#turns.tryAgent(next.session, settings);
   }
 
-  #tryAgain(sessionId: string): void {
+  /** Makes the next turn of a session in a later transaction. */
+  tryLater(sessionId: string): void {
     this.#due.push(sessionId);
     this.#beginDue();
   }
@@ -363,7 +301,7 @@ export class Inbox {
       at = await db.transact((tx) =>
         runSlice(clock, sessionIds, from, (id) => {
           // The timer has waited long enough, also where the wall clock was set back meanwhile.
-          this.#store.endWait(tx, id);
+          this.holds.expireWait(tx, id);
           this.beginNextTurn(tx, id);
         }),
       );
@@ -371,16 +309,24 @@ export class Inbox {
     }
   }
 
+  /** Ends the holds whose time has come. */
+  async #endPastHolds(signal: AbortSignal): Promise<void> {
+    for (let isMore = true; isMore && !signal.aborted;)
+      isMore = await this.#deps.db.transact((tx) => {
+        const sessions = this.holds.endPast(tx);
+        for (const id of sessions) this.beginNextTurn(tx, id);
+        return sessions.length > 0;
+      });
+  }
+
+  get #turns(): InboxRunner {
+    if (!this.#runner) throw new Error('the inbox has no runner of turns');
+    return this.#runner;
+  }
+
   #ownerOf({ owner }: InboxEntry): InboxSource {
     const found = this.#owners.get(owner);
     if (!found) throw new Error(`an inbox entry has the owner "${owner}", which is not registered`);
     return found;
   }
-}
-
-/** A pause as people see it: that of a session that was stopped, or the wait before an agent is tried again. */
-function pauseAsHold(until: number | null): Hold {
-  return until === null
-    ? { code: 'stopped', message: 'the last turn was interrupted', since: null, until }
-    : { code: 'no_agent', message: 'no agent was available for the last turn', since: null, until };
 }

@@ -10,7 +10,7 @@ export interface InboxEntry {
   text: string | null;
 }
 
-export interface NewEntry {
+interface NewEntry {
   session_id: string;
   owner: string;
   ref: string;
@@ -21,12 +21,6 @@ export interface NewEntry {
   /** Whether the running turn is to be interrupted at its next tool boundary. */
   interrupts?: boolean;
   text?: string;
-}
-
-/** A pause of a session: until a time (Unix ms), or, with null, until somebody sends it a turn or an urgent message. */
-interface Pause {
-  failures: number;
-  until: number | null;
 }
 
 type EntryRow = [owner: string, ref: string, text: string | null];
@@ -44,13 +38,6 @@ export class InboxStore {
   readonly #order: Statement<[ref: string, n: number]>;
   readonly #leave: Statement;
   readonly #setPosition: Statement;
-  readonly #pause: Statement<[failures: number, until: number | null]>;
-  readonly #pauseWithoutEnd: Statement;
-  readonly #backOff: Statement;
-  readonly #endPause: Statement;
-  readonly #endBackOff: Statement;
-  readonly #endBackOffs: Statement;
-  readonly #endWait: Statement;
 
   constructor(db: Database) {
     const entries = 'SELECT owner, ref, text FROM inbox WHERE';
@@ -78,26 +65,9 @@ export class InboxStore {
     this.#sessionsWithEntries = db.prepare(
       'SELECT DISTINCT session_id FROM inbox WHERE turn_id IS NULL',
     );
-    this.#pause = db.prepare('SELECT failures, until FROM inbox_pauses WHERE session_id = ?');
-    this.#pauseWithoutEnd = db.prepare(
-      `INSERT INTO inbox_pauses (session_id, failures, until) VALUES (?, 0, NULL)
-       ON CONFLICT (session_id) DO UPDATE SET until = NULL`,
-    );
-    // A pause without an end must not get one by a backoff.
-    this.#backOff = db.prepare(
-      `INSERT INTO inbox_pauses (session_id, failures, until) VALUES (?, ?, ?)
-       ON CONFLICT (session_id) DO UPDATE SET failures = excluded.failures,
-       until = CASE WHEN until IS NULL THEN NULL ELSE excluded.until END`,
-    );
-    this.#endPause = db.prepare('DELETE FROM inbox_pauses WHERE session_id = ?');
-    const backOffs = 'DELETE FROM inbox_pauses WHERE until IS NOT NULL';
-    this.#endBackOff = db.prepare(`${backOffs} AND session_id = ?`);
-    this.#endBackOffs = db.prepare(backOffs);
-    this.#endWait = db.prepare(
-      'UPDATE inbox_pauses SET until = 0 WHERE session_id = ? AND until IS NOT NULL',
-    );
   }
 
+  /** Adds an entry. An entry that is there already keeps its position, and only its `held` and `interrupts` change. */
   put(tx: Writer, { session_id, owner, ref, rank, held, interrupts, text }: NewEntry): void {
     this.#put.run(tx, session_id, owner, ref, rank, held ? 1 : 0, interrupts ? 1 : 0, text ?? null);
   }
@@ -129,6 +99,7 @@ export class InboxStore {
     return this.#nextFor.all(rx, sessionId).map(entryOf);
   }
 
+  /** Whether an entry waits for a session that may become its next turn. */
   hasNext(rx: Reader, sessionId: string): boolean {
     return this.#nextFor.get(rx, sessionId) !== undefined;
   }
@@ -149,36 +120,6 @@ export class InboxStore {
   /** Returns the ids of the sessions with waiting entries. */
   sessionsWithEntries(rx: Reader): string[] {
     return this.#sessionsWithEntries.all(rx).map(([sessionId]) => sessionId);
-  }
-
-  pause(rx: Reader, sessionId: string): Pause | undefined {
-    const row = this.#pause.get(rx, sessionId);
-    return row && { failures: row[0], until: row[1] };
-  }
-
-  pauseWithoutEnd(tx: Writer, sessionId: string): void {
-    this.#pauseWithoutEnd.run(tx, sessionId);
-  }
-
-  backOff(tx: Writer, sessionId: string, failures: number, until: number): void {
-    this.#backOff.run(tx, sessionId, failures, until);
-  }
-
-  endPause(tx: Writer, sessionId: string): void {
-    this.#endPause.run(tx, sessionId);
-  }
-
-  endBackOff(tx: Writer, sessionId: string): void {
-    this.#endBackOff.run(tx, sessionId);
-  }
-
-  /** Ends the wait of a backoff, which goes on from there if the next turn gets no agent either. */
-  endWait(tx: Writer, sessionId: string): void {
-    this.#endWait.run(tx, sessionId);
-  }
-
-  endBackOffs(tx: Writer): void {
-    this.#endBackOffs.run(tx);
   }
 }
 

@@ -5,7 +5,7 @@ import { nextOf, settle, type Skipped } from './schedule.ts';
 
 type Entry = StoredQueueEntry;
 
-/** What an entry is given by who adds it. */
+/** The fields of an entry that its request sets. */
 type EntryRequest = Pick<
   Entry,
   | 'id'
@@ -24,7 +24,7 @@ type EntryRequest = Pick<
   | 'created_by'
 >;
 
-/** What a person may change of an entry; `at` and `every` replace each other, and null for both means now. */
+/** The fields of an entry that a person may change. `at` and `every` replace each other; null for both means now. */
 export type EntryChange = Partial<
   Omit<EntryRequest, 'id' | 'session_id' | 'created_by' | 'at' | 'every'>
 > & { time?: Pick<Entry, 'at' | 'every'> };
@@ -85,12 +85,12 @@ export function restartedEntry(entry: Entry, now: number): Entry {
   return restated({ ...entry, settled_until: now }, now);
 }
 
-/** Returns the entry as held: it becomes no turn. One of its turns that runs goes on. */
+/** Returns the entry with a hold, so that it becomes no turn. A running turn of the entry continues. */
 export function heldEntry(entry: Entry, hold: Hold, now: number): Entry {
   return restated({ ...entry, hold }, now);
 }
 
-/** Returns the entry without its hold. What a schedule has missed meanwhile is skipped; any other entry may be late. */
+/** Returns the entry without its hold. A schedule skips the runs that it has missed; any other entry may be late. */
 export function releasedEntry(entry: Entry, now: number): Aged {
   const free = { ...entry, hold: null };
   if (entry.every === null || entry.settled_until === null) return atTime(restated(free, now), now);

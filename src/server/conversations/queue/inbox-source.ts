@@ -2,35 +2,36 @@ import { isDeepStrictEqual } from 'node:util';
 import type { QueueEntryInEvents } from '../../../api/event-kinds/queue.ts';
 import type { Hold, StoredQueueEntry } from '../../../api/queue.ts';
 import type { Session, Turn } from '../../../api/sessions.ts';
-import type { EventLog } from '../../../core/events/log.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
+import type { ServerParts } from '../../../core/events/server-parts.ts';
+import { runSlice, yieldToEventLoop } from '../../../core/lib/slices.ts';
 import type { Inbox, InboxSource } from '../inbox/inbox.ts';
+import type { Scheduler } from '../inbox/scheduler.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import {
   acceptedEntry,
   type Aged,
+  atTime,
   deferredEntry,
   entryAfterTurn,
   heldEntry,
+  isAhead,
   releasedEntry,
+  restartedEntry,
   startedEntry,
 } from './entry.ts';
 import type { QueueStore } from './store.ts';
 
 const OWNER = 'queue';
-/** The rank of entries in the inbox: that of ordinary messages, with which they wait in order of arrival. */
+/** The rank of entries in the inbox. Ordinary messages have the same rank, so both wait in order of arrival. */
 const RANK = 1;
 
 /** The kinds of events that carry an entry and nothing else. */
 type Plain = 'queue.added' | 'queue.changed' | 'queue.started' | 'queue.held' | 'queue.released';
 
-interface LineDependencies {
+interface QueueInboxDeps extends Pick<ServerParts, 'db' | 'log' | 'clock'> {
   store: QueueStore;
   inbox: Inbox;
-  log: EventLog;
-  clock: Clock;
-  /** Runs once an entry is on disk that is due at a time, in Unix ms. */
-  onTime: (at: number) => void;
+  scheduler: Scheduler;
 }
 
 /**
@@ -38,11 +39,15 @@ interface LineDependencies {
  * while it is not due. The inbox decides when it becomes a turn.
  */
 export class QueueInboxSource {
-  readonly #deps: LineDependencies;
+  readonly #deps: QueueInboxDeps;
 
-  constructor(deps: LineDependencies) {
+  constructor(deps: QueueInboxDeps) {
     this.#deps = deps;
     deps.inbox.register(OWNER, this.#owner());
+    deps.scheduler.register({
+      due: (rx) => deps.store.nextAt(rx),
+      act: (signal) => this.#settleDue(signal),
+    });
   }
 
   add(tx: Writer, entry: StoredQueueEntry): void {
@@ -92,19 +97,40 @@ export class QueueInboxSource {
   }
 
   remove(tx: Writer, entry: StoredQueueEntry, why: 'done' | 'dropped' | 'trimmed'): void {
-    this.#deps.inbox.remove(tx, OWNER, entry.id);
+    this.#deps.inbox.entries.remove(tx, OWNER, entry.id);
     this.#forget(tx, entry, why);
   }
 
   /** Returns the ids of the entries of a session, in their order. */
   order(rx: Reader, sessionId: string): string[] {
-    return this.#deps.inbox.order(rx, sessionId, OWNER);
+    return this.#deps.inbox.entries.order(rx, sessionId, OWNER);
   }
 
   /** Orders the entries of a session. */
   arrange(tx: Writer, session_id: string, entry_ids: string[]): void {
-    this.#deps.inbox.arrange(tx, session_id, OWNER, entry_ids);
+    this.#deps.inbox.entries.arrange(tx, session_id, OWNER, entry_ids);
     this.#deps.log.append(tx, { kind: 'queue.moved', session_id, payload: { entry_ids } });
+  }
+
+  /** Settles the entries that are due, and the schedules that are ahead of a clock that was set back. */
+  async #settleDue(signal: AbortSignal): Promise<void> {
+    const { db, store, clock } = this.#deps;
+    const now = clock.now();
+    const ids = db.peek((rx) => [...store.due(rx, now), ...store.settledAfter(rx, now)]);
+    for (let from = 0; from < ids.length && !signal.aborted;) {
+      const at = from;
+      from = await db.transact((tx) => runSlice(clock, ids, at, (id) => this.#settle(tx, id)));
+      if (from < ids.length) await yieldToEventLoop();
+    }
+  }
+
+  #settle(tx: Writer, id: string): void {
+    const { store, clock } = this.#deps;
+    const entry = store.entries.get(tx, id);
+    const now = clock.now();
+    if (!entry || entry.next_at === null) return;
+    if (isAhead(entry, now)) return this.write(tx, 'queue.changed', restartedEntry(entry, now));
+    if (entry.next_at <= now) this.age(tx, entry, atTime(entry, now));
   }
 
   #store(tx: Writer, entry: StoredQueueEntry): void {
@@ -117,7 +143,7 @@ export class QueueInboxSource {
     const { inbox, log } = this.#deps;
     const { id, session_id } = entry;
     const before = this.order(tx, session_id);
-    if (inbox.hasNext(tx, session_id)) inbox.remove(tx, OWNER, id);
+    if (inbox.entries.hasNext(tx, session_id)) inbox.entries.remove(tx, OWNER, id);
     this.#store(tx, entry);
     const entry_ids = this.order(tx, session_id);
     if (!isDeepStrictEqual(entry_ids, before))
@@ -130,8 +156,8 @@ export class QueueInboxSource {
 
   #put(tx: Writer, { id: ref, session_id, status, next_at }: StoredQueueEntry): void {
     const held = status !== 'waiting';
-    this.#deps.inbox.put(tx, { session_id, owner: OWNER, ref, rank: RANK, held });
-    if (next_at !== null) tx.whenDurable(() => this.#deps.onTime(next_at));
+    this.#deps.inbox.entries.put(tx, { session_id, owner: OWNER, ref, rank: RANK, held });
+    if (next_at !== null) tx.whenDurable(() => this.#deps.scheduler.wake(next_at));
   }
 
   #forget(tx: Writer, entry: StoredQueueEntry, why: 'done' | 'dropped' | 'trimmed'): void {
@@ -168,7 +194,7 @@ export class QueueInboxSource {
       ended: (tx, ref, turn) => this.#ended(tx, entryOf(tx, ref), turn),
       unreachable: (tx, ref, session) => {
         const entry = entryOf(tx, ref);
-        // What a person has paused stays so when its session is brought back; one that is closed never is.
+        // An entry that a person has paused stays paused when its session resumes. A closed session never does.
         if (entry.hold?.code === 'paused' && session.status !== 'closed') return true;
         const hold = holdFor(session, clock.now());
         this.write(tx, 'queue.held', heldEntry(entry, hold, clock.now()));

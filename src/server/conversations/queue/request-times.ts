@@ -8,7 +8,7 @@ const OVERLAP_OF_NONE = 'body.overlap: requires a schedule: add every';
 
 type Times = Pick<StoredQueueEntry, 'at' | 'every' | 'time_zone'>;
 
-/** Returns when a new entry is due. Throws `invalid` for a time that is none, or that never comes. */
+/** Returns when a new entry is due. Throws `invalid` for a malformed time, or one that never comes. */
 export function timesOf(
   { at, every, time_zone, overlap }: BodyOf<typeof addToQueue>,
   now: number,

@@ -17,11 +17,11 @@ export interface Skipped {
   last_at: number;
 }
 
-/** What has become of the times of a schedule up to now. */
+/** The times of a schedule up to now. */
 export interface Settled {
   /** The newest time, if it is not too late for it. */
   due: number | null;
-  /** Those that are too late, or have a newer one behind them. */
+  /** The times that are too late, or have a newer time behind them. */
   missed: Omit<Skipped, 'why'> | null;
   /** The newest time; the one from before if there is none since. */
   until: number;

@@ -13,15 +13,12 @@ import {
   type StoredQueueEntry,
 } from '../../../api/queue.ts';
 import { AppError } from '../../../api/errors.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
-import type { Ids } from '../../../core/lib/ids.ts';
-import type { Holds } from '../inbox/holds.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import type { SessionService } from '../sessions/service.ts';
 import { assertNotClosed, assertOpen } from '../sessions/session.ts';
 import { requestedSettings } from '../sessions/settings.ts';
 import type { SessionStore } from '../sessions/store.ts';
-import type { Database } from '../../../core/store/database.ts';
+import type { ServerParts } from '../../../core/events/server-parts.ts';
 import { type SaveResponse, saveNothing } from '../../../core/store/idempotency-store.ts';
 import type { RecordPage } from '../../../core/store/records.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
@@ -31,25 +28,21 @@ import type { QueueStore } from './store.ts';
 import { changeOf, timesOf } from './request-times.ts';
 import type { StoredInputItem } from '../../../api/input.ts';
 
-interface QueueServiceDependencies {
-  db: Database;
+interface QueueServiceDeps extends Pick<ServerParts, 'db' | 'clock' | 'ids'> {
   store: QueueStore;
   line: QueueInboxSource;
-  holds: Holds;
   inbox: Inbox;
   sessionStore: SessionStore;
   sessions: Pick<SessionService, 'prepareInput'>;
-  /** Runs in the transaction in which a person resumes a session, to end what else holds it. */
-  onResumed?: (tx: Writer, sessionId: string) => void;
-  clock: Clock;
-  ids: Ids;
+  /** Ends the wait of a session for a usage limit. */
+  limits: { resume: (tx: Writer, sessionId: string) => void };
 }
 
 /** The use-cases of the queue. Each resolves or rejects once the rows that its result was read from are on disk. */
 export class QueueService {
-  readonly #deps: QueueServiceDependencies;
+  readonly #deps: QueueServiceDeps;
 
-  constructor(deps: QueueServiceDependencies) {
+  constructor(deps: QueueServiceDeps) {
     this.#deps = deps;
   }
 
@@ -85,7 +78,7 @@ export class QueueService {
       line.add(tx, entry);
       if (entry.status === 'waiting') {
         // As a turn that is sent, it ends the rest after an interrupt.
-        inbox.endPause(tx, sessionId);
+        inbox.holds.endPause(tx, sessionId);
         inbox.beginNextTurn(tx, sessionId);
       }
       return this.#answer(tx, entry.id, saveResponse);
@@ -139,7 +132,7 @@ export class QueueService {
     });
   }
 
-  /** Gives an entry another place. Throws `not_found` for a `before` that is no entry of the same session. */
+  /** Gives an entry another position. Throws `not_found` if the same session has no entry `before`. */
   move(
     id: string,
     { before, to }: BodyOf<typeof moveQueueEntry>,
@@ -218,7 +211,7 @@ export class QueueService {
     { reason, until = null }: BodyOf<typeof pauseSessionQueue>,
     saveResponse: SaveResponse = saveNothing,
   ): Promise<SessionQueue> {
-    const { db, sessionStore, holds, clock } = this.#deps;
+    const { db, sessionStore, inbox, clock } = this.#deps;
     if (until !== null && until <= clock.now())
       throw new AppError(
         'invalid',
@@ -227,7 +220,7 @@ export class QueueService {
     return db.transact((tx) => {
       assertNotClosed(sessionStore.session(tx, sessionId));
       const message = reason ?? 'paused by a user';
-      holds.put(tx, sessionId, { code: 'paused', message, until });
+      inbox.holds.put(tx, sessionId, { code: 'paused', message, until });
       return this.#answerSession(tx, sessionId, saveResponse);
     });
   }
@@ -237,11 +230,11 @@ export class QueueService {
     sessionId: string,
     saveResponse: SaveResponse = saveNothing,
   ): Promise<SessionQueue> {
-    const { db, sessionStore, holds, inbox, onResumed } = this.#deps;
+    const { db, sessionStore, inbox, limits } = this.#deps;
     return db.transact((tx) => {
       assertNotClosed(sessionStore.session(tx, sessionId));
-      holds.end(tx, sessionId, 'paused');
-      onResumed?.(tx, sessionId);
+      inbox.holds.end(tx, sessionId, 'paused');
+      limits.resume(tx, sessionId);
       inbox.endHold(tx, sessionId);
       inbox.beginNextTurn(tx, sessionId);
       return this.#answerSession(tx, sessionId, saveResponse);
@@ -255,10 +248,10 @@ export class QueueService {
   }
 
   diagnostics(): QueueDiagnostics {
-    const { db, store, holds } = this.#deps;
+    const { db, store, inbox } = this.#deps;
     return db.peek((rx) => ({
       entries: store.byStatus(rx),
-      sessions_held: holds.count(rx),
+      sessions_held: inbox.holds.count(rx),
       next_at: store.nextAt(rx),
     }));
   }
@@ -300,16 +293,16 @@ export class QueueService {
       .toSorted((a, b) => a.position - b.position);
     const isOver = session.status === 'closed' || session.status === 'failed';
     const end = isOver ? [holdFor(session, session.updated_at)] : [];
-    return { session_id: sessionId, holds: [...end, ...inbox.obstacles(rx, sessionId)], entries };
+    return { session_id: sessionId, holds: [...end, ...inbox.holds.of(rx, sessionId)], entries };
   }
 
-  /** Returns an entry with its place. `lines`: those of the sessions that were read before. */
+  /** Returns an entry with its position. `lines`: the queues of the sessions that were read before. */
   #placed(rx: Reader, entry: StoredQueueEntry, lines = new Map<string, Line>()): QueueEntry {
     const { session_id } = entry;
     const { line, inbox } = this.#deps;
     const { order, session_holds } = lines.get(session_id) ?? {
       order: line.order(rx, session_id),
-      session_holds: inbox.obstacles(rx, session_id),
+      session_holds: inbox.holds.of(rx, session_id),
     };
     lines.set(session_id, { order, session_holds });
     return { ...entry, position: order.indexOf(entry.id) + 1, session_holds };

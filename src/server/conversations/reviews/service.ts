@@ -9,39 +9,39 @@ import {
   type StoredReviewComment,
 } from '../../../api/reviews.ts';
 import { AppError } from '../../../api/errors.ts';
-import type { EventLog } from '../../../core/events/log.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
+import type { ServerParts } from '../../../core/events/server-parts.ts';
 import { anchorOf, anchorStateOf } from '../../../core/lib/diff-anchor.ts';
-import type { Ids } from '../../../core/lib/ids.ts';
 import { type DiffFile, readPatches } from '../../../core/lib/unified-diff.ts';
 import type { QueueService } from '../queue/service.ts';
 import { assertNotClosed } from '../sessions/session.ts';
 import type { SessionService } from '../sessions/service.ts';
 import type { SessionStore } from '../sessions/store.ts';
-import type { Database } from '../../../core/store/database.ts';
 import { type SaveResponse, saveNothing } from '../../../core/store/idempotency-store.ts';
 import { RecordTable } from '../../../core/store/records.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import { reviewText } from './words.ts';
 
-interface ReviewServiceDependencies {
-  db: Database;
-  log: EventLog;
-  clock: Clock;
-  ids: Ids;
+interface ReviewServiceDeps extends Pick<ServerParts, 'db' | 'log' | 'clock' | 'ids'> {
   sessionStore: SessionStore;
   sessions: SessionService;
   queue: QueueService;
-  /** Returns the diff of a session. Throws an AppError where it cannot be read. */
-  diffOf: (sessionId: string) => Promise<Pick<SessionDiff, 'files' | 'is_cut'>>;
+  differ: {
+    /** Returns the diff of a session. Throws an AppError if it cannot be read. */
+    diff: (
+      sessionId: string,
+      options: { against: 'start'; path: string[]; stat: boolean; exact: boolean },
+    ) => Promise<Pick<SessionDiff, 'files' | 'is_cut'>>;
+  };
 }
+
+const wholeDiff = { against: 'start' as const, path: [], stat: false, exact: false };
 
 /** The comments of people on the diffs of sessions: a draft that all clients share, until it is sent as one turn. */
 export class ReviewService {
-  readonly #deps: ReviewServiceDependencies;
+  readonly #deps: ReviewServiceDeps;
   readonly #table: RecordTable<StoredReviewComment>;
 
-  constructor(deps: ReviewServiceDependencies) {
+  constructor(deps: ReviewServiceDeps) {
     this.#deps = deps;
     this.#table = new RecordTable(deps.db, 'review_comments', ({ id }) => id);
   }
@@ -237,7 +237,7 @@ export class ReviewService {
   /** The diff of a session; one that names no file where it cannot be read now, for example because its directory is gone. */
   async #diffOf(sessionId: string): Promise<{ files: DiffFile[]; isCut: boolean }> {
     try {
-      const { files, is_cut } = await this.#deps.diffOf(sessionId);
+      const { files, is_cut } = await this.#deps.differ.diff(sessionId, wholeDiff);
       return { files: readPatches(files), isCut: is_cut };
     } catch (error) {
       if (error instanceof AppError) return { files: [], isCut: true };

@@ -13,9 +13,9 @@ export interface Document {
   text: string;
 }
 
-/** What of a text is searched, in UTF-16 code units. */
+/** The searched beginning of a text, in UTF-16 code units. */
 const MAX_TEXT = 64 * 1024;
-/** The same for the input of a tool, and for each text in it: the files that it writes are no commands. */
+/** The same for the input of a tool, and for each text in it, because most long inputs are contents of files. */
 const MAX_INPUT = 8 * 1024;
 const MAX_VALUE = 2000;
 
@@ -26,7 +26,7 @@ export function promptOf(turn: Turn): Document | null {
   return document({ kind: 'prompt', session_id, turn_id, item_id: null, at: accepted_at }, said);
 }
 
-/** What an agent has said or a tool was called with; null for thoughts, and while it is not complete. */
+/** Returns the message of an agent or the input of a tool; null for reasoning, and for an open item. */
 export function itemDocument(item: Item): Document | null {
   const { session_id, turn_id, item_id, created_at, completed_at, tool } = item;
   if (item.kind === 'reasoning' || item.status === 'open') return null;

@@ -12,7 +12,6 @@ import { matchExpression, type Term } from './query.ts';
 import type { Rows } from './rows.ts';
 import { snippetOf } from './snippet.ts';
 
-/** What is searched for, and where. */
 export interface SearchRequest {
   terms: readonly Term[];
   /** Marks of which a text has one of each list. */
@@ -52,7 +51,7 @@ export class Finder {
   }
 
   /**
-   * Returns up to `limit` hits with lower numbers than `below`, and where to go on: null if there are no more. It may
+   * Returns up to `limit` hits with lower numbers than `below`, and the next `below`: null if there are no more. It may
    * return fewer although there are more, because its time is limited.
    */
   async find(

@@ -19,7 +19,7 @@ export const SHARD_TEXTS = 2 ** 14;
 const MERGE_PAGES = 16;
 const KEPT_FREE_PAGES = 4096;
 
-/** What the index holds of a text. */
+/** One text of the index. */
 export interface Entry {
   /** Where the text is: a row of a table of the store. */
   source: number;
@@ -28,16 +28,16 @@ export interface Entry {
   at: number;
   /** Its words, and the marks by which it is filtered, with a space between them. */
   words: string;
-  /** Of the title of a session: the title. */
+  /** The title of the session, if the text is a title. */
   title?: string;
 }
 
-/** What is stored together. */
+/** The entries of one transaction. */
 export interface Batch {
   /** Oldest first. */
   entries: readonly Entry[];
   readPositions: ReadPositions;
-  /** Items that were not complete when they were read, and those of earlier ones that are, by their rows in the store. */
+  /** The rows in the store of items that are still open, and of open items of earlier batches that are complete now. */
   waiting?: readonly number[];
   arrived?: readonly number[];
 }
@@ -202,7 +202,7 @@ export class IndexFile {
       });
   }
 
-  /** The number behind those of a table. */
+  /** The number after the last number of a table. */
   endOf(key: number): number {
     return (key + 1) * this.#shardTexts;
   }
@@ -218,7 +218,7 @@ export class IndexFile {
     return true;
   }
 
-  /** Begins to check the words of the next full table, which `tidy` goes on with. */
+  /** Begins to check the words of the next full table, which `tidy` continues. */
   beginCheck(): void {
     this.#sums.begin(this.#mergedKeys);
   }

@@ -17,9 +17,9 @@ const MAX_WORDS = 64;
 const CHUNK = /(-?)"([^"]*)"?(\*?)|(\S+)/gu;
 
 /**
- * What a query asks for. Words are looked for wherever they stand, `"in quotes"` one after the other; `word*` is the
- * beginning of words, and what contains `-word` is left out. Everything else, such as the operators of other
- * languages, is words. Throws `invalid` for a query without words, or with more than 64.
+ * Returns the terms of a query. Words match anywhere in a text, `"in quotes"` one after the other; `word*` is the
+ * beginning of words, and texts with `-word` are left out. Everything else, such as the operators of other
+ * languages, is read as words. Throws `invalid` for a query without words, or with more than 64.
  */
 export function termsOf(query: string): Term[] {
   const terms: Term[] = [];

@@ -124,7 +124,7 @@ export class Rows {
       const [record] = table ? this.#store[table].where(rx, 'n = ?', n) : [];
       return table && record ? documentOf(table, record) : null;
     } catch {
-      // The store has noted the damage: health tells of it.
+      // The store has noted the corruption, and health reports it.
       return null;
     }
   }
@@ -143,7 +143,7 @@ export class Rows {
   }
 }
 
-/** The number of a row among those of all tables. */
+/** The number of a row among the rows of all tables. */
 export function sourceOf({ table, n }: Pick<Row, 'table' | 'n'>): number {
   return n * TABLES + tables.indexOf(table);
 }

@@ -2,11 +2,9 @@ import path from 'node:path';
 import type { QueryOf } from '../../../api/endpoint.ts';
 import { type search, type SearchHit, type SearchIndex, searchKind } from '../../../api/search.ts';
 import type { Session } from '../../../api/sessions.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
-import type { Logger } from '../../../core/lib/log.ts';
+import type { ServerParts } from '../../../core/events/server-parts.ts';
 import { OneAtATime } from '../../../core/lib/one-at-a-time.ts';
 import type { SessionStore } from '../sessions/store.ts';
-import type { Database } from '../../../core/store/database.ts';
 import type { RecordPage } from '../../../core/store/records.ts';
 import type { Reader } from '../../../core/store/transaction.ts';
 import type { Document } from './documents.ts';
@@ -16,17 +14,14 @@ import { termsOf } from './query.ts';
 import { Rows } from './rows.ts';
 import { Upkeep } from './upkeep.ts';
 
-export interface SearchDependencies {
-  db: Database;
+export interface SearchDeps extends Pick<ServerParts, 'db' | 'clock' | 'logger'> {
   store: SessionStore;
-  clock: Clock;
-  logger: Logger;
   /** The data directory. */
   directory: string;
   wasm: () => Uint8Array;
   bootId: string;
   /** Returns the ids of the sessions in a team. Throws `not_found`. */
-  agentsOf: (rx: Reader, teamId: string) => readonly string[];
+  teams: { agentsOf: (rx: Reader, teamId: string) => readonly string[] };
   /** Returns why nothing may be written now; null: it may. */
   shortage: () => string | null;
   /** The number of texts of one table of the index; absent: 16,384. */
@@ -40,18 +35,18 @@ const WEIGHED = 400;
 /** The worth of a hit falls to a half of its newer half in so many milliseconds: 30 days. */
 const AGING_MS = 2_592_000_000;
 const worth: Record<SearchHit['kind'], number> = { title: 3, prompt: 1.4, answer: 1, tool: 0.8 };
-/** A query of more sessions than this looks at the texts of all, and leaves out those of others. */
+/** A query of more sessions than this searches all texts, and leaves out the texts of other sessions. */
 const MAX_MARKED = 500;
 
 /** Finds what was said. The first search begins the index. */
 export class SearchService {
-  readonly #deps: SearchDependencies;
+  readonly #deps: SearchDeps;
   readonly #rows: Rows;
   readonly #upkeep: Upkeep;
   readonly #finder: Finder;
   readonly #turns = new OneAtATime();
 
-  constructor(deps: SearchDependencies) {
+  constructor(deps: SearchDeps) {
     this.#deps = deps;
     const rows = new Rows(deps);
     this.#rows = rows;
@@ -59,7 +54,7 @@ export class SearchService {
     this.#finder = new Finder({ ...deps, rows });
   }
 
-  /** Goes on with an index that an earlier run has left. */
+  /** Continues the index of an earlier run. */
   resume(): void {
     this.#upkeep.wake(0);
   }
@@ -147,7 +142,7 @@ export class SearchService {
 
   /** The sessions that a query is about; null: all. */
   #sessions(rx: Reader, session?: string, team?: string): readonly string[] | null {
-    const members = team === undefined ? null : this.#deps.agentsOf(rx, team);
+    const members = team === undefined ? null : this.#deps.teams.agentsOf(rx, team);
     if (session === undefined) return members;
     this.#deps.store.session(rx, session);
     return members === null || members.includes(session) ? [session] : [];

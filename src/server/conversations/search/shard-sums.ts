@@ -34,7 +34,7 @@ export class ShardSums {
   }
 
   /**
-   * Goes on with a check, or computes the checksum of one of the full tables that has none. Returns false if there is
+   * Continues a check, or computes the checksum of one of the full tables that has none. Returns false if there is
    * nothing to do. Throws SqliteError if a table is not what was written.
    */
   step(keys: readonly number[]): boolean {

@@ -1,21 +1,16 @@
 import type { SearchIndex } from '../../../api/search.ts';
 import { AppError } from '../../../api/errors.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
-import type { Logger } from '../../../core/lib/log.ts';
+import type { ServerParts } from '../../../core/events/server-parts.ts';
 import { OneAtATime } from '../../../core/lib/one-at-a-time.ts';
 import { yieldToEventLoop } from '../../../core/lib/slices.ts';
-import type { Database } from '../../../core/store/database.ts';
 import { SqliteError } from '../../../core/store/raw-statement.ts';
 import { asStorageError, isFull, isOutOfReach } from '../../../core/store/storage-error.ts';
 import { IndexFile } from './index-file.ts';
 import { Indexer } from './indexer.ts';
 import type { Rows } from './rows.ts';
 
-interface UpkeepDependencies {
-  db: Database;
+interface UpkeepDeps extends Pick<ServerParts, 'db' | 'clock' | 'logger'> {
   rows: Rows;
-  clock: Clock;
-  logger: Logger;
   directory: string;
   wasm: () => Uint8Array;
   bootId: string;
@@ -39,7 +34,7 @@ interface Open {
 
 /** Opens the index, keeps it up to date in the background, and makes a new one where it is damaged. */
 export class Upkeep {
-  readonly #deps: UpkeepDependencies;
+  readonly #deps: UpkeepDeps;
   readonly #steps = new OneAtATime();
   readonly #stopped = new AbortController();
   #open: Open | null = null;
@@ -49,7 +44,7 @@ export class Upkeep {
   #isWanted = false;
   #detail: string | null = null;
 
-  constructor(deps: UpkeepDependencies) {
+  constructor(deps: UpkeepDeps) {
     this.#deps = deps;
   }
 
@@ -151,7 +146,7 @@ export class Upkeep {
       while ((await this.#steps.run('step', step)) && clock.monotonic() < end)
         await yieldToEventLoop();
     } catch (error) {
-      // What is in the index is found while nothing can be added to it.
+      // The index can still be searched while nothing can be added to it.
       if (!this.#open || isBroken(error)) throw error;
       this.#noteFailure(error);
     }

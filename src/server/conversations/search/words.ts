@@ -52,7 +52,7 @@ export function apart(text: string, words: readonly Word[]): Word[] | null {
   });
 }
 
-/** What the index holds of a text, as words with a space between them: each word, and behind them the parts of words. */
+/** Returns the text as the index stores it: its words, then the parts of words, with spaces between them. */
 export function indexText(text: string): string {
   const words = wordsOf(text);
   const all = words.map((word) => word.text);

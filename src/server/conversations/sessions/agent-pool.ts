@@ -5,6 +5,7 @@ import type { Agent, AgentKind, AgentSink } from '../../../agents/provider.ts';
 import type { TurnOutput } from './output.ts';
 import {
   endedToMakeRoom,
+  type AgentKinds,
   type AgentSlot,
   type Shortage,
   shortageFor,
@@ -45,27 +46,26 @@ interface Entry {
   idle: { since: number; unload: Disposable; isEndable: boolean } | undefined;
 }
 
-interface AgentPoolDependencies {
+interface AgentPoolDeps {
   clock: Clock;
   maxLive: () => number;
   idleTimeoutMs: () => number;
-  /** Returns the kind of agent that serves a session. Throws `provider_unavailable`. */
-  kindOf: (session: Session) => AgentKind;
+  kinds: AgentKinds;
+  /** Closes the output of an exited agent outside any turn. */
+  outputs: { closeAside: (live: LiveAgent) => Promise<void> };
   /** Returns the session from which agents have spawned a session; the session itself if no agent spawned it. */
   familyOf: (sessionId: string) => string;
-  /** Called when an agent has exited, for any reason. */
-  onExit: (live: LiveAgent) => void;
 }
 
 /**
  * The live agents, never more than `maxLive` at once. An agent is ended after the idle timeout. If the pool is full,
  * the agent that has been idle for longest is ended to make room for the next one. An agent whose session could not be
  * resumed is lasting: it is ended only after the idle timeout, and only if a turn waits for its place. Lasting agents have
- * a quota of places, and so has a session with those that agents have spawned from it. Of a kind that has not started
- * yet, one agent starts at a time, because nobody knows whether its agents are lasting.
+ * a quota of places, and so has a session together with all sessions that agents have spawned from it. Agents of a kind
+ * that has not started yet start one at a time, because nobody knows whether they are lasting.
  */
 export class AgentPool {
-  readonly #deps: AgentPoolDependencies;
+  readonly #deps: AgentPoolDeps;
   readonly #entries = new Map<string, Entry>();
   /** Sessions that get no agent until the promise resolves, because their agent is ending or `whileIdle` runs. */
   readonly #barred = new Map<string, Promise<void>>();
@@ -82,7 +82,7 @@ export class AgentPool {
   /** Starting a process blocks the event loop for milliseconds, so starts yield to the event loop between them. */
   #lastStart = Promise.resolve();
 
-  constructor(deps: AgentPoolDependencies) {
+  constructor(deps: AgentPoolDeps) {
     this.#deps = deps;
   }
 
@@ -125,7 +125,7 @@ export class AgentPool {
   ): Promise<LiveAgent> {
     const entry = this.#entries.get(session.id);
     if (entry && !entry.live.agent.isLost()) return leased(entry);
-    const kind = this.#deps.kindOf(session);
+    const kind = this.#deps.kinds.usable(session.provider, session.agent);
     if (entry) await this.#end(entry, AGENT_GRACE_MS);
     await this.#barred.get(session.id);
     if (this.#entries.has(session.id)) return this.lease(session, sinkFor, signal, onWait);
@@ -155,7 +155,7 @@ export class AgentPool {
     const place = this.#placeFor(session);
     const isFull = this.#shortageFor(place) !== null;
     if (this.#entries.has(id) || this.#barred.has(id) || isFull) return this.find(id);
-    const kind = this.#deps.kindOf(session);
+    const kind = this.#deps.kinds.usable(session.provider, session.agent);
     const done = Promise.withResolvers<void>();
     const trying = new AbortController();
     this.#barred.set(id, done.promise);
@@ -335,7 +335,7 @@ export class AgentPool {
     void live.agent.gone.then(() => {
       this.#forget(entry);
       this.admit();
-      this.#deps.onExit(live);
+      void this.#deps.outputs.closeAside(live);
     });
     return live;
   }

@@ -1,4 +1,11 @@
-import type { AgentUpdate } from '../../../agents/provider.ts';
+import type { Session } from '../../../api/sessions.ts';
+import type { AgentKind, AgentUpdate } from '../../../agents/provider.ts';
+
+/** The configured kinds of agents. */
+export interface AgentKinds {
+  /** Returns a kind of agent. Throws `provider_unavailable`. */
+  usable: (provider: Session['provider'], agent: string | null) => AgentKind;
+}
 
 /** One live agent, or one that starts, as the quotas count it. */
 export interface AgentSlot {
@@ -16,7 +23,7 @@ export interface AgentSlot {
   isBusy: boolean;
 }
 
-/** What a session is told whose agent cannot resume it, and is ended. */
+/** The notice of a session whose agent was ended and cannot resume it. */
 export const endedToMakeRoom: AgentUpdate = {
   type: 'notice',
   code: 'agent_ended',
@@ -35,9 +42,9 @@ const NAMED = 3;
 export type Shortage = { by: 'lasting' | 'family' | 'unknown' | 'all'; message: string };
 
 /**
- * Returns why an agent of a family gets none of `max` places; null if it does. Of a kind that has not started yet, one
- * agent starts at a time, because all may be lasting; and if they would exceed the quota of these, one of all such kinds.
- * `ending`: how many places agents have that are ending.
+ * Returns why an agent of a family gets none of `max` places; null if it does. Agents of a kind that has not
+ * started yet start one at a time, because all may be lasting. If they could exceed the quota of lasting agents, only one
+ * agent of all such kinds starts. `ending`: the number of places of agents that are ending.
  */
 export function shortageFor(
   { family, kind, isLasting }: Pick<AgentSlot, 'family' | 'kind' | 'isLasting'>,

@@ -1,22 +1,19 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Session, Turn } from '../../../api/sessions.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
-import type { Ids } from '../../../core/lib/ids.ts';
 import type { Agent } from '../../../agents/provider.ts';
+import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
 import { releaseHeld } from './end-turn.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import type { SessionStore } from './store.ts';
 import { startTurn } from './turn.ts';
 
-interface Rows {
+interface Rows extends Pick<ServerParts, 'clock' | 'ids'> {
   store: SessionStore;
   inbox: Inbox;
-  clock: Clock;
-  ids: Ids;
 }
 
-/** What a session keeps of the agent that serves it. */
+/** The facts about its agent that a session stores. */
 type Server = Pick<Agent, 'ref' | 'defaults' | 'asks'>;
 
 /** Stores that an agent is about to see a turn that has not ended. After a crash the turn counts as seen. */

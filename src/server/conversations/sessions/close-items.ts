@@ -1,16 +1,13 @@
 import type { Item } from '../../../api/sessions.ts';
+import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { EventBody } from '../../../core/events/event.ts';
-import type { EventLog } from '../../../core/events/log.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
 import type { SessionStore } from './store.ts';
 
 export type ClosedStatus = Exclude<Item['status'], 'open'>;
 
-interface Rows {
-  log: EventLog;
+interface Rows extends Pick<ServerParts, 'log' | 'clock'> {
   store: SessionStore;
-  clock: Clock;
 }
 
 /**

@@ -1,8 +1,7 @@
 import type { Approval } from '../../../api/approvals.ts';
 import type { Turn } from '../../../api/sessions.ts';
-import type { EventLog } from '../../../core/events/log.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
 import type { TurnOutcome } from '../../../agents/provider.ts';
+import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
 import { resolveApproval } from '../approvals/approval.ts';
 import { closeStoredItems } from './close-items.ts';
@@ -11,10 +10,8 @@ import { endTurn } from './session.ts';
 import type { SessionStore } from './store.ts';
 import { withTurnEnd } from './turn.ts';
 
-interface Rows {
+interface Rows extends Pick<ServerParts, 'log' | 'clock'> {
   store: SessionStore;
-  log: EventLog;
-  clock: Clock;
 }
 
 /** Cancels the pending approvals of a turn, and returns them. */
@@ -44,7 +41,7 @@ export function releaseHeld(tx: Writer, turnId: string, { store }: Pick<Rows, 's
  * Ends a turn that has not ended: cancels its approvals, closes its open items and frees its session. If an interrupt
  * of the turn is stored, the turn ends as interrupted, with the error stored with the interrupt, and the outcome that
  * its agent reports is ignored. Open items are closed from `output`, which holds the agent's text in memory; without
- * one, or if one of its writes failed, from the stored rows; what the turn has used is then what was told of it last.
+ * one, or if one of its writes failed, from the stored rows, with the usage that was stored last.
  */
 export function endTurnInRows(
   tx: Writer,

@@ -1,11 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Item, Usage } from '../../../api/sessions.ts';
+import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { EventBody } from '../../../core/events/event.ts';
-import type { EventLog } from '../../../core/events/log.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
-import type { Ids } from '../../../core/lib/ids.ts';
 import type { AgentUpdate, ToolChange } from '../../../agents/provider.ts';
-import type { Database } from '../../../core/store/database.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
 import { type ClosedStatus, closingEvent } from './close-items.ts';
 import { inPieces, wholeCharacters } from './delta-pieces.ts';
@@ -45,22 +42,18 @@ interface Snapshot {
   usage: Usage | null;
 }
 
-/** What a turn's output stores. */
+/** An update that belongs to a turn's output. */
 export type OutputUpdate = Exclude<AgentUpdate, { type: 'title' | 'commands' }>;
 
-interface TurnOutputDependencies {
-  db: Database;
-  log: EventLog;
+interface TurnOutputDeps extends Pick<ServerParts, 'db' | 'log' | 'clock' | 'ids'> {
   store: SessionStore;
-  clock: Clock;
-  ids: Ids;
   /** The session and turn of the items; a null turn: the agent sends them outside any turn. */
   scope: { session_id: string; turn_id: string | null };
   /** The cost of the session before this turn, in USD. It is subtracted, because agents report the session's total. */
   costBefore: number | null;
   /** Whether the turn had an agent before, whose items are stored already. */
   isAgain?: boolean;
-  /** What the turn had used before its agent was gone; null: it had none before. */
+  /** The usage of the turn before its agent was gone; null: it had no agent before. */
   usedBefore?: Usage | null;
   /** Called when a write failed, so that the turn can be failed. */
   onError: (error: unknown) => void;
@@ -79,7 +72,7 @@ interface TurnOutputDependencies {
  * `broken`, and its open items are closed from the stored rows instead.
  */
 export class TurnOutput {
-  readonly #deps: TurnOutputDependencies;
+  readonly #deps: TurnOutputDeps;
   #speech: SpeechItem | undefined;
   #tools = new Map<string, OpenTool>();
   readonly #closedTools = new Set<string>();
@@ -96,7 +89,7 @@ export class TurnOutput {
   #costBefore: number;
   readonly #reports = new UsageReports();
 
-  constructor(deps: TurnOutputDependencies) {
+  constructor(deps: TurnOutputDeps) {
     this.#deps = deps;
     this.#costBefore = (deps.costBefore ?? 0) + (deps.usedBefore?.cost_usd ?? 0);
   }
@@ -306,7 +299,7 @@ export class TurnOutput {
     if (payload) this.#event(tx, { kind: 'session.notice', payload });
   }
 
-  /** What the turn has used, also before its agent was gone. */
+  /** The usage of the whole turn, with all of its agents. */
   #wholeUsage(): Usage | null {
     return addUsage(this.#deps.usedBefore ?? null, this.#usage);
   }

@@ -1,10 +1,7 @@
 import type { Session, Turn, Usage } from '../../../api/sessions.ts';
 import { AppError } from '../../../api/errors.ts';
-import type { EventLog } from '../../../core/events/log.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
-import type { Ids } from '../../../core/lib/ids.ts';
 import type { AgentSink, AgentUpdate } from '../../../agents/provider.ts';
-import type { Database } from '../../../core/store/database.ts';
+import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
 import type { LiveAgent } from './agent-pool.ts';
 import type { Blobs } from './blobs.ts';
@@ -14,27 +11,28 @@ import { amendedUsage } from './known-usage.ts';
 import { amendUsage, titledByAgent } from './session.ts';
 import type { SessionStore } from './store.ts';
 
-export interface OutputsDependencies {
-  db: Database;
-  log: EventLog;
+/** The budgets, as turns report their usage to them. Each method runs in the transaction that stores the usage. */
+export interface TurnBudgets {
+  /** Counts the usage so far of a running turn. */
+  turnUses: (tx: Writer, turn: { session_id: string; turn_id: string }, usage: Usage) => void;
+  /** Counts the usage that an agent reports after the end of a turn. `before`: the usage that it had reported. */
+  turnAmended: (tx: Writer, turn: Turn, before: Usage | null) => void;
+}
+
+interface AgentOutputsDeps extends Pick<ServerParts, 'db' | 'log' | 'clock' | 'ids'> {
   store: SessionStore;
   inbox: Inbox;
   blobs: Blobs;
-  clock: Clock;
-  ids: Ids;
-  /** Runs in the transaction that stores what a running turn has used so far. */
-  onUsage: (tx: Writer, turn: { session_id: string; turn_id: string }, usage: Usage) => void;
-  /** Runs in the transaction that stores what an agent says of a turn after its end; `before`: what it had said. */
-  onUsageAmended: (tx: Writer, turn: Turn, before: Usage | null) => void;
+  budgets: TurnBudgets;
 }
 
 /**
  * Opens the outputs of live agents: one for each turn, and one for the updates that an agent sends outside any turn.
  */
 export class AgentOutputs {
-  readonly #deps: OutputsDependencies;
+  readonly #deps: AgentOutputsDeps;
 
-  constructor(deps: OutputsDependencies) {
+  constructor(deps: AgentOutputsDeps) {
     this.#deps = deps;
   }
 
@@ -58,7 +56,7 @@ export class AgentOutputs {
       onToolEnded: (tx: Writer) => inbox.atBoundary(tx, session.id),
       onUsage: (tx: Writer, reported: Usage) => {
         if (turnId !== null)
-          this.#deps.onUsage(tx, { session_id: session.id, turn_id: turnId }, reported);
+          this.#deps.budgets.turnUses(tx, { session_id: session.id, turn_id: turnId }, reported);
       },
     });
   }
@@ -128,11 +126,11 @@ export class AgentOutputs {
       output.writeNotices(tx);
       const session = amendUsage(store.session(tx, turn.session_id), turn.usage, usage);
       store.amendUsage(tx, session, { ...turn, usage });
-      this.#deps.onUsageAmended(tx, { ...turn, usage }, turn.usage);
+      this.#deps.budgets.turnAmended(tx, { ...turn, usage }, turn.usage);
     });
   }
 
-  /** What is lost here is told again, or is no reason to fail a turn. */
+  /** A lost write is ignored: agents repeat these updates, or the turn does not need them. */
   async #write(change: (tx: Writer) => void): Promise<void> {
     await this.#deps.db.transact(change).catch(() => undefined);
   }

@@ -2,7 +2,7 @@ import type { PermissionMode } from '../../../api/permission-modes.ts';
 
 /**
  * The kind of a permission mode, which decides what cadre's own tools may do for an agent of any provider: it is the
- * column in the table of the gate. `asks` are the modes in which a person decides. Modes that only an agent knows count
+ * column of the tool policy table. `asks` are the modes in which a person decides. Modes that only an agent knows count
  * as `asks`.
  */
 export type ModeKind = 'read_only' | 'asks' | 'writes' | 'full';

@@ -15,18 +15,18 @@ type ApprovalFilter = Omit<QueryOf<typeof listApprovals>, 'status'> & {
   status?: Approval['status'] | undefined;
 };
 
-export interface SessionQueriesDependencies {
+export interface SessionQueriesDeps {
   db: Database;
   store: SessionStore;
   /** Returns the ids of the sessions in a team. Throws `not_found`. */
-  agentsOf: (rx: Reader, teamId: string) => readonly string[];
+  teams: { agentsOf: (rx: Reader, teamId: string) => readonly string[] };
 }
 
 /** The reads of sessions. Results are returned once they are on disk. Each throws `not_found` for an unknown id. */
 export class SessionQueries {
-  readonly #deps: SessionQueriesDependencies;
+  readonly #deps: SessionQueriesDeps;
 
-  constructor(deps: SessionQueriesDependencies) {
+  constructor(deps: SessionQueriesDeps) {
     this.#deps = deps;
   }
 
@@ -42,7 +42,7 @@ export class SessionQueries {
     cursor,
   }: QueryOf<typeof listSessions>): Promise<RecordPage<Session>> {
     return this.#deps.db.read((rx) => {
-      const id = team_id === undefined ? undefined : this.#deps.agentsOf(rx, team_id);
+      const id = team_id === undefined ? undefined : this.#deps.teams.agentsOf(rx, team_id);
       const page = this.#deps.store.sessions.page(rx, { status, provider, id }, limit, cursor);
       return { ...page, records: page.records.map((one) => this.#withLastTurn(rx, one)) };
     });

@@ -4,25 +4,25 @@ import type { BodyOf } from '../../../api/endpoint.ts';
 import type { createSession, Session, Turn } from '../../../api/sessions.ts';
 import type { sendTurn } from '../../../api/turns.ts';
 import { AppError } from '../../../api/errors.ts';
+import type { ServerParts } from '../../../core/events/server-parts.ts';
 import { type SaveResponse, saveNothing } from '../../../core/store/idempotency-store.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
-import type { Ids } from '../../../core/lib/ids.ts';
 import {
   type Agent,
   type AgentAnswer,
   type AgentRequest,
-  type AgentKind,
   ProviderError,
   type TurnSettings,
 } from '../../../agents/provider.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import type { AgentPool } from './agent-pool.ts';
+import type { AgentKinds } from './agent-slots.ts';
 import { assertAnswers } from '../approvals/answers.ts';
 import { assertOffered, decisionOf, type Resolution } from '../approvals/approval.ts';
 import type { ApprovalBroker } from '../approvals/approval-broker.ts';
 import type { Blobs } from './blobs.ts';
 import type { Inbox } from '../inbox/inbox.ts';
-import { SessionQueries, type SessionQueriesDependencies } from './queries.ts';
+import type { SessionObservers } from './observers.ts';
+import { SessionQueries, type SessionQueriesDeps } from './queries.ts';
 import {
   assertNotClosed,
   assertAcceptsTurn,
@@ -49,39 +49,42 @@ type Served = Pick<Session, 'provider' | 'agent'>;
 
 const EXPIRED: Resolution = { status: 'expired', reason: null };
 
-interface SessionServiceDependencies extends SessionQueriesDependencies {
+interface SessionServiceDeps extends SessionQueriesDeps, Pick<ServerParts, 'clock' | 'ids'> {
   runner: TurnRunner;
   pool: AgentPool;
   broker: ApprovalBroker;
   inbox: Inbox;
   blobs: Blobs;
-  clock: Clock;
-  ids: Ids;
-  /** Runs in the transaction that closes a session, before the session is written, to end its claims and processes. */
-  onClosing: (tx: Writer, session: Session) => void;
-  /** Runs in the transaction that accepts a turn from a client. */
-  onTurnSent: (tx: Writer, session: Session) => void;
-  /** Runs in the transaction in which a person chooses what a session does after a usage limit. */
-  onAfterLimitChosen: (tx: Writer, session: Session) => void;
+  observers: SessionObservers;
+  limits: {
+    turnSent: (tx: Writer, sessionId: string) => void;
+    /** Runs in the transaction in which a person chooses what a session does after a usage limit. */
+    chosen: (tx: Writer, session: Session) => void;
+  };
+  /** Throws `budget_reached` if a budget lets no turn of a session begin. */
+  budgets: { assertFree: (rx: Reader, sessionId: string) => void };
   /** Throws `storage_full` if there is no room for new work. */
   assertRoom: () => void;
-  /** Throws `budget_reached` if a budget lets no turn of a session begin. */
-  assertBudget: (rx: Reader, sessionId: string) => void;
-  /** Returns the name of the agent of a new session, where agents have names. Throws `invalid` for an unknown one. */
-  agentFor: (id: Session['provider'], asked: string | null) => string | null;
-  /** Returns the kind of agent of a session. Throws `provider_unavailable` if none could be started. */
-  availableKind: (session: Served) => AgentKind;
-  /** Returns the reason why an agent refuses the settings; null: it accepts them, or only a live one knows. */
-  objectionOf: (session: Served, settings: TurnSettings) => ProviderError | null;
+  kinds: AgentKinds & {
+    /** Returns the name of the agent of a new session, where agents have names. Throws `invalid` for an unknown one. */
+    agentFor: (id: Session['provider'], asked: string | null) => string | null;
+    /** Returns the reason why an agent refuses the settings; null: it accepts them, or only a live one knows. */
+    objection: (
+      provider: Session['provider'],
+      agent: string | null,
+      settings: TurnSettings,
+    ) => ProviderError | null;
+  };
 }
 
 /** The use-cases of sessions. Each resolves or rejects once the rows that its result was read from are on disk. */
 export class SessionService extends SessionQueries {
-  readonly #deps: SessionServiceDependencies;
+  readonly #deps: SessionServiceDeps;
 
-  constructor(deps: SessionServiceDependencies) {
+  constructor(deps: SessionServiceDeps) {
     super(deps);
     this.#deps = deps;
+    deps.broker.onExpired((approval) => this.expire(approval));
   }
 
   /** Opens a session. Its agent starts with the first turn. */
@@ -99,8 +102,8 @@ export class SessionService extends SessionQueries {
     const cwd = await workingDirectory(body.cwd);
     const { provider } = body;
     assertTaken(provider, body.mcp_servers ?? []);
-    const agent = this.#deps.agentFor(provider, body.agent ?? null);
-    const { asks } = this.#deps.availableKind({ provider, agent });
+    const agent = this.#deps.kinds.agentFor(provider, body.agent ?? null);
+    const { asks } = this.#deps.kinds.usable(provider, agent);
     this.#deps.assertRoom();
     const requested = requestedSettings(body);
     this.#assertPossible({ provider, agent }, settingsOf(requested, requested));
@@ -136,7 +139,7 @@ export class SessionService extends SessionQueries {
       if (after === before) return after;
       this.#changeSettings(tx, before, after);
       store.updateSession(tx, after, 'session.updated');
-      if (after.after_limit !== before.after_limit) this.#deps.onAfterLimitChosen(tx, after);
+      if (after.after_limit !== before.after_limit) this.#deps.limits.chosen(tx, after);
       return store.session(tx, sessionId);
     });
   }
@@ -160,7 +163,7 @@ export class SessionService extends SessionQueries {
     return this.#deps.db.transact((tx) => {
       const session = this.#deps.store.session(tx, sessionId);
       assertAcceptsTurn(session, body.expected_turn_id);
-      this.#deps.assertBudget(tx, sessionId);
+      this.#deps.budgets.assertFree(tx, sessionId);
       const turn = newTurn({
         session_id: sessionId,
         turn_id: this.#deps.ids.next('turn'),
@@ -171,7 +174,8 @@ export class SessionService extends SessionQueries {
       });
       this.#deps.store.acceptTurn(tx, beginTurn(session, turn, turn.accepted_at), turn);
       this.#deps.inbox.endHold(tx, sessionId);
-      this.#deps.onTurnSent(tx, session);
+      this.#deps.limits.turnSent(tx, sessionId);
+      this.#deps.observers.turnSent(tx, session);
       saveResponse(tx, acceptance(turn));
       this.#deps.runner.accepted(tx, session, turn);
       return turn;
@@ -223,7 +227,7 @@ export class SessionService extends SessionQueries {
 
   /** Interrupts a turn for a person, and pauses the session's inbox until somebody sends the session a turn. */
   #stopTurn(tx: Writer, turn: Turn): Turn {
-    this.#deps.inbox.pause(tx, turn.session_id);
+    this.#deps.inbox.holds.pause(tx, turn.session_id);
     return this.#deps.runner.requestInterrupt(tx, turn);
   }
 
@@ -242,11 +246,11 @@ export class SessionService extends SessionQueries {
   }
 
   #close(tx: Writer, session: Session, reason: string | null): Session {
-    const { store, runner, inbox, pool, clock, onClosing } = this.#deps;
+    const { store, runner, inbox, pool, clock, observers } = this.#deps;
     const turn = store.activeTurn(tx, session.id);
     if (turn) runner.endNow(tx, turn, { status: 'interrupted', error: null }, { isLast: true });
     inbox.giveUp(tx, { ...session, status: 'closed' });
-    onClosing(tx, session);
+    observers.closing(tx, session);
     const closed = closedSession(store.session(tx, session.id), reason, clock.now());
     store.updateSession(tx, closed, 'session.closed');
     tx.whenDurable(() => void pool.end(session.id));
@@ -284,7 +288,7 @@ export class SessionService extends SessionQueries {
   }
 
   async #providerHas(session: Session): Promise<boolean> {
-    const kind = this.#deps.availableKind(session);
+    const kind = this.#deps.kinds.usable(session.provider, session.agent);
     const providerSession = knownSession(session);
     if (providerSession === null) return true;
     if (!kind.capabilities.resume) return false;
@@ -382,7 +386,10 @@ export class SessionService extends SessionQueries {
     if (!session) return;
     this.#deps.assertRoom();
     const hasImages = Array.isArray(body.input) ? body.input.some(isImage) : isImage(body.input);
-    if (hasImages && !this.#deps.availableKind(session).capabilities.images) {
+    if (
+      hasImages &&
+      !this.#deps.kinds.usable(session.provider, session.agent).capabilities.images
+    ) {
       throw new AppError('invalid', `provider ${session.provider} does not support images`);
     }
     const agent = this.#deps.pool.find(sessionId)?.agent;
@@ -390,8 +397,9 @@ export class SessionService extends SessionQueries {
   }
 
   /** Throws `invalid` for settings that the live agent, or without one its kind, refuses. */
-  #assertPossible(session: Served, settings: TurnSettings, agent?: Agent): void {
-    const objection = agent?.objection(settings) ?? this.#deps.objectionOf(session, settings);
+  #assertPossible({ provider, agent }: Served, settings: TurnSettings, live?: Agent): void {
+    const objection =
+      live?.objection(settings) ?? this.#deps.kinds.objection(provider, agent, settings);
     if (objection) throw new AppError('invalid', objection.message);
   }
 }

@@ -14,7 +14,7 @@ import { noUsage } from './turn.ts';
 const TITLE_CHARACTERS = 80;
 const LAST_WORDS_CHARACTERS = 200;
 
-/** What a person may change of a session. */
+/** The fields of a session that a person may change. */
 export type SessionChange = BodyOf<typeof updateSession>;
 
 type LastTurn = Pick<Session, 'last_turn_status' | 'last_turn_error'>;
@@ -22,7 +22,7 @@ type LastTurn = Pick<Session, 'last_turn_status' | 'last_turn_error'>;
 /** The last turn of a session without one that has ended. */
 export const noLastTurn: LastTurn = { last_turn_status: null, last_turn_error: null };
 
-/** What is known of a session when it opens; every other field begins empty. */
+/** The fields of a new session; every other field begins empty. */
 type Opening = Pick<
   Session,
   | 'id'
@@ -245,7 +245,7 @@ export function failSession(
   return { ...session, status: 'failed', failure, active_turn_id: null, updated_at: now };
 }
 
-/** Returns the session after its agent told more of what a turn has used, which had ended with the usage `before`. */
+/** Returns the session after its agent has amended the usage of a turn, which had ended with the usage `before`. */
 export function amendUsage(session: Session, before: Usage | null, after: Usage): Session {
   const usage = { ...(session.usage ?? noUsage) };
   for (const field of summedFields)

@@ -136,7 +136,7 @@ export class SessionStore {
     this.#setStatus(tx, asked, turn, 'waiting_for_approval');
   }
 
-  /** Writes an approval that a rule has decided at once. Nobody was asked, so the turn goes on as it is. */
+  /** Writes an approval that a rule has decided at once. Nobody was asked, so the turn does not change. */
   addRuledApproval(tx: Writer, turn: Turn, approval: Approval): void {
     this.approvals.insert(tx, approval);
     this.#append(tx, turn, {
@@ -179,7 +179,7 @@ export class SessionStore {
     this.#append(tx, turn, { kind: 'usage.updated', payload: { usage: turn.usage } });
   }
 
-  /** Returns the slash commands that the agent of a session told last. Throws `not_found`. */
+  /** Returns the slash commands that the agent of a session has reported last. Throws `not_found`. */
   commands(rx: Reader, sessionId: string): AgentCommand[] {
     this.session(rx, sessionId);
     const row = this.#commands.get(rx, sessionId);

@@ -1,5 +1,4 @@
 import type { Session, Turn } from '../../../api/sessions.ts';
-import type { Failpoint } from '../../../core/lib/failpoint.ts';
 import {
   type Agent,
   type AgentAnswer,
@@ -9,53 +8,48 @@ import {
   type TurnOutcome,
   type TurnSettings,
 } from '../../../agents/provider.ts';
+import type { Inbox } from '../inbox/inbox.ts';
+import type { ServerParts } from '../../../core/events/server-parts.ts';
 import { persist } from '../../../core/store/persist.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import type { AgentPool, LiveAgent } from './agent-pool.ts';
-import { offered, type Trial, tryAgent } from './agent-trials.ts';
 import { continuationPrompt } from '../approvals/approval.ts';
 import type { ApprovalBroker } from '../approvals/approval-broker.ts';
 import { beginTurnInRows, changeAgentInRows } from './begin-turn.ts';
 import { cancelApprovals, endTurnInRows, outcomeOf } from './end-turn.ts';
 import { failSessionInRows } from './fail-session.ts';
-import { AgentOutputs, type OutputsDependencies } from './outputs.ts';
+import type { SessionObservers } from './observers.ts';
+import type { AgentOutputs } from './outputs.ts';
 import { isUnseen, type RunningTurn, runTurn, stopped } from './running-turn.ts';
 import { settingsOf } from './settings.ts';
+import { offered, type Trial, tryAgent } from './try-agent.ts';
 import { hasEnded } from './turn.ts';
 import { failureOf, storageFailure } from './turn-failures.ts';
-import { type TimeLimitDependencies, turnTimeLimit } from './turn-time-limit.ts';
+import { type TimeLimitDeps, turnTimeLimit } from './turn-time-limit.ts';
 import type { StoredInputItem } from '../../../api/input.ts';
 
 /** The time that an agent has to end an interrupted turn before it is killed, in ms. */
 const INTERRUPT_MS = 10_000;
 
-interface Dependencies extends OutputsDependencies, TimeLimitDependencies {
+interface TurnRunnerDeps extends TimeLimitDeps, Pick<ServerParts, 'log' | 'ids' | 'failpoint'> {
   pool: AgentPool;
   broker: ApprovalBroker;
-  failpoint: Failpoint;
-  /** Runs in the transaction that fails a session, to end the session's processes once that is on disk. */
-  onSessionFailed: (tx: Writer, sessionId: string) => void;
-  /**
-   * Called before the agent sees a turn; null: there is nothing to wait for. It never rejects, and ends soon, at once if
-   * `signal` aborts.
-   */
-  beforeTurn: (session: Session, turn: Turn, signal: AbortSignal) => Promise<void> | null;
-  /** Called once the end of a turn that the agent has seen is stored. */
-  afterTurn: (session: Session, turn: Turn) => void;
+  inbox: Inbox;
+  outputs: AgentOutputs;
+  observers: SessionObservers;
   /** Runs in the transaction that ends a turn, before the next one of its session begins. */
-  onTurnEnded: (tx: Writer, turn: Turn, outcome: TurnOutcome) => void;
+  limits: { turnDone: (tx: Writer, turn: Turn, outcome: TurnOutcome) => void };
 }
 
 /** Runs turns on live agents. Every decision about a turn is taken from its rows, never from the state in memory. */
 export class TurnRunner {
-  readonly #deps: Dependencies;
-  readonly #outputs: AgentOutputs;
+  readonly #deps: TurnRunnerDeps;
   readonly #running = new Map<string, RunningTurn>();
   readonly #stopping = new AbortController();
 
-  constructor(deps: Dependencies) {
+  constructor(deps: TurnRunnerDeps) {
     this.#deps = deps;
-    this.#outputs = new AgentOutputs(deps);
+    deps.inbox.connect(this);
   }
 
   /**
@@ -117,7 +111,7 @@ export class TurnRunner {
     const { ended } = endTurnInRows(tx, turn, stored, this.#deps, output);
     tx.whenDurable(() => this.#cleanUp(ended));
     this.#deps.inbox.turnEnded(tx, ended, isUnseen(ended, this.#running.get(ended.turn_id)));
-    this.#deps.onTurnEnded(tx, ended, stored);
+    this.#deps.limits.turnDone(tx, ended, stored);
     if (!isLast) this.#deps.inbox.beginNextTurn(tx, ended.session_id);
     return ended;
   }
@@ -217,11 +211,11 @@ export class TurnRunner {
     let live = await this.#agentFor(session, turn, running, signal);
     if (!live) return;
     const broken = Promise.withResolvers<TurnOutcome>();
-    const output = this.#outputs.open(session, turn, (error) =>
+    const output = this.#deps.outputs.open(session, turn, (error) =>
       broken.resolve(storageFailure(error)),
     );
     const prompt = this.#promptOf(turn, running);
-    const before = this.#deps.beforeTurn(session, turn, signal);
+    const before = this.#deps.observers.beforeTurn(session, turn, signal);
     if (before !== null) await before;
     // The start is on disk before the agent sees the turn.
     if (!(await this.#begin(turn, live, running))) return;
@@ -251,7 +245,7 @@ export class TurnRunner {
     await this.#persist(turn, (tx) =>
       this.endNow(tx, store.turn(tx, turn.session_id, turn.turn_id), outcome),
     );
-    this.#deps.afterTurn(session, turn);
+    this.#deps.observers.afterTurn(session, turn);
   }
 
   /** Starts the agent that a turn with some settings needs, without a turn. */
@@ -263,7 +257,9 @@ export class TurnRunner {
 
   #sinkOf(live: LiveAgent): AgentSink {
     const { id } = live.session;
-    return this.#outputs.sinkFor(live, (request, withdrawn) => this.ask(id, request, withdrawn));
+    return this.#deps.outputs.sinkFor(live, (request, withdrawn) =>
+      this.ask(id, request, withdrawn),
+    );
   }
 
   /** Leases an agent for a turn, which has ended or is left where this resolves with undefined. */
@@ -276,11 +272,11 @@ export class TurnRunner {
     const settings = settingsOf(session, turn);
     running.live = undefined;
     try {
-      const wait = this.#outputs.waitNotice(turn);
+      const wait = this.#deps.outputs.waitNotice(turn);
       const live = await this.#deps.pool.lease(session, (one) => this.#sinkOf(one), signal, wait);
       running.live = live;
       await offered(live.agent, settings, signal);
-      await this.#outputs.closeAside(live);
+      await this.#deps.outputs.closeAside(live);
       return live;
     } catch (error) {
       await (signal.aborted ? this.#leave(turn, running) : this.#failUnseen(turn, error));
@@ -355,11 +351,6 @@ export class TurnRunner {
     return broker.ask(sessionId, turnId, request, withdrawn);
   }
 
-  /** Must be called when an agent has exited. Closes its output outside any turn. */
-  async agentExited(live: LiveAgent): Promise<void> {
-    await this.#outputs.closeAside(live);
-  }
-
   /** Stores a change of a turn, and retries until it is stored. Resolves with false if the server stops before. */
   #persist({ turn_id }: Turn, move: (tx: Writer) => void): Promise<boolean> {
     return persist(this.#deps, this.#stopping.signal, { turn_id }, move);
@@ -382,7 +373,7 @@ export class TurnRunner {
     const { store, logger } = this.#deps;
     const failure = failureOf(error);
     const isLast = failure.code === 'resume_failed';
-    // What a provider refuses is no fault of the server, so its stack would say nothing.
+    // A refusal of a provider is not a bug of the server, so its stack has no information.
     const isRefusal = error instanceof ProviderError;
     const why = isRefusal ? { reason: error.message, cause: String(error.cause) } : { err: error };
     logger.warn(
@@ -394,7 +385,7 @@ export class TurnRunner {
       this.endNow(tx, now, { status: 'failed', error: failure }, { isLast });
       if (!isLast) return;
       failSessionInRows(tx, turn.session_id, failure, this.#deps);
-      this.#deps.onSessionFailed(tx, turn.session_id);
+      this.#deps.observers.failed(tx, turn.session_id);
     });
   }
 }

@@ -1,15 +1,10 @@
 import type { Turn } from '../../../api/sessions.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
-import type { Logger } from '../../../core/lib/log.ts';
-import type { Database } from '../../../core/store/database.ts';
+import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
 import type { SessionStore } from './store.ts';
 
-export interface TimeLimitDependencies {
-  db: Database;
+export interface TimeLimitDeps extends Pick<ServerParts, 'db' | 'clock' | 'logger'> {
   store: SessionStore;
-  clock: Clock;
-  logger: Logger;
   /** The time limit of a turn, in ms, after which it is interrupted; null: there is no limit. */
   turnTimeoutMs: () => number | null;
 }
@@ -19,7 +14,7 @@ export interface TimeLimitDependencies {
  * unless somebody has interrupted it; the session stays open.
  */
 export function turnTimeLimit(
-  { db, store, clock, logger, turnTimeoutMs }: TimeLimitDependencies,
+  { db, store, clock, logger, turnTimeoutMs }: TimeLimitDeps,
   sessionId: string,
   interrupt: (tx: Writer, turn: Turn, error: NonNullable<Turn['error']>) => void,
 ): Disposable {

@@ -5,7 +5,7 @@ import type { Database } from '../../../core/store/database.ts';
 import type { Statement } from '../../../core/store/statement.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 
-/** What turns are summed by: the columns of a key. */
+/** The columns by which turns are summed. */
 export type UsageKey = 'all' | 'session' | 'provider' | 'team';
 
 /** Sums of usage with what they are of. `second` is the agent, where the provider names agents. */
@@ -32,8 +32,8 @@ const sums = ['input_tokens', 'output_tokens', 'cached_input_tokens', 'total_tok
 const SUMS = `count(*), ${sums}, count(${known('total_tokens')}), count(${known('cost_usd')})`;
 
 /**
- * What each turn has used, a row a turn that an agent has seen. The row is written in the transaction that ends the turn,
- * which happens once; what an agent says later replaces its numbers.
+ * The usage of turns: one row for each turn that an agent has seen. The row is written in the transaction that ends the turn,
+ * which happens once; a later report of the agent replaces its numbers.
  */
 export class TurnUsage {
   readonly #add: Statement;
@@ -147,7 +147,7 @@ export class TurnUsage {
   }
 }
 
-/** The tokens of a turn as budgets and sums count them, those from a cache too; null where its agent told none. */
+/** The tokens of a turn as budgets and sums count them, with cached tokens; null if its agent reported none. */
 export function tokensOf(usage: Usage | null): number | null {
   if (!usage) return null;
   const { total_tokens: total, input_tokens: input, output_tokens: output } = usage;

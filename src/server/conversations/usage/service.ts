@@ -1,16 +1,14 @@
 import type { QueryOf } from '../../../api/endpoint.ts';
 import type { getUsage, UsageReport, UsageRow } from '../../../api/usage.ts';
 import { AppError } from '../../../api/errors.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
+import type { ServerParts } from '../../../core/events/server-parts.ts';
 import { isTimeZone, ownTimeZone } from '../../../core/lib/cron.ts';
 import { dayOf, endOfDay, startOfDay } from '../../../core/lib/days.ts';
 import { yieldToEventLoop } from '../../../core/lib/slices.ts';
-import { noSums, plus, type UsageSums } from '../../../core/lib/usage-sums.ts';
+import { mostTokensFirst, noSums, plus, type UsageSums } from '../../../core/lib/usage-sums.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { KeyedSums } from '../sessions/turn-usage.ts';
-import type { Database } from '../../../core/store/database.ts';
 import type { Reader } from '../../../core/store/transaction.ts';
-import { SumsByKey } from './sums.ts';
 
 const DAY_MS = 86_400_000;
 /** The days before today that a report has if nobody says since when. */
@@ -18,19 +16,16 @@ const DAYS = 29;
 /** The part of a day that is summed at once, in ms, so that a report over many turns lets others in between. */
 const PART_MS = 3_600_000;
 
-interface UsageServiceDependencies {
-  db: Database;
+interface UsageServiceDeps extends Pick<ServerParts, 'db' | 'clock'> {
   sessionStore: SessionStore;
-  /** Returns the name of a team; null if there is none. */
-  teamName: (rx: Reader, id: string) => string | null;
-  clock: Clock;
+  teams: { nameOf: (rx: Reader, id: string) => string | null };
 }
 
-/** What turns have used. */
+/** Reports of the usage of turns. */
 export class UsageService {
-  readonly #deps: UsageServiceDependencies;
+  readonly #deps: UsageServiceDeps;
 
-  constructor(deps: UsageServiceDependencies) {
+  constructor(deps: UsageServiceDeps) {
     this.#deps = deps;
   }
 
@@ -78,7 +73,7 @@ export class UsageService {
       const to = Math.min(dayEnd, from + PART_MS, until);
       const own = by === 'day' ? 'all' : by;
       const parts = db.peek((rx) => sessionStore.usage.sums(rx, own, from, to));
-      // Of teams, a turn is in the sums of several.
+      // A turn can be in the sums of several teams.
       const all =
         by === 'team' ? db.peek((rx) => sessionStore.usage.sums(rx, 'all', from, to)) : parts;
       for (const part of all) total = plus(total, part);
@@ -93,10 +88,10 @@ export class UsageService {
   }
 
   #row(rx: Reader, by: UsageReport['by'], { key, second, ...sums }: KeyedSums): UsageRow {
-    const { sessionStore, teamName } = this.#deps;
+    const { sessionStore, teams } = this.#deps;
     const session =
       by === 'session' && key !== null ? sessionStore.sessions.get(rx, key) : undefined;
-    const name = by === 'team' && key !== null ? teamName(rx, key) : (session?.title ?? null);
+    const name = by === 'team' && key !== null ? teams.nameOf(rx, key) : (session?.title ?? null);
     const provider =
       by === 'provider' ? (key as UsageRow['provider']) : (session?.provider ?? null);
     const agent = by === 'provider' ? second : (session?.agent ?? null);
@@ -112,4 +107,20 @@ interface Range {
   since: number;
   until: number;
   time_zone: string;
+}
+
+/** Sums of usage by key, added up over the parts of a range of time. */
+class SumsByKey {
+  readonly #sums = new Map<string, KeyedSums>();
+
+  add(sums: KeyedSums): void {
+    const name = JSON.stringify([sums.key, sums.second]);
+    const before = this.#sums.get(name);
+    this.#sums.set(name, before ? { ...before, ...plus(before, sums) } : sums);
+  }
+
+  /** All of them, the one with the most tokens first. */
+  get largestFirst(): KeyedSums[] {
+    return [...this.#sums.values()].toSorted(mostTokensFirst);
+  }
 }

@@ -1,4 +1,5 @@
 import type { RecoverySummary } from '../../../api/runtime.ts';
+import type { QueueService } from '../../conversations/queue/service.ts';
 import { SessionCounts } from '../../upkeep/diagnostics/counts.ts';
 import { readDiagnostics } from '../../upkeep/diagnostics/diagnostics.ts';
 import { watchEventLoop } from '../../upkeep/diagnostics/event-loop.ts';
@@ -12,7 +13,6 @@ import type { HookSeat } from '../hook-seat.ts';
 import type { Children } from './children.ts';
 import type { Processes } from './processes.ts';
 import type { Providers } from './providers.ts';
-import type { Queue } from './queue.ts';
 import type { Sessions } from './sessions.ts';
 import type { Storage } from './storage.ts';
 import type { Teams } from './teams.ts';
@@ -25,7 +25,7 @@ interface Measured {
   children: Children;
   providers: Providers;
   sessions: Sessions;
-  queue: Queue;
+  queue: QueueService;
   hooks: HookSeat;
   processes: Processes;
   worktrees: Worktrees;
@@ -63,7 +63,7 @@ export function buildDiagnostics(
     processes: nouns.processes.service,
     worktrees: nouns.worktrees.service,
     teams: nouns.teams.service,
-    queue: nouns.queue.service,
+    queue: nouns.queue,
     hooks: nouns.hooks,
     supervisor: nouns.children.supervisor,
     keeper: nouns.children.keeper,

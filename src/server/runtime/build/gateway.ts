@@ -5,7 +5,7 @@ import { ToolPolicy } from '../../teams/gateway/tool-policy.ts';
 import { processToolkit } from '../../teams/gateway/process-tools.ts';
 import { type TeamFacts, ToolGateway } from '../../teams/gateway/service.ts';
 import { TeamToolPolicy } from '../../teams/gateway/team-tool-policy.ts';
-import { ToolOffers, TOOLS_WITHIN_MS } from '../../teams/gateway/tool-offers.ts';
+import type { ToolOffers } from '../../teams/gateway/tool-offers.ts';
 import { teamToolkit } from '../../teams/gateway/team-tools.ts';
 import { previewWorktree } from '../../work/worktrees/create-worktree.ts';
 import type { Base } from '../base.ts';
@@ -16,15 +16,9 @@ import type { Storage } from './storage.ts';
 import type { Teams } from './teams.ts';
 import type { Worktrees } from './worktrees.ts';
 
-/** The functions of later nouns that the gateway calls. */
-interface GatewayHooks {
-  /** Returns this server's address; called when an agent starts. */
-  serverUrl: () => string;
-}
-
 export type Gateway = ReturnType<typeof buildGateway>;
 
-/** Builds the tools of agents, the gate that limits them, and the ways in which agents reach them. */
+/** Builds the tools of agents, the tool policy, and the ways in which agents reach the tools. */
 export function buildGateway(
   base: Base,
   needs: {
@@ -33,15 +27,12 @@ export function buildGateway(
     processes: Processes;
     worktrees: Worktrees;
     teams: Teams;
+    offers: ToolOffers;
   },
-  {
-    sessionTokens = new SessionTokens(),
-    toolsWithinMs = TOOLS_WITHIN_MS,
-  }: Pick<RuntimeOptions, 'sessionTokens' | 'toolsWithinMs'> = {},
+  { sessionTokens = new SessionTokens() }: Pick<RuntimeOptions, 'sessionTokens'>,
 ) {
-  const { config, clock } = base;
-  const { sessions, processes, worktrees, teams } = needs;
-  const hooks = {} as GatewayHooks;
+  const { address, config, clock } = base;
+  const { sessions, processes, worktrees, teams, offers } = needs;
   const toolPolicy = new ToolPolicy({
     sessions: sessions.service,
     freed: () => config.now.gateway.free,
@@ -52,7 +43,6 @@ export function buildGateway(
     previewWorktree: (directory, worktree_name) =>
       previewWorktree(worktrees.git, { directory, worktree_name }),
   });
-  const offers = new ToolOffers({ ...base, sessionStore: sessions.store, withinMs: toolsWithinMs });
   const service = new ToolGateway({
     ...base,
     offers,
@@ -77,11 +67,11 @@ export function buildGateway(
     gateway: service,
     tokens: sessionTokens,
     othersOf: (id) => base.db.peek((rx) => sessions.store.mcpServers(rx, id)),
-    url: () => config.now.public_base_url ?? hooks.serverUrl(),
+    url: () => config.now.public_base_url ?? address.url,
     clock,
     offers,
   });
-  return { service, sessionTokens, offers, toolsFor, hooks };
+  return { service, sessionTokens, offers, toolsFor };
 }
 
 /** Returns the part of the team configuration that agents can read. */

@@ -5,12 +5,6 @@ import type { Base } from '../base.ts';
 import type { RuntimeOptions } from '../options.ts';
 import type { Children } from './children.ts';
 
-/** The functions of later nouns that providers call. */
-interface ProviderHooks {
-  /** Returns how the agent of a session reaches the tools. */
-  toolsFor: (sessionId: string) => AgentTools;
-}
-
 export type Providers = ReturnType<typeof buildProviders>;
 
 /** Builds the providers: the configured ones, unless a test passes others. */
@@ -19,12 +13,16 @@ export function buildProviders(
   { supervisor }: Children,
   { providers: others, asksLogins = true }: Pick<RuntimeOptions, 'providers' | 'asksLogins'> = {},
 ) {
-  const hooks = {} as ProviderHooks;
-  const toolsFor = (sessionId: string) => hooks.toolsFor(sessionId);
+  let tools: (sessionId: string) => AgentTools = () => {
+    throw new Error('the tools of agents are not built yet');
+  };
+  const toolsFor = (sessionId: string) => tools(sessionId);
   const context = { supervisor, clock, toolsFor, asksLogins };
   const registry = new ProviderRegistry(
     others ?? configuredProviders(config.now, context),
     () => config.now.defaults.provider,
   );
-  return { registry, hooks };
+  /** Sets how the agent of a session reaches the tools, which are built after all nouns that they call. */
+  const connectTools = (built: typeof tools) => (tools = built);
+  return { registry, connectTools };
 }

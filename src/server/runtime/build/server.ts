@@ -6,15 +6,13 @@ import { commit, readAsset, version } from '../../../core/lib/self.ts';
 import type { Searching } from '../../http/routes/search.ts';
 import type { Base } from '../base.ts';
 import type { ServerDiagnostics } from './diagnostics.ts';
-import type { Limits } from '../../conversations/usage/limits/service.ts';
+import type { QueueService } from '../../conversations/queue/service.ts';
+import type { ReviewService } from '../../conversations/reviews/service.ts';
 import type { HookSeat } from '../hook-seat.ts';
-import type { Budgets } from './budgets.ts';
 import type { Gateway } from './gateway.ts';
 import { buildLogins } from './logins.ts';
 import type { Processes } from './processes.ts';
 import type { Providers } from './providers.ts';
-import type { Queue } from './queue.ts';
-import type { Reviews } from './reviews.ts';
 import type { Sessions } from './sessions.ts';
 import type { Snapshots } from './snapshots.ts';
 import type { Storage } from './storage.ts';
@@ -26,15 +24,13 @@ interface Served {
   storage: Storage;
   providers: Providers;
   sessions: Sessions;
-  limits: Limits;
-  queue: Queue;
+  queue: QueueService;
   hooks: HookSeat;
-  reviews: Reviews;
+  reviews: ReviewService;
   processes: Processes;
   worktrees: Worktrees;
   snapshots: Snapshots;
   teams: Teams;
-  budgets: Budgets;
   gateway: Gateway;
   searching: Searching;
 }
@@ -77,7 +73,7 @@ export function buildServer(
     requestTimeoutMs: config.now.server.request_timeout_ms,
     sessions: nouns.sessions.service,
     opening: worktrees.opening,
-    queue: nouns.queue.service,
+    queue: nouns.queue,
     reviews: nouns.reviews,
     processes: nouns.processes.service,
     worktrees: worktrees.service,
@@ -94,12 +90,12 @@ export function buildServer(
       diagnostics: () => registry.diagnostics((id, agent) => nouns.sessions.pool.count(id, agent)),
       models: (id, agent) => registry.models(id, agent),
       authStatus: (id, agent) => registry.authStatus(id, agent),
-      ...buildLogins(nouns.providers, nouns.limits),
+      ...buildLogins(nouns.providers, nouns.sessions.limits),
     },
     rules: nouns.sessions.rules,
     hooks: nouns.hooks,
-    usage: nouns.budgets.usage,
-    budgets: nouns.budgets.service,
+    usage: nouns.sessions.budgets.usage,
+    budgets: nouns.sessions.budgets.service,
     searching: nouns.searching,
     tokens,
     gateway: gateway.service,

@@ -4,10 +4,10 @@ import { Dispatcher } from '../../teams/dispatcher.ts';
 import { MessageService } from '../../teams/messages.ts';
 import { TeamService } from '../../teams/service.ts';
 import { SpawnService } from '../../teams/spawn.ts';
-import { TeamStore } from '../../teams/store.ts';
+import type { TeamStore } from '../../teams/store.ts';
 import { TeamViews } from '../../teams/view.ts';
+import type { ToolOffers } from '../../teams/gateway/tool-offers.ts';
 import type { Base } from '../base.ts';
-import type { NeedsOf } from '../hooks.ts';
 import type { Providers } from './providers.ts';
 import type { Sessions } from './sessions.ts';
 import type { Storage } from './storage.ts';
@@ -18,16 +18,21 @@ export type Teams = ReturnType<typeof buildTeams>;
 /** Builds teams, the messages of their members, and the spawning of members. */
 export function buildTeams(
   base: Base,
-  needs: { storage: Storage; providers: Providers; sessions: Sessions; worktrees: Worktrees },
+  needs: {
+    storage: Storage;
+    providers: Providers;
+    sessions: Sessions;
+    worktrees: Worktrees;
+    store: TeamStore;
+    offers: ToolOffers;
+  },
 ) {
   const { config } = base;
   const { assertRoom } = needs.storage;
   const { registry } = needs.providers;
   const { store: sessionStore, service: sessions, inbox, blobs } = needs.sessions;
   const { store: worktreeStore, service: worktrees, claims } = needs.worktrees;
-  const hooks = {} as Pick<NeedsOf<typeof TeamService>, 'onDeleted' | 'onLeft'> &
-    Pick<NeedsOf<typeof TeamViews>, 'takesTools'>;
-  const store = new TeamStore(base);
+  const { store, offers } = needs;
   const dispatcher = new Dispatcher({ ...base, store, sessionStore, inbox });
   const service = new TeamService({
     ...base,
@@ -36,8 +41,7 @@ export function buildTeams(
     sessions,
     worktrees: worktreeStore,
     dispatcher,
-    onDeleted: (tx, id) => hooks.onDeleted(tx, id),
-    onLeft: (tx, id) => hooks.onLeft(tx, id),
+    budgets: needs.sessions.budgets.guard,
     assertRoom,
   });
   const broadcasts = new Broadcasts({ ...base, store, dispatcher });
@@ -73,7 +77,7 @@ export function buildTeams(
     store,
     sessionStore,
     worktrees: worktreeStore,
-    takesTools: (id) => hooks.takesTools(id),
+    offers,
   });
-  return { store, service, broadcasts, messages, spawns, views, hooks };
+  return { store, service, broadcasts, messages, spawns, views };
 }

@@ -2,11 +2,10 @@ import path from 'node:path';
 import { Claims } from '../../work/worktrees/claims.ts';
 import { Git } from '../../work/git/git.ts';
 import { InitScripts } from '../../work/worktrees/init-scripts.ts';
-import { portVariables } from '../../work/worktrees/ports.ts';
 import { SessionOpening } from '../../work/worktrees/session-opening.ts';
 import { WorktreeRecovery } from '../../work/worktrees/worktree-recovery.ts';
 import { WorktreeService } from '../../work/worktrees/service.ts';
-import { WorktreeStore } from '../../work/worktrees/store.ts';
+import type { WorktreeStore } from '../../work/worktrees/store.ts';
 import { GitContext } from '../../work/git/git-context.ts';
 import { OneAtATime } from '../../../core/lib/one-at-a-time.ts';
 import { withDataDirectory } from '../../../core/config/data-directory.ts';
@@ -21,17 +20,19 @@ export type Worktrees = ReturnType<typeof buildWorktrees>;
 /** Builds worktrees, their claims and git. `stopping` ends every git process. */
 export function buildWorktrees(
   base: Base,
-  needs: { storage: Storage; children: Children; sessions: Sessions; processes: Processes },
+  needs: {
+    storage: Storage;
+    children: Children;
+    sessions: Sessions;
+    processes: Processes;
+    store: WorktreeStore;
+  },
 ) {
   const { config, directory, failpoint } = base;
+  const { store } = needs;
   const { marker, supervisor, keeper } = needs.children;
   const sessionStore = needs.sessions.store;
   const stopping = new AbortController();
-  const store = new WorktreeStore(base);
-  needs.children.hooks.variablesAt = (directory) => {
-    const worktree = base.db.peek((rx) => store.around(rx, directory));
-    return worktree ? portVariables(worktree) : {};
-  };
   const claims = new Claims({ ...base, store, sessionStore });
   const git = new Git({ marker, signal: stopping.signal, keeper });
   const initScripts = new InitScripts({

@@ -4,11 +4,10 @@ import type { getCapabilities, invokeTool, ToolEnvelope } from '../../../api/gat
 import type { Session } from '../../../api/sessions.ts';
 import { toolInfosOf, toolNamespaces } from '../../../api/tools.ts';
 import { AppError } from '../../../api/errors.ts';
+import type { ServerParts } from '../../../core/events/server-parts.ts';
 import { keyedBy, type IdempotencyStore } from '../../../core/store/idempotency-store.ts';
-import type { Logger } from '../../../core/lib/log.ts';
 import { explain, issueInWords } from '../../../core/lib/explain.ts';
 import type { SessionStore } from '../../conversations/sessions/store.ts';
-import type { Database } from '../../../core/store/database.ts';
 import { ANSWER_BYTES, fitted } from './bounded.ts';
 import { failure, failureOf, ToolError } from './envelope.ts';
 import type { Caller, Toolkit } from './toolkit.ts';
@@ -23,7 +22,7 @@ export type TeamFacts = Pick<Capabilities, 'cadreTeamManagePermissions' | 'cadre
 export interface GatewayBearer {
   /** The only session that the token may call as; null: any. */
   sessionId: string | null;
-  /** Whether the operator makes the call, so that the gate table does not apply. */
+  /** Whether the operator makes the call, so that the tool policy does not apply. */
   isOperator: boolean;
   /** The token of an external caller, which may call without a session, as itself; null: any other token. */
   external: { id: string; mode: string | null } | null;
@@ -37,21 +36,19 @@ interface Invocation {
   args: Record<string, unknown>;
 }
 
-interface ToolGatewayDependencies {
+interface ToolGatewayDeps extends Pick<ServerParts, 'db' | 'logger'> {
   offers: ToolOffers;
-  db: Database;
   sessionStore: SessionStore;
   toolkits: readonly Toolkit[];
   idempotencyStore: IdempotencyStore;
   teamFacts: () => TeamFacts;
-  logger: Logger;
 }
 
 /** Calls tools as sessions. A tool's refusal is returned in its envelope; a malformed call throws an AppError. */
 export class ToolGateway {
-  readonly #deps: ToolGatewayDependencies;
+  readonly #deps: ToolGatewayDeps;
 
-  constructor(deps: ToolGatewayDependencies) {
+  constructor(deps: ToolGatewayDeps) {
     this.#deps = deps;
   }
 

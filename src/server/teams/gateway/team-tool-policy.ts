@@ -36,7 +36,7 @@ interface MemberArgs {
   image_paths?: string[] | null | undefined;
 }
 
-interface TeamToolPolicyDependencies {
+interface TeamToolPolicyDeps {
   toolPolicy: ToolPolicy;
   previewWorktree: (
     cwd: string,
@@ -47,9 +47,9 @@ interface TeamToolPolicyDependencies {
 
 /** Checks the effects of the team tools: messages and new members, with images, worktrees and init scripts. */
 export class TeamToolPolicy {
-  readonly #deps: TeamToolPolicyDependencies;
+  readonly #deps: TeamToolPolicyDeps;
 
-  constructor(deps: TeamToolPolicyDependencies) {
+  constructor(deps: TeamToolPolicyDeps) {
     this.#deps = deps;
   }
 

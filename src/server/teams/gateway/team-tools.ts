@@ -35,7 +35,7 @@ interface Settings {
   non_lead_can_remove_members: boolean;
 }
 
-interface TeamToolsDependencies {
+interface TeamToolsDeps {
   teams: TeamService;
   messages: MessageService;
   spawns: SpawnService;
@@ -47,7 +47,7 @@ interface TeamToolsDependencies {
 }
 
 /** Returns the tools for members of teams. */
-export function teamToolkit(dependencies: TeamToolsDependencies): Toolkit {
+export function teamToolkit(dependencies: TeamToolsDeps): Toolkit {
   const tools = new TeamTools(dependencies);
   return toolkit({
     namespace: 'cadre_team',
@@ -76,9 +76,9 @@ type Args<Tool extends keyof typeof toolNamespaces.cadre_team> = Parameters<
 >[0];
 
 class TeamTools {
-  readonly #deps: TeamToolsDependencies;
+  readonly #deps: TeamToolsDeps;
 
-  constructor(deps: TeamToolsDependencies) {
+  constructor(deps: TeamToolsDeps) {
     this.#deps = deps;
   }
 

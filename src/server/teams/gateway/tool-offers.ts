@@ -1,8 +1,6 @@
+import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { Session } from '../../../api/sessions.ts';
-import type { EventLog } from '../../../core/events/log.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
 import type { SessionStore } from '../../conversations/sessions/store.ts';
-import type { Database } from '../../../core/store/database.ts';
 
 /** An agent that has completed a turn has this long to ask for the tools: its sidecar may start late. */
 export const TOOLS_WITHIN_MS = 3000;
@@ -13,20 +11,17 @@ interface Offer {
   limit: Disposable | null;
 }
 
-interface ToolOffersDependencies {
-  db: Database;
-  log: EventLog;
-  clock: Clock;
+interface ToolOffersDeps extends Pick<ServerParts, 'db' | 'log' | 'clock'> {
   sessionStore: SessionStore;
   withinMs: number;
 }
 
-/** Keeps whether the agents of sessions have asked for the tools that they were offered, and tells of those that did not. */
+/** Records whether agents have asked for the tools that they were offered, and appends a notice if one did not. */
 export class ToolOffers {
-  readonly #deps: ToolOffersDependencies;
+  readonly #deps: ToolOffersDeps;
   readonly #offers = new Map<string, Offer>();
 
-  constructor(deps: ToolOffersDependencies) {
+  constructor(deps: ToolOffersDeps) {
     this.#deps = deps;
   }
 
@@ -61,7 +56,7 @@ export class ToolOffers {
     return state === 'not_taken' ? false : null;
   }
 
-  /** A turn has ended. After the first that has completed, an agent without the tools is told of once. */
+  /** A turn has ended. After the first completed turn, one notice reports an agent without the tools. */
   turnEnded({ id }: Session, turnId: string): void {
     const { db, clock, sessionStore, withinMs } = this.#deps;
     const offer = this.#offers.get(id);
@@ -78,7 +73,7 @@ export class ToolOffers {
       'the agent has not loaded the tools of cadre, so it cannot run supervised processes or send ' +
       'team messages: check whether it starts the MCP servers of its client';
     const payload = { code: 'tools_not_taken', message };
-    // A server that stops stores it no more; the next one tells it again.
+    // A stopping server does not store the notice; the next one appends it again.
     await db
       .transact((tx) => log.append(tx, { kind: 'session.notice', session_id, payload }))
       .catch(() => undefined);

@@ -27,17 +27,17 @@ export interface Question {
   details: readonly ApprovalDetail[];
 }
 
-interface ToolPolicyDependencies {
+interface ToolPolicyDeps {
   sessions: Pick<SessionService, 'permission' | 'ask'>;
   /** Returns the tools that the operator has freed, by the current configuration. */
   freed: () => readonly ToolName[];
 }
 
-/** Checks calls against the gate table, and asks a person if the verdict demands it. */
+/** Checks calls against the tool policy table, and asks a person if the verdict demands it. */
 export class ToolPolicy {
-  readonly #deps: ToolPolicyDependencies;
+  readonly #deps: ToolPolicyDeps;
 
-  constructor(deps: ToolPolicyDependencies) {
+  constructor(deps: ToolPolicyDeps) {
     this.#deps = deps;
   }
 

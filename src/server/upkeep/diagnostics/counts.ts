@@ -21,7 +21,7 @@ export class SessionCounts {
     this.#pending = db.prepare("SELECT count(*) FROM approvals WHERE status = 'pending'");
     this.#waiting = db.prepare(
       `SELECT EXISTS (SELECT 1 FROM inbox WHERE turn_id IS NULL)
-         OR EXISTS (SELECT 1 FROM session_holds WHERE until IS NOT NULL)`,
+         OR EXISTS (SELECT 1 FROM holds WHERE until IS NOT NULL AND since IS NOT NULL)`,
     );
   }
 

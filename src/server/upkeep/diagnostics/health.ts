@@ -14,7 +14,7 @@ const STUCK_SYNC_MS = 5000;
 /** A turn that waits for an agent for longer degrades health. */
 const LONG_WAIT_MS = 60_000;
 
-/** What somebody has to mend before the server is in its fleet. An engine that does not answer may come back by itself. */
+/** The states that a person has to repair before the server is in its fleet. An engine that does not answer may come back by itself. */
 const DEGRADING: ReadonlySet<FleetStatus['state']> = new Set([
   'name_taken',
   'diverged',

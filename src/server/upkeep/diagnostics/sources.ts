@@ -5,21 +5,18 @@ import type { QueueDiagnostics } from '../../../api/queue.ts';
 import type { ProviderId } from '../../../api/provider-kinds.ts';
 import type { CommsDiagnostics } from '../../../api/team-view.ts';
 import type { WorktreeDiagnostics } from '../../../api/worktrees.ts';
+import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { Feed } from '../../../core/events/feed.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
 import type { StorageBudget } from '../retention/budget.ts';
-import type { Database } from '../../../core/store/database.ts';
 import type { SessionCounts } from './counts.ts';
 import type { watchEventLoop } from './event-loop.ts';
 import type { EventTally } from './tally.ts';
 import type { StorageUsage } from './usage.ts';
 
 /** The parts of the server that health, diagnostics and metrics read. */
-export interface Sources {
-  clock: Clock;
+export interface Sources extends Pick<ServerParts, 'db' | 'clock'> {
   /** The time of the server's start on the monotonic clock, in milliseconds. */
   startedAt: number;
-  db: Database;
   budget: StorageBudget;
   usage: StorageUsage;
   feed: Feed;
@@ -41,7 +38,7 @@ export interface Sources {
   worktrees: { diagnostics(): WorktreeDiagnostics };
   teams: { diagnostics(): CommsDiagnostics; waitingCount(): Promise<number> };
   queue: { diagnostics(): QueueDiagnostics };
-  /** What a person has to mend; null where there is no hook. */
+  /** The problems that a person has to solve; null if there is no hook. */
   hooks: { problems(): string[] | null };
   supervisor: { readonly live: number; readonly outOfReach: number };
   keeper: { readonly pid: number | null };

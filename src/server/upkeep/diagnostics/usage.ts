@@ -1,8 +1,7 @@
 import path from 'node:path';
 import type { StorageDiagnostics, StorageFigures } from '../../../api/runtime.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
+import type { ServerParts } from '../../../core/events/server-parts.ts';
 import { bytesIn } from '../../../core/lib/directory-size.ts';
-import type { Database } from '../../../core/store/database.ts';
 import { TableSizes } from '../../../core/store/measure.ts';
 import type { Statement } from '../../../core/store/statement.ts';
 import type { RetentionSettings, StorageBudget } from '../retention/budget.ts';
@@ -15,23 +14,21 @@ type Counted = Pick<
   'counted_at' | 'tables' | 'blobs_bytes' | 'logs_bytes' | 'oldest_seq'
 >;
 
-interface StorageUsageDependencies {
-  db: Database;
+interface StorageUsageDeps extends Pick<ServerParts, 'db' | 'clock'> {
   directory: string;
-  clock: Clock;
   budget: StorageBudget;
   settings: () => RetentionSettings;
 }
 
 /** Measures how many rows are stored, and how much disk space they take. */
 export class StorageUsage {
-  readonly #deps: StorageUsageDependencies;
+  readonly #deps: StorageUsageDeps;
   /** Created on first use, so that a start need not examine every table. */
   #tables: TableSizes | undefined;
   readonly #oldest: Statement<[number | null]>;
   #counted: { at: number; what: Promise<Counted> } | undefined;
 
-  constructor(deps: StorageUsageDependencies) {
+  constructor(deps: StorageUsageDeps) {
     this.#deps = deps;
     this.#oldest = deps.db.prepare(
       `SELECT min(seq) FROM (SELECT (SELECT min(seq) FROM events) AS seq

@@ -1,9 +1,7 @@
 import type { RecoverySummary } from '../../../api/runtime.ts';
 import type { Session, Turn } from '../../../api/sessions.ts';
+import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { Ledger } from '../../../core/children/ledger.ts';
-import type { EventLog } from '../../../core/events/log.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
-import type { Logger } from '../../../core/lib/log.ts';
 import { endTurnInRows } from '../../conversations/sessions/end-turn.ts';
 import { closeStoredItems } from '../../conversations/sessions/close-items.ts';
 import type { Inbox } from '../../conversations/inbox/inbox.ts';
@@ -13,7 +11,6 @@ import { nothingPrinted, type Printed } from '../../work/processes/reading.ts';
 import type { ExitNotices } from '../../work/processes/notices.ts';
 import type { ProcessStore } from '../../work/processes/store.ts';
 import type { SessionStore } from '../../conversations/sessions/store.ts';
-import type { Database } from '../../../core/store/database.ts';
 import { SKIPPED_SEQS } from '../../../core/store/lost-store.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import type { TeamStore } from '../../teams/store.ts';
@@ -26,9 +23,7 @@ export interface Recovered {
   startTurns: Turn[];
 }
 
-interface RecoverOptions {
-  db: Database;
-  log: EventLog;
+interface RecoverOptions extends Pick<ServerParts, 'db' | 'log' | 'clock' | 'logger'> {
   sessionStore: SessionStore;
   processes: ProcessStore;
   /** Reads the size and the end of a process's output. */
@@ -38,8 +33,6 @@ interface RecoverOptions {
   inbox: Inbox;
   teams: TeamStore;
   ledger: Ledger;
-  clock: Clock;
-  logger: Logger;
   durability: string;
   /** Whether the provider could resume a session. */
   canResume: (session: Session) => boolean;

@@ -8,9 +8,9 @@ import { failSessionInRows } from '../../conversations/sessions/fail-session.ts'
 import { knownSession } from '../../conversations/sessions/session.ts';
 import type { AgentPool } from '../../conversations/sessions/agent-pool.ts';
 import type { Inbox } from '../../conversations/inbox/inbox.ts';
+import type { SessionObservers } from '../../conversations/sessions/observers.ts';
 import type { SessionStore } from '../../conversations/sessions/store.ts';
 import type { Database } from '../../../core/store/database.ts';
-import type { Writer } from '../../../core/store/transaction.ts';
 
 /**
  * Checks in the background that each agent still has its sessions. A session that its agent has lost becomes
@@ -23,8 +23,7 @@ export async function verifySessions(options: {
   store: SessionStore;
   pool: AgentPool;
   inbox: Inbox;
-  /** Runs in the transaction that fails a session, to end the session's processes once that is on disk. */
-  onSessionFailed: (tx: Writer, sessionId: string) => void;
+  observers: SessionObservers;
   clock: Clock;
   logger: Logger;
   providers: readonly Provider[];
@@ -76,13 +75,13 @@ export async function verifySessions(options: {
       // The session was closed meanwhile, or has a turn, whose agent reports the loss.
       if (store.session(tx, id).status !== 'ready') return;
       failSessionInRows(tx, id, failure, options);
-      options.onSessionFailed(tx, id);
+      options.observers.failed(tx, id);
       tx.whenDurable(() => summary.sessions_failed.push({ session_id: id, ...failure }));
     });
   }
 }
 
-/** What people call the agent: by its name, where it has one of its own. */
+/** Returns the name of an agent in texts for people. */
 function nameOf({ id }: Provider, agent: string | null): string {
   return agent === null || agent === DEFAULT_AGENT ? id : agent;
 }

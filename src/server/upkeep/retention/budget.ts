@@ -1,8 +1,7 @@
 import fs from 'node:fs';
 import { AppError } from '../../../api/errors.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
+import type { ServerParts } from '../../../core/events/server-parts.ts';
 import { bytesIn } from '../../../core/lib/directory-size.ts';
-import type { Database } from '../../../core/store/database.ts';
 import type { Statement } from '../../../core/store/statement.ts';
 
 /** The time for which the number of free bytes of the disk is cached, in ms. */
@@ -16,18 +15,16 @@ export interface RetentionSettings {
   min_free_bytes: number;
 }
 
-interface StorageBudgetDependencies {
-  db: Database;
+interface StorageBudgetDeps extends Pick<ServerParts, 'db' | 'clock'> {
   directory: string;
   /** The directory of the logs of processes. */
   logs: string;
-  clock: Clock;
   settings: () => RetentionSettings;
 }
 
 /** Decides whether there is room for new work, in the budget and on the disk. Work under way is never refused. */
 export class StorageBudget {
-  readonly #deps: StorageBudgetDependencies;
+  readonly #deps: StorageBudgetDeps;
   readonly #pages: Statement<[number]>;
   readonly #freePages: Statement<[number]>;
   readonly #pageSize: number;
@@ -37,7 +34,7 @@ export class StorageBudget {
   /** The size of the logs of processes when they were last measured, in bytes. */
   logBytes = 0;
 
-  constructor(deps: StorageBudgetDependencies) {
+  constructor(deps: StorageBudgetDeps) {
     this.#deps = deps;
     this.#pages = deps.db.prepare('PRAGMA page_count');
     this.#freePages = deps.db.prepare('PRAGMA freelist_count');
@@ -61,7 +58,7 @@ export class StorageBudget {
     return null;
   }
 
-  /** The size of the database without its free pages, plus that of the logs of processes. */
+  /** The size of the database without its free pages, plus the size of the logs of processes. */
   get usedBytes(): number {
     return this.databaseBytes - this.databaseFreeBytes + this.logBytes;
   }

@@ -1,12 +1,10 @@
 import type { Payload } from '../../../api/events.ts';
 import type { Process } from '../../../api/processes.ts';
 import type { Session } from '../../../api/sessions.ts';
-import type { EventLog } from '../../../core/events/log.ts';
 import { EventTrim, type Trimmed } from './trim.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
 import type { ProcessStore } from '../../work/processes/store.ts';
 import type { SessionStore } from '../../conversations/sessions/store.ts';
-import type { Database } from '../../../core/store/database.ts';
+import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
 import type { RetentionSettings, StorageBudget } from './budget.ts';
 
@@ -22,9 +20,7 @@ const KEPT_FREE_PAGES = 4000;
 
 type Reason = 'max_bytes' | 'max_age_days';
 
-interface RetentionDependencies {
-  db: Database;
-  log: EventLog;
+interface RetentionDeps extends Pick<ServerParts, 'db' | 'log' | 'clock'> {
   store: SessionStore;
   processes: ProcessStore;
   /** Called with the highest trimmed seq, once that is on disk. */
@@ -33,23 +29,22 @@ interface RetentionDependencies {
   onSessionTrimmed: (tx: Writer, sessionId: string) => void;
   /** Removes the logs of a process. Resolves with their size in bytes. */
   removeLogs: (processId: string) => Promise<number>;
-  clock: Clock;
   budget: StorageBudget;
   settings: () => RetentionSettings;
 }
 
 /**
  * Keeps events and logs within their budget, by size and by age. It trims closed sessions with the content of their
- * turns and ended processes with their logs first, oldest first; then the oldest other events, except those of
- * unfinished turns. The records of sessions, turns and processes stay.
+ * turns and ended processes with their logs first, oldest first; then the oldest other events, but no event
+ * of an unfinished turn. The records of sessions, turns and processes stay.
  */
 export class Retention {
-  readonly #deps: RetentionDependencies;
+  readonly #deps: RetentionDeps;
   readonly #trim: EventTrim;
   readonly #vacuum;
   #running = false;
 
-  constructor(deps: RetentionDependencies) {
+  constructor(deps: RetentionDeps) {
     this.#deps = deps;
     this.#trim = new EventTrim(deps);
     this.#vacuum = deps.db.prepare(`PRAGMA incremental_vacuum(${VACUUM_PAGES})`);

@@ -81,8 +81,8 @@ export class EventTrim {
   }
 
   /**
-   * Deletes the oldest events after the seq `after` and from before the time `before`, except those of unfinished
-   * turns. With an event that closes an item, it deletes the item's remaining deltas. `end` is the last scanned seq;
+   * Deletes the oldest events after the seq `after` and from before the time `before`, but no event of an
+   * unfinished turn. With an event that closes an item, it deletes the item's remaining deltas. `end` is the last scanned seq;
    * null: there are no more events of that age.
    */
   oldest(

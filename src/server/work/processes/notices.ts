@@ -37,7 +37,7 @@ export class ExitNotices {
     if (this.#deps.sessionStore.session(tx, session_id).status === 'closed')
       return this.#settle(tx, ref, 'dropped');
     const text = noticeText(process, tails);
-    this.#deps.inbox.put(tx, { session_id, owner: OWNER, ref, rank: RANK, text });
+    this.#deps.inbox.entries.put(tx, { session_id, owner: OWNER, ref, rank: RANK, text });
     this.#deps.inbox.beginNextTurn(tx, session_id);
   }
 

@@ -77,7 +77,7 @@ describe('the answers to a question', () => {
     expect(() => assertAnswers(plain, { anything: [] })).toThrow('at least one answer');
   });
 
-  test('are refused for what is no question', () => {
+  test('Answers to a question that was not asked are refused', () => {
     accept(null, 'command');
     accept({}, 'command');
     expect(() => accept({ colour: ['red'] }, 'command')).toThrow('has no questions');

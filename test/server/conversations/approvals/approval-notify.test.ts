@@ -92,7 +92,7 @@ describe('[approvals] notify_command', () => {
     ['fails', 'cat > /dev/null; exit 3', 3],
     ['does not exist', 'no-such-program-anywhere', 127],
     ['reads nothing', 'exec < /dev/null; exit 4', 4],
-  ])('that %s harms nothing', (_how, command, code) =>
+  ])('A notify command that %s harms nothing', (_how, command, code) =>
     withCommand(command, async (stage) => {
       const session = await stage.open();
       const turn = await stage.play(session);

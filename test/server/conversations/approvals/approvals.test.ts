@@ -86,7 +86,7 @@ describe('deciding an approval', () => {
     turn.end(completed);
   });
 
-  it('that nobody knows, or of another session, is 404', () =>
+  it('A decision about an unknown approval, or one of another session, answers 404', () =>
     withStage(async (stage) => {
       const { approval, session } = await asked(stage);
       const other = await stage.open();
@@ -101,7 +101,7 @@ describe('deciding an approval', () => {
       expect((await approvalsOf(stage, session)).map(({ status }) => status)).toEqual(['pending']);
     }));
 
-  it('keeps the reason, and tells it to the agent that is declined', () =>
+  it('A decision keeps its reason, and the declined agent receives it', () =>
     withStage(async (stage) => {
       const { approval, answer } = await asked(stage);
       const reply = await stage.decide(approval, 'decline', { reason: 'not on a Friday' });
@@ -133,7 +133,7 @@ describe('accepting an approval', () => {
     [{}, 'once'],
     [{ scope: 'once' }, 'once'],
     [{ scope: 'session' }, 'session'],
-  ])('with %o is told to the agent, and stored', async (more, scope) => {
+  ])('An acceptance with %o is stored, and the agent receives it', async (more, scope) => {
     const stage = on();
     const { approval, answer, turn } = await asked(stage);
     expect(approval).toMatchObject({ scopes: ['once', 'session'], scope: null });
@@ -147,7 +147,7 @@ describe('accepting an approval', () => {
     [['session'], 'once', 'accept it with scope "session", or decline it'],
     [[], 'once', 'decline it'],
   ] as const)(
-    'of which %o is offered for "%s" is refused, and it stays pending',
+    'An approval that offers %o refuses the scope "%s" and stays pending',
     async (...row) => {
       const [scopes, scope, way] = row;
       const stage = on();
@@ -182,7 +182,7 @@ describe('the details of an approval', () => {
       expect((await stage.get(`${at}0`)).status).toBe(404);
     }));
 
-  it('that are too long for an event are whole in the record, and not in part in the event', () =>
+  it('Details that are too long for an event are complete in the record, and missing in the event', () =>
     withStage(async (stage) => {
       const session = await stage.open();
       const turn = await stage.play(session);
@@ -198,7 +198,7 @@ describe('the details of an approval', () => {
       expect(reply.status).toBe(200);
     }));
 
-  it('that are above 12 MiB name what is left out, and cut nothing', () =>
+  it('Details above 12 MiB name the omitted parts, and cut no part', () =>
     withStage(async (stage) => {
       const session = await stage.open();
       const turn = await stage.play(session);
@@ -246,7 +246,7 @@ describe('a question', () => {
 });
 
 describe('while an approval is pending', () => {
-  it('turn and session wait for it, and go on when it is decided', () =>
+  it('A turn and its session wait for an approval, and continue when it is decided', () =>
     withStage(async (stage) => {
       const session = await stage.open();
       expect(session.status).toBe('ready');
@@ -360,7 +360,7 @@ describe('the inbox', () => {
       expect(body.map(({ id }) => id)).toEqual([second.approval.id]);
     }));
 
-  it('refuses a status that is none, and knows no unknown session', () =>
+  it('The list of approvals refuses a malformed status and an unknown session', () =>
     withStage(async (stage) => {
       expect((await stage.get('/v1/approvals?status=open')).status).toBe(400);
       expect((await stage.get('/v1/approvals?session_id=sess_nobody')).status).toBe(404);
@@ -447,7 +447,7 @@ describe('an approval with a time limit', () => {
 });
 
 describe('a pending approval is cancelled', () => {
-  it('when its agent takes it back, and the turn goes on', () =>
+  it('An approval that its agent withdraws is cancelled, and the turn continues', () =>
     withStage(async (stage) => {
       const session = await stage.open();
       const turn = await stage.play(session);
@@ -512,7 +512,7 @@ describe('a pending approval is cancelled', () => {
 });
 
 describe('an agent that asks', () => {
-  it('outside a turn is told that it is cancelled, and nothing is stored', () =>
+  it('An agent that asks outside a turn receives a cancellation, and nothing is stored', () =>
     withStage(async (stage) => {
       const session = await stage.open();
       const turn = await stage.play(session);
@@ -523,7 +523,7 @@ describe('an agent that asks', () => {
       expect(kinds(await stage.events(session.id))).not.toContain('approval.requested');
     }));
 
-  it('after its turn was interrupted is told the same', () =>
+  it('An agent that asks after the interrupt of its turn receives a cancellation', () =>
     withStage(async (stage) => {
       const session = await stage.open();
       const turn = await stage.play(session);

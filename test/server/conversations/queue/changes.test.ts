@@ -66,7 +66,7 @@ describe('a change of an entry', () => {
   });
 });
 
-describe('what waits beside a schedule', () => {
+describe('entries beside a schedule', () => {
   it('A schedule whose runs take longer than its period lets what waits meanwhile go first.', async () => {
     const session = await stage().open();
     const { body: schedule } = await queue().add(session, 'again', { ...hourly, overlap: 'queue' });
@@ -117,7 +117,7 @@ describe('the end of a session', () => {
     await stage().until(ofEntry(one, 'queue.removed'));
   });
 
-  it('The entries of a closed session go with its contents, and are told.', () =>
+  it('The entries of a closed session are removed with its contents, each with an event.', () =>
     onStage(async (own) => {
       const session = await own.open();
       const running = await own.play(session);

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { onStage } from '../../../support/sessions/stage.ts';
 
-it('A time zone without a time, and one that is none, are refused, also where an entry is changed.', () =>
+it('A time zone without a time, and an unknown time zone, are refused for new and changed entries.', () =>
   onStage(async (stage) => {
     const session = await stage.open();
     const queue = `/v1/sessions/${session.id}/queue`;
@@ -91,7 +91,7 @@ it('Names and titles that people give have a visible character, in every request
       }
   }));
 
-it('A name may have invisible characters between visible ones, such as those of an emoji.', () =>
+it('A name may have invisible characters between visible ones, such as the parts of an emoji.', () =>
   onStage(async (stage) => {
     for (const title of ['👩‍💻', '❤️', 'نمی‌خواهم', '☺']) {
       const { status, body } = await stage.post('/v1/sessions', { provider: 'acp', title });

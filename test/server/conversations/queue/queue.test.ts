@@ -126,7 +126,7 @@ describe('times', () => {
     stage().clock.jump(-DAY - HOUR);
   });
 
-  it('A schedule runs at each of its times; one that is due while the run before goes on is skipped, and told.', async () => {
+  it('A schedule runs at each of its times; a run that is due during the run before is skipped, with an event.', async () => {
     const session = await stage().open();
     const { body: entry } = await queue().add(session, 'hourly', {
       every: '0 * * * *',
@@ -156,7 +156,7 @@ describe('times', () => {
     await queue().drop(entry);
   });
 
-  it('With the overlap rule `queue` one run follows the one that goes on, and no more.', async () => {
+  it('With the overlap rule `queue`, exactly one run follows the current run.', async () => {
     const session = await stage().open();
     const every = { every: '0 * * * *', time_zone: 'UTC', overlap: 'queue' };
     const { body: entry } = await queue().add(session, 'again', every);
@@ -176,7 +176,7 @@ describe('times', () => {
     two.end(completed);
   });
 
-  it('Times that were slept through are skipped and told as one; the next comes as ever.', async () => {
+  it('Runs during a sleep of the machine are skipped with one event, and the next run begins in time.', async () => {
     const session = await stage().open();
     const { body: entry } = await queue().add(session, 'h', {
       every: '30 * * * *',
@@ -219,7 +219,7 @@ describe('times', () => {
     [{ every: '0 8 * * *', at: 5 }, 'cannot be combined'],
     [{ overlap: 'queue' }, 'body.overlap'],
     [{ input: { type: 'text', text: 'x'.repeat(300_000) } }, 'body.input'],
-  ])('What cannot be scheduled is refused: %o', async (body, part) => {
+  ])('An entry with an impossible time is refused: %o', async (body, part) => {
     const session = await stage().open();
     const refused = await queue().add(session, 'x', body);
     expect(refused.status).toBe(400);
@@ -247,7 +247,7 @@ describe('holds', () => {
     last.end(completed);
   });
 
-  it('What a schedule misses while it is paused is told as one when it is resumed.', async () => {
+  it('When a paused schedule is resumed, one event reports all runs that it has missed.', async () => {
     const session = await stage().open();
     const { body: entry } = await queue().add(session, 'h', { every: '@hourly', time_zone: 'UTC' });
     await queue().pause(entry);
@@ -302,7 +302,7 @@ describe('holds', () => {
     await stage().until(ofEntry(entry, 'queue.removed'));
   });
 
-  it('The entries of a session that is closed are held and told, and can only be dropped.', async () => {
+  it('The entries of a closed session are held, with an event each, and can only be dropped.', async () => {
     const session = await stage().open();
     const { body: entry } = await queue().add(session, 'd', { every: '@daily', time_zone: 'UTC' });
     await stage().close(session.id);
@@ -314,7 +314,7 @@ describe('holds', () => {
     expect((await queue().drop(entry)).status).toBe(200);
   });
 
-  it('The entries of a session that cannot be resumed are held, and go on when it is brought back.', async () => {
+  it('The entries of a session that cannot be resumed are held until it is brought back.', async () => {
     const session = await unresumable(stage());
     const { body: entry } = await queue().add(session, 'once');
     const { payload } = await stage().until(ofEntry(entry, 'queue.held'));

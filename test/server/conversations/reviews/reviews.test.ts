@@ -190,7 +190,7 @@ the end`,
     expect(accepted).toHaveLength(1);
   });
 
-  it('What is added while a review is sent stays for the next one.', async () => {
+  it('A comment that is added while a review is sent stays for the next review.', async () => {
     const { review } = await changed();
     await review.add(1, 'one');
     const [sent] = await Promise.all([review.send(), review.add(2, 'two')]);

@@ -103,7 +103,7 @@ describe('a search', () => {
         ]);
         await expect(of({ session_id: 'sess_none' })).rejects.toMatchObject({ code: 'not_found' });
       },
-      { agentsOf: () => ['sess_a', 'sess_c'] },
+      { teams: { agentsOf: () => ['sess_a', 'sess_c'] } },
     ));
 
   test('puts the best first where that is asked for.', () =>
@@ -152,7 +152,7 @@ describe('a search', () => {
     }));
 });
 
-describe('what is deleted', () => {
+describe('deleted texts', () => {
   test('is in no answer any more, although the index still has its words.', () =>
     withSearch(async ({ open, say, find, change, db, store }) => {
       const session = await open('sess_a', { title: 'gone soon', status: 'closed', closed_at: 1 });
@@ -195,7 +195,7 @@ describe('the index', () => {
       expect(await find('one')).toHaveLength(1);
     }));
 
-  test('goes on after a restart.', () =>
+  test('The index continues after a restart.', () =>
     withSearch(async ({ restart, open, say, find, directory }) => {
       const file = path.join(directory, 'search.cadre');
       await open('sess_a');

@@ -9,7 +9,7 @@ import { SideFile } from '../../../../src/core/store/side-file.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { aTurn } from '../../../support/records.ts';
-import type { SearchDependencies } from '../../../../src/server/conversations/search/service.ts';
+import type { SearchDeps } from '../../../../src/server/conversations/search/service.ts';
 import { type TestSearch, withSearch } from '../../../support/search.ts';
 import { FullDisk } from '../../../support/sessions/faults.ts';
 
@@ -60,7 +60,7 @@ describe('An index that another program or the disk has changed', () => {
     const lines: string[] = [];
     const logger = {
       warn: (_fields: object, line: string) => lines.push(line),
-    } as unknown as SearchDependencies['logger'];
+    } as unknown as SearchDeps['logger'];
     await withSearch(
       async ({ open, say, page, built, restart, service, directory }) => {
         await open('sess_a', { title: 'the apple' });
@@ -121,7 +121,7 @@ test('A full table of the index whose words were changed is found by the upkeep.
   }));
 
 describe('an index', () => {
-  test('that is deleted while it is built is not begun again by what was under way.', () =>
+  test('An index that is deleted while it is built is not begun again by the build.', () =>
     onStill(async (given, clock) => {
       const { service, open, page, directory } = given;
       await open('sess_a');
@@ -180,7 +180,7 @@ describe('an index', () => {
       }).toMatchObject({ state: 'ready', documents: 2 });
     }));
 
-  test('answers with what it has while the disk is full, outlives a restart on it, and goes on after it.', () =>
+  test('An index answers with its contents while the disk is full, survives a restart then, and continues afterwards.', () =>
     withSearch(async ({ open, say, find, restart, built, service, directory }) => {
       using disk = new FullDisk(/\/search\.cadre(-wal)?$/);
       await open('sess_a');

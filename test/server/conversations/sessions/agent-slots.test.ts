@@ -19,19 +19,21 @@ function poolOf(max: number) {
     maxLive: () => max,
     idleTimeoutMs: () => IDLE_MS,
     familyOf: (id) => id.split('/')[0] ?? '',
-    onExit: () => undefined,
-    kindOf: ({ agent }) =>
-      ({
-        open: () => {
-          const gone = Promise.withResolvers<string>();
-          return Promise.resolve({
-            canResume: agent !== 'lasting',
-            gone: gone.promise,
-            isLost: () => false,
-            end: () => Promise.resolve(gone.resolve('was ended')),
-          } as Partial<Agent> as Agent);
-        },
-      }) as Partial<AgentKind> as AgentKind,
+    outputs: { closeAside: () => Promise.resolve() },
+    kinds: {
+      usable: (_provider, agent) =>
+        ({
+          open: () => {
+            const gone = Promise.withResolvers<string>();
+            return Promise.resolve({
+              canResume: agent !== 'lasting',
+              gone: gone.promise,
+              isLost: () => false,
+              end: () => Promise.resolve(gone.resolve('was ended')),
+            } as Partial<Agent> as Agent);
+          },
+        }) as Partial<AgentKind> as AgentKind,
+    },
   });
   const lease = async (id: string) => {
     const session = { id, provider: 'acp', agent: id.split('/')[1] } as Session;

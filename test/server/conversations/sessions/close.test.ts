@@ -135,7 +135,7 @@ describe('closing a session', () => {
       expect((await stage.close(session.id)).body.close_reason).toBeNull();
     }));
 
-  it('that nobody knows is 404', () =>
+  it('The close of an unknown session answers 404', () =>
     withStage(async (stage) => {
       expect((await stage.close('sess_nobody')).status).toBe(404);
     }));

@@ -63,7 +63,7 @@ describe('while the disk is full', () => {
     });
   });
 
-  it('a turn whose output cannot be stored fails with storage_full, and its agent is told', async () => {
+  it('a turn whose output cannot be stored fails with storage_full, and its agent is cancelled', async () => {
     using disk = new FullDisk();
     await onStage(async (stage) => {
       const { session, turn, turnId } = await talking(stage);
@@ -101,7 +101,7 @@ describe('while the disk is full', () => {
     });
   });
 
-  it('an approval cannot be asked for: the agent hears of it, and nothing waits', async () => {
+  it('an approval cannot be opened: the agent gets an error, and nothing waits', async () => {
     using disk = new FullDisk();
     await onStage(async (stage) => {
       const { session, turn } = await talking(stage);
@@ -113,7 +113,7 @@ describe('while the disk is full', () => {
     });
   });
 
-  it('an interrupt is refused, and the turn goes on', async () => {
+  it('an interrupt is refused, and the turn continues', async () => {
     using disk = new FullDisk();
     await onStage(async (stage) => {
       const { session, turn, turnId } = await talking(stage);

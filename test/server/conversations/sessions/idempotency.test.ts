@@ -74,7 +74,7 @@ describe('a POST with an Idempotency-Key', () => {
     },
   );
 
-  it('that is refused with 409 is run once of 50 at a time, too', async () => {
+  it('One of 50 simultaneous POSTs with the same key is run, also if it is refused with 409', async () => {
     const session = await on().open();
     await on().close(session.id);
     const key = newKey();
@@ -147,13 +147,13 @@ describe('a POST with an Idempotency-Key', () => {
     ['with a space', 'two words'],
     ['of 256 characters', 'x'.repeat(256)],
     ['not ASCII', 'schl\u00fcssel'],
-  ])('that is %s is 400', async (_how, key) => {
+  ])('A key that is %s answers 400', async (_how, key) => {
     const reply = await on().post('/v1/sessions', { provider: 'acp' }, withKey(key));
     expect([reply.status, reply.body.code]).toEqual([400, 'invalid']);
     expect(reply.body.error).toContain('Idempotency-Key');
   });
 
-  it('that is given twice is 400', async () => {
+  it('Two keys in one POST answer 400', async () => {
     const { url, token } = on().given;
     const status = await new Promise<number | undefined>((resolve, reject) => {
       const request = http.request(`${url}/v1/sessions`, {
@@ -176,7 +176,7 @@ describe('a POST with an Idempotency-Key', () => {
     expect(status).toBe(400);
   });
 
-  it('of 255 characters is taken', async () => {
+  it('A key of 255 characters is accepted', async () => {
     const reply = await on().post('/v1/sessions', { provider: 'acp' }, withKey('~'.repeat(255)));
     expect(reply.status).toBe(200);
   });

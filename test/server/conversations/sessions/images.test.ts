@@ -101,7 +101,7 @@ describe('an image of a turn', () => {
   });
 
   it.each(Object.keys(signatures) as (keyof typeof signatures)[])(
-    'may be %s, told from its bytes',
+    'An image may be %s, recognized by its bytes',
     async (kind) => {
       const bytes = image(kind);
       const { turn } = await give(inline(bytes), inline(bytes, { media_type: `image/${kind}` }));
@@ -127,7 +127,7 @@ describe('an image of a turn', () => {
     ]);
   });
 
-  it('that comes twice is kept once', async () => {
+  it('An image that comes twice is stored once', async () => {
     const bytes = image('gif', 200, 'twice');
     const { turn } = await give(inline(bytes), {
       type: 'image',
@@ -165,7 +165,7 @@ describe('an image of a turn', () => {
     expect(reply.body.error).toEqual(expect.any(String));
   });
 
-  it('that is none of these is refused', async () => {
+  it('An image of another format is refused', async () => {
     expect(await expectRefused(inline(Buffer.from('<svg/>')))).toMatch(/PNG, JPEG, GIF or WebP/);
     const text = fileWith('readme.png', 'not at all');
     expect(await expectRefused({ type: 'image', path: text })).toContain(text);
@@ -175,19 +175,19 @@ describe('an image of a turn', () => {
     );
   });
 
-  it('that is said to be another is refused', async () => {
+  it('An image with the wrong media type is refused', async () => {
     const error = await expectRefused(inline(image('png'), { media_type: 'image/jpeg' }));
     expect(error).toMatch(/image\/jpeg.*image\/png/);
   });
 
-  it('whose file is missing, or none, is refused by name', async () => {
+  it('An image is refused by name if its path is missing or not a file', async () => {
     const missing = path.join(files.path, 'nowhere.png');
     expect(await expectRefused({ type: 'image', path: missing })).toContain(missing);
     expect(await expectRefused({ type: 'image', path: files.path })).toContain(files.path);
     await expectRefused({ type: 'image', path: `${missing}\0.png` });
   });
 
-  it('whose path is a pipe is refused, and nobody waits for it', async () => {
+  it('An image whose path is a pipe is refused, and nobody waits for it', async () => {
     using pipe = new Fifo(path.join(files.path, 'pipe.png'));
     const session = await on().open();
     const answer = on().send(session, { input: [{ type: 'image', path: pipe.path }] });
@@ -224,7 +224,7 @@ describe('an image of a turn', () => {
   });
 
   it(
-    'whose path turns into a pipe while it is read holds up nothing else',
+    'An image whose path turns into a pipe while it is read blocks nothing else',
     { timeout: scaled(60_000) },
     async () => {
       const swapped = path.join(files.path, 'swapped.gif');
@@ -253,7 +253,7 @@ describe('an image of a turn', () => {
     },
   );
 
-  it('that is not base64, or nothing at all, is refused', async () => {
+  it('An image that is empty or not base64 is refused', async () => {
     await expectRefused({ type: 'image', data: '***' });
     await expectRefused({ type: 'image' });
     await expectRefused({ type: 'image', path: '' });

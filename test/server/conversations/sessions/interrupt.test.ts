@@ -46,7 +46,7 @@ describe('interrupting a turn', () => {
       ).toEqual(['turn.accepted', 'turn.started', 'turn.interrupt_requested', 'turn.interrupted']);
     }));
 
-  it('that has ended is 409 turn_not_active, and changes nothing', () =>
+  it('An interrupt of a turn that has ended answers 409 turn_not_active, and changes nothing', () =>
     onStage(async (stage) => {
       const { session, turn, turnId } = await atWork(stage);
       turn.end(completed);
@@ -58,7 +58,7 @@ describe('interrupting a turn', () => {
       expect((await stage.turn(session.id, turnId)).status).toBe('completed');
     }));
 
-  it('that nobody knows, or of another session, is 404', () =>
+  it('An interrupt of an unknown turn, or a turn of another session, answers 404', () =>
     onStage(async (stage) => {
       const { session, turnId } = await atWork(stage);
       const other = await stage.open();
@@ -73,7 +73,7 @@ describe('interrupting a turn', () => {
       expect((await stage.turn(session.id, turnId)).interrupt_requested_at).toBeNull();
     }));
 
-  it('that waits for an agent ends at once, and no agent sees it', () =>
+  it('A turn that waits for an agent ends at once, and no agent sees it', () =>
     onStage(async (stage) => {
       const { turn } = await atWork(stage);
       const waiting = await stage.open();
@@ -93,7 +93,7 @@ describe('interrupting a turn', () => {
       expect(next.text).toBe('now');
     }, oneAgent));
 
-  it('whose agent is just starting ends at once, and so does the agent', () => {
+  it('A turn whose agent is just starting ends at once, and so does the agent', () => {
     let starts = 0;
     return onStage(
       async (stage) => {

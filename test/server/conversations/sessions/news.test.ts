@@ -19,7 +19,7 @@ function patch(stage: Stage, { id }: Session, body: object) {
   return stage.patch<Session & { code?: string }>(`/v1/sessions/${id}`, body);
 }
 
-describe('a session tells itself apart', () => {
+describe('the title and last words of a session', () => {
   const shared = sharedStage();
 
   it('by the first line of its first prompt, unless it was given a title', async () => {
@@ -76,7 +76,7 @@ describe('a session tells itself apart', () => {
     }));
 });
 
-describe('what is new in a session', () => {
+describe('the news of a session', () => {
   it('is the end of a turn, a request for an approval and a failure, but not what leads to them', () =>
     onStage(async (stage) => {
       const session = await stage.open();
@@ -142,7 +142,7 @@ describe('what is new in a session', () => {
 describe('PATCH of a session', () => {
   const shared = sharedStage();
 
-  it('changes what is in its body, tells of it once, and answers the session', async () => {
+  it('PATCH of a session changes the fields of its body, appends one event, and answers with the session', async () => {
     const stage = shared();
     const session = await stage.open({ title: 'old' });
     stage.clock.advance(5);

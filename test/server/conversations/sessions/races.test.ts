@@ -12,7 +12,7 @@ const AT_ONCE = 20;
 const A_TURN = 200;
 const timeout = scaled(20_000 + RACES * 50);
 
-describe(`of two who race ${RACES} times, exactly one wins each:`, () => {
+describe(`two requests that race ${RACES} times, of which exactly one wins each race`, () => {
   it('two deciders for an approval', { timeout }, () =>
     onStage(async (stage) => {
       const won = { accept: 0, decline: 0 };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Session } from '../../../../src/api/sessions.ts';
 import { ProviderError } from '../../../../src/agents/provider.ts';
-import { completed } from '../../../support/scripted-provider.ts';
+import { completed, type ScriptedOptions } from '../../../support/scripted-provider.ts';
 import {
   endOf,
   kinds,
@@ -31,7 +31,7 @@ async function failed(stage: Stage): Promise<Session> {
 }
 
 describe('resuming a session', () => {
-  it('that is ready gives it as it is', () =>
+  it('The resume of a ready session returns it unchanged', () =>
     onStage(async (stage) => {
       const session = await stage.open();
       const before = await stage.events();
@@ -40,7 +40,7 @@ describe('resuming a session', () => {
       expect(await stage.events()).toEqual(before);
     }));
 
-  it('that is busy gives it as it is', () =>
+  it('The resume of a busy session returns it unchanged', () =>
     onStage(async (stage) => {
       const session = await stage.open();
       await stage.play(session);
@@ -49,7 +49,7 @@ describe('resuming a session', () => {
       expect(body.status).toBe('running');
     }));
 
-  it('that is closed is 409 session_closed', () =>
+  it('The resume of a closed session answers 409 session_closed', () =>
     onStage(async (stage) => {
       const session = await stage.open();
       await stage.close(session.id);
@@ -57,12 +57,12 @@ describe('resuming a session', () => {
       expect([status, body.code]).toEqual([409, 'session_closed']);
     }));
 
-  it('that nobody knows is 404', () =>
+  it('The resume of an unknown session answers 404', () =>
     onStage(async (stage) => {
       expect((await resume(stage, 'sess_nobody')).status).toBe(404);
     }));
 
-  it('that has failed makes it ready, if its provider still has it', () => {
+  it('The resume of a failed session makes it ready if its provider still has it', () => {
     const asked: unknown[] = [];
     return onStage(
       async (stage) => {
@@ -89,44 +89,33 @@ describe('resuming a session', () => {
     );
   });
 
-  it('that has failed is 409 session_failed, if its provider has it no more', () =>
-    onStage(
-      async (stage) => {
-        const session = await failed(stage);
-        const { status, body } = await resume(stage, session.id);
-        expect([status, body.code]).toEqual([409, 'session_failed']);
-        expect(await stage.session(session.id)).toEqual(session);
-      },
-      { played: { has: async () => false } },
-    ));
+  const notLoggedIn = () =>
+    Promise.reject(new ProviderError('provider_unavailable', 'the agent is not logged in'));
 
-  it('that has failed is 409 session_failed, if its provider can resume none', () =>
-    onStage(
-      async (stage) => {
-        const session = await failed(stage);
-        const { status, body } = await resume(stage, session.id);
-        expect([status, body.code]).toEqual([409, 'session_failed']);
-        expect(await stage.session(session.id)).toEqual(session);
-      },
-      { played: { capabilities: { resume: false } } },
-    ));
-
-  it('is 400 provider_unavailable where the provider cannot be asked', () =>
-    onStage(
-      async (stage) => {
-        const session = await failed(stage);
-        const { status, body } = await resume(stage, session.id);
-        expect([status, body.code]).toEqual([400, 'provider_unavailable']);
-        expect(body.error).toContain('not logged in');
-        expect(await stage.session(session.id)).toEqual(session);
-      },
-      {
-        played: {
-          has: () =>
-            Promise.reject(new ProviderError('provider_unavailable', 'the agent is not logged in')),
+  it.each<[why: string, played: ScriptedOptions, status: number, code: string, error: string]>([
+    ['has lost it', { has: async () => false }, 409, 'session_failed', 'no longer has session'],
+    [
+      'cannot resume sessions',
+      { capabilities: { resume: false } },
+      409,
+      'session_failed',
+      'no longer has session',
+    ],
+    ['cannot be asked', { has: notLoggedIn }, 400, 'provider_unavailable', 'not logged in'],
+  ])(
+    'The resume of a failed session is refused if its provider %s',
+    (_why, played, expected, code, error) =>
+      onStage(
+        async (stage) => {
+          const session = await failed(stage);
+          const { status, body } = await resume(stage, session.id);
+          expect([status, body.code]).toEqual([expected, code]);
+          expect(body.error).toContain(error);
+          expect(await stage.session(session.id)).toEqual(session);
         },
-      },
-    ));
+        { played },
+      ),
+  );
 });
 
 describe('a session whose provider does not have it any more', () => {

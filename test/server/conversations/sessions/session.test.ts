@@ -123,14 +123,14 @@ describe('a session', () => {
     expect(endTurn(busy, aTurn(), 9)).toBe(busy);
   });
 
-  test('that is closed or failed stays so when its turn ends.', () => {
+  test('A closed or failed session keeps its status when its turn ends.', () => {
     for (const status of ['closed', 'failed'] as const) {
       const session = aSession({ status, active_turn_id: 'turn_1' });
       expect(endTurn(session, aTurn(), 9)).toMatchObject({ status, active_turn_id: null });
     }
   });
 
-  test('whose provider no longer has it is failed, with the reason and without an active turn.', () => {
+  test('A session that its provider has lost is failed, with the reason and without an active turn.', () => {
     const failure = { code: 'resume_failed', message: 'gone' };
     const session = aSession({ status: 'running', active_turn_id: 'turn_1' });
     expect(failSession(session, failure, 9)).toEqual(
@@ -138,7 +138,7 @@ describe('a session', () => {
     );
   });
 
-  test('sums what its turns have used, and has the context of the newest turn that told of one.', () => {
+  test('A session sums the usage of its turns, and has the context of the newest turn that reported one.', () => {
     const after = (session: Session, usage: ReturnType<typeof aUsage> | null) =>
       endTurn({ ...session, active_turn_id: 'turn_1' }, aTurn({ usage }), 1);
     let session = after(

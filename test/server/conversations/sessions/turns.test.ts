@@ -38,14 +38,14 @@ describe('expected_turn_id', () => {
     return [status, body.code];
   };
 
-  it('that is the most recent turn lets the next one in', async () => {
+  it('An expected_turn_id of the most recent turn admits the next turn', async () => {
     const session = await on().open();
     const { turnId } = await run(on(), session);
     const next = await run(on(), session, say('guarded', { expected_turn_id: turnId }));
     expect((await on().session(session.id)).last_turn_id).toBe(next.turnId);
   });
 
-  it('that is not the most recent turn is 409 turn_conflict', async () => {
+  it('An expected_turn_id of another turn answers 409 turn_conflict', async () => {
     const session = await on().open();
     const first = await run(on(), session);
     await run(on(), session);
@@ -79,7 +79,7 @@ describe('expected_turn_id', () => {
     expect(await refusal(failing, body.turn_id)).toEqual([409, 'session_failed']);
   });
 
-  it('that is null guards nothing', async () => {
+  it('An expected_turn_id of null guards nothing', async () => {
     const { turn } = await run(on(), await on().open(), say('go', { expected_turn_id: null }));
     expect(turn.text).toBe('go');
   });
@@ -176,7 +176,7 @@ describe('[sessions] turn_timeout_ms', () => {
       expect(turn.agent.calls).toEqual(['prompt', 'prompt']);
     }, limited));
 
-  it('is none by default: a turn may last for days', () =>
+  it('By default there is no time limit: a turn may last for days', () =>
     onStage(async (stage) => {
       const session = await stage.open();
       const turn = await stage.play(session);
@@ -187,7 +187,7 @@ describe('[sessions] turn_timeout_ms', () => {
 });
 
 describe('permission_mode, model and thinking_effort', () => {
-  it('of a turn reach its agent, and the next turn has those of the session again', () =>
+  it('Settings of a turn reach its agent, and the next turn has the settings of the session again', () =>
     withStage(async (stage) => {
       const session = await stage.open({
         permission_mode: 'require_approval',
@@ -238,7 +238,7 @@ describe('permission_mode, model and thinking_effort', () => {
         : null,
   };
 
-  it('that a running agent is known to refuse are 400, and nothing is stored', () =>
+  it('Settings that a running agent is known to refuse answer 400, and nothing is stored', () =>
     onStage(
       async (stage) => {
         const session = await stage.open();
@@ -254,7 +254,7 @@ describe('permission_mode, model and thinking_effort', () => {
       { played },
     ));
 
-  it('that turn out to be refused fail the turn, and the session lives on', () =>
+  it('Settings that the agent refuses later fail the turn, and the session stays ready', () =>
     onStage(
       async (stage) => {
         const session = await stage.open();

@@ -16,7 +16,7 @@ async function spend(stage: Stage, session: Session, tokens: number | null, cost
   await stage.times('turn.completed', count + 1);
 }
 
-describe('what turns have used', () => {
+describe('the usage of turns', () => {
   it('is summed by session, with what is not known: unknown is not zero.', () =>
     onStage(async (stage) => {
       const one = await stage.open({ title: 'one' });

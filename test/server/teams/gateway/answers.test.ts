@@ -41,7 +41,7 @@ async function saidMuch(cast: Cast, count: number, text: string): Promise<string
   return ids;
 }
 
-describe('what a tool answers is at most 16 KB, and says what it leaves out', () => {
+describe('answers of tools have at most 16 KB, and name the omitted parts', () => {
   it('the status of a team in which much was said: all of it is there, page by page', () =>
     onStage(async (stage) => {
       const cast = await makeTeam(stage, 5);
@@ -101,7 +101,7 @@ describe('what a tool answers is at most 16 KB, and says what it leaves out', ()
       expect(seen).toEqual(ran.toReversed());
     }));
 
-  it('what a process printed: its end, and what came before page by page', () =>
+  it('The output of a process: its end, and the earlier output page by page', () =>
     onStage(async (stage) => {
       const { id } = await stage.open({ permission_mode: null });
       // Escaped in JSON each line takes several times what it is.

@@ -13,7 +13,7 @@ const items = (count: number, text = 'x'.repeat(200)) =>
   Array.from({ length: count }, (_, n) => ({ n, text }));
 
 describe('an answer of a tool', () => {
-  it('that fits is given as it is', () => {
+  it('An answer that fits is returned unchanged', () => {
     const given = bounded({ team: { id: 't' } }, { members: { items: items(3) } });
     expect(given).toEqual({ team: { id: 't' }, members: items(3), left_out: null });
   });

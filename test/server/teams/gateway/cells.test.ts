@@ -119,7 +119,7 @@ const attempts: Attempts = {
   },
 };
 
-describe('what an agent causes by a tool', () => {
+describe('the effects of the tools of an agent', () => {
   const given = sharedStage({
     played: {
       capabilities: { images: true },

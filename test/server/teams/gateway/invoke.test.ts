@@ -30,7 +30,7 @@ describe('a call of a tool', () => {
     );
   });
 
-  it('is refused before any tool runs where it is no call: names that are missing, blank or differ, a foreign namespace', async () => {
+  it('A malformed call is refused before any tool runs: names that are missing, blank or differ, a foreign namespace', async () => {
     const { id } = await given().open({ permission_mode: null });
     const good = { tool_name: status, caller_agent_id: id };
     for (const [wrong, said] of [
@@ -66,7 +66,7 @@ describe('a call of a tool', () => {
     expect(closed.body.error).toContain('closed');
   });
 
-  it('of no tool, or with arguments that it does not take, is told in the envelope', async () => {
+  it('The envelope reports a call of an unknown tool, or one with wrong arguments', async () => {
     const { id } = await given().open({ permission_mode: null });
     const refusal = async (tool_name: string, args: object) => {
       const { status: code, body } = await invoke({ tool_name, caller_agent_id: id, args });
@@ -101,7 +101,7 @@ describe('a call of a tool', () => {
     expect(keyed.body.error).toContain('invocation_id');
   });
 
-  it('that is made again with its invocation_id gives the same answer, and runs nothing', async () => {
+  it('A repeated call with the same invocation_id gets the same answer, and runs nothing', async () => {
     const { id } = await given().open({ permission_mode: null });
     const call = {
       tool_name: 'cadre_process_run',

@@ -116,7 +116,7 @@ describe('the init script of a worktree that an agent wants for a member', () =>
     expect([asked, allowed, runsScript]).toEqual([[], [], true]);
   });
 
-  test('that has consent already is shown where the worktree asks, and asks for nothing by itself.', async () => {
+  test('A script that has consent already is shown in the approval of the worktree, and needs no approval of its own.', async () => {
     const found = { ...script, trusted: true };
     const shown = await wantMember({ mode: null, found });
     expect(shown.asked[0]?.request).toMatchObject({ init_script: { text: script.text } });

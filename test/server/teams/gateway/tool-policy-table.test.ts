@@ -16,7 +16,7 @@ import { asMarkdown, columns, rows } from '../../../support/gateway/gate-table.t
 
 const effects = rows.map(({ tool, action, row }) => ({ effect: { tool, action } as Effect, row }));
 
-describe('the gate', () => {
+describe('the tool policy', () => {
   test('gives the verdict of its table for every mode of a column, where a person can be asked.', () => {
     for (const { effect, row } of effects)
       for (const { kind, modes } of columns)

@@ -137,7 +137,7 @@ const initialize = JSON.stringify({
   },
 });
 
-describe('a line that is no request', () => {
+describe('a malformed line', () => {
   it('gets a parse error, and the next line is answered as ever', () =>
     withLines(async (write, answer) => {
       write('{"jsonrpc": "2.0", "id": 1, "method"');
@@ -201,7 +201,7 @@ it('Messages that come over a channel within the process are checked in the same
   await serving;
 });
 
-it('The sidecar answers a broken line and goes on; it ends with its input.', async () => {
+it('The sidecar answers a broken line and continues; it ends with its input.', async () => {
   const { file, args } = selfCommand();
   const child = spawn(file, [...args, 'mcp', 'serve'], { stdio: ['pipe', 'pipe', 'inherit'] });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();

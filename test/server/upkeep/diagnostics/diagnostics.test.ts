@@ -92,7 +92,7 @@ describe('GET /v1/diagnostics/storage', () => {
     );
   });
 
-  test('tells of the files, the budget and the disk.', () =>
+  test('GET /v1/diagnostics/storage reports the files, the budget and the disk.', () =>
     withRuntime(
       async (given) => {
         const blobs = path.join(given.directory, 'blobs');
@@ -134,7 +134,7 @@ describe('GET /v1/diagnostics/storage', () => {
     );
   });
 
-  test('is told in short by GET /v1/diagnostics, where nothing is counted.', () =>
+  test('GET /v1/diagnostics has a short form of the storage, and counts nothing.', () =>
     withRuntime(async (given) => {
       const { storage } = (await apiOf(given)('GET', '/v1/diagnostics')).json() as Diagnostics;
       const counted = /^(tables|blobs_bytes|logs_bytes|oldest_seq|counted_at)$/;

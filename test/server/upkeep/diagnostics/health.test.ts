@@ -138,7 +138,7 @@ describe('on a slow disk', () => {
     for (let i = 0; i < count; i++) await openSession(client, directory);
   }
 
-  test('health tells how long a sync takes, until they are fast again.', () =>
+  test('health reports the time of a sync until syncs are fast again.', () =>
     onDisk(async (given, disk) => {
       await openSessions(given, 10);
       expect(await storeOf(given)).toEqual({ status: 'ok' });
@@ -168,7 +168,7 @@ describe('on a slow disk', () => {
       expect(await storeOf(given)).toEqual({ status: 'ok' });
     }));
 
-  test('health tells of a sync that does not end, as long as it does not.', () => {
+  test('health reports a sync that does not end until it ends.', () => {
     const clock = new ManualClock();
     const disk = testDisk();
     return withRuntime(
@@ -205,7 +205,7 @@ describe('a damaged row', () => {
     await expect(reading).rejects.toMatchObject({ code: 'storage_damaged' });
   }
 
-  test('is told of by health once it was read, with its table, and as long as the server runs.', async () => {
+  test('Health reports a damaged row with its table once it was read, and as long as the server runs.', async () => {
     await using own = tempDirectory('damaged');
     const directory = path.join(own.path, 'data');
     const before = await openRuntime(directory, scripted());
@@ -245,7 +245,7 @@ describe('a provider', () => {
     return (await runTurn(client, id, 'hello')).turn;
   };
 
-  test('whose last start failed degrades health, in the words of GET /v1/providers.', () =>
+  test('A provider whose last start failed degrades health, in the words of GET /v1/providers.', () =>
     withRuntime(
       async (given) => {
         expect((await healthOf(given)).checks.providers).toEqual({ status: 'ok' });

@@ -3,7 +3,7 @@ import { StorageUsage } from '../../../../src/server/upkeep/diagnostics/usage.ts
 import { tempDirectory } from '../../../support/temp.ts';
 import { openArchive } from '../../../support/retention/archive.ts';
 
-test('What processes have printed counts in the budget, and is no part of the database.', async () => {
+test('The output of processes counts in the budget, but not as a part of the database.', async () => {
   await using directory = tempDirectory();
   await using archive = await openArchive(directory.path);
   const { db, clock, budget, settings } = archive;

@@ -276,7 +276,7 @@ describe('an approval that was pending when the server died', () => {
       },
     ));
 
-  it('is accepted, and the server dies again before the agent was told: it is told then', async () => {
+  it('The approval is accepted and the server dies again before the agent has the answer: the next start delivers it', async () => {
     await using dead = await killed((stage) => ask(stage));
     await using again = await killed(
       async (stage) => {
@@ -345,7 +345,7 @@ describe('an acceptance that was given while the agent was away', () => {
       expect((await again).decision).toBe('decline');
     }));
 
-  it('is not told apart by wording: kind and subject make requests equal', () =>
+  it('An acceptance ignores the wording: kind and subject make requests equal', () =>
     resumed(async (_stage, turn) => {
       const answer = await turn.ask({ title: 'other words', request: { anything: true } });
       expect(answer.decision).toBe('accept');
@@ -356,7 +356,7 @@ describe('an acceptance that was given while the agent was away', () => {
     ['tool', { subject: { tool: 'delete', path: 'notes.txt' } }],
     ['arguments', { subject: { tool: 'write', path: 'other.txt' } }],
     ['arguments, one more', { subject: { tool: 'write', path: 'notes.txt', mode: 0o777 } }],
-  ])('is not good for a request with another %s', (_what, request) =>
+  ])('An acceptance does not cover a request with another %s', (_what, request) =>
     resumed(async (stage, turn, left) => {
       const answer = turn.ask(request);
       const approval = await stage.asked(left.sessionId, 2);
@@ -368,7 +368,7 @@ describe('an acceptance that was given while the agent was away', () => {
     }),
   );
 
-  it('is not good for a request that does not tell what it would do', () =>
+  it('An acceptance does not cover a request without a subject', () =>
     acrossCrash(
       (stage) => ask(stage, [{ subject: null }]),
       async (stage, left) => {
@@ -381,7 +381,7 @@ describe('an acceptance that was given while the agent was away', () => {
       },
     ));
 
-  it('is held until the agent is told of it, or its turn has ended', () =>
+  it('An acceptance is held until the agent has it, or its turn has ended', () =>
     acrossCrash(
       (stage) => ask(stage, [{ title: 'first' }, { title: 'second' }]),
       async (stage, left) => {
@@ -392,7 +392,7 @@ describe('an acceptance that was given while the agent was away', () => {
       },
     ));
 
-  it('is good for that once, also if it was given for the session', () =>
+  it('An acceptance covers one request, also if its scope is the session', () =>
     withOne(async (stage, left) => {
       const { body } = await stage.decide(first(left), 'accept', { scope: 'session' });
       expect(body).toMatchObject({ held: true, scope: 'once' });

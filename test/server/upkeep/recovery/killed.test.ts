@@ -107,7 +107,7 @@ describe('an approval that is pending when the server is killed', () => {
   /** That of the session which is a test's own. */
   const at = (index: number) => all()[index] ?? expect.unreachable();
 
-  it('is kept with its turn and its session, and told in the summary', async () => {
+  it('A pending approval is kept with its turn and its session, and the summary lists it', async () => {
     const { server, turn, before, sessionNow } = at(0);
     const approvals = all().map(({ approval }) => approval);
     expect(await server.client.call(endpoints.listApprovals, {})).toEqual(approvals.toReversed());

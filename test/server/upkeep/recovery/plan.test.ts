@@ -27,7 +27,7 @@ const nothing = {
   readySessions: [],
 };
 
-describe('what a start finds', () => {
+describe('the rows that a start finds', () => {
   test('nothing unfinished: there is nothing to do.', () => {
     expect(plan([aSession()], [aTurn({ status: 'completed' })])).toEqual(nothing);
   });

@@ -196,7 +196,7 @@ describe('a start after a crash', () => {
       },
     ));
 
-  it('tells all of it in one event, in the order of the events before it', () =>
+  it('A start after a crash lists all repairs in one event, in the order of their events', () =>
     onLeftovers(
       (leave) => {
         leave.session('p', { status: 'running', active_turn_id: 'turn_nowhere' });
@@ -230,7 +230,7 @@ describe('a start after a crash', () => {
       },
     ));
 
-  it('finds nothing to mend after a stop in order, and after nothing', () =>
+  it('A start after an orderly stop, or on a new directory, repairs nothing', () =>
     onStage(async (stage) => {
       expect(await stage.recovery()).toMatchObject({
         previous_stop: 'none',
@@ -271,7 +271,7 @@ describe('a start after a crash', () => {
       },
     ));
 
-  it('mends nothing twice if it dies right after it', async () => {
+  it('A start that dies right after its repairs repairs nothing twice', async () => {
     await using dead = await killed(async (stage) => {
       const session = await stage.open();
       await stage.play(session);

@@ -50,7 +50,7 @@ function stateOf({ store, left, log, db }: Archive, lastFilled: number) {
 const toldOf = ({ told }: Archive) => told().reduce((sum, { events }) => sum + events, 0);
 
 describe('a pass that was cut off', () => {
-  test('goes on after a restart, wherever it was cut, and counts nothing twice.', async () => {
+  test('A pass continues after a restart, wherever it was cut, and counts nothing twice.', async () => {
     await using directory = tempDirectory('cut');
     const at = (name: string) => path.join(directory.path, name);
     const last = await fill(at('filled'));

@@ -70,7 +70,7 @@ describe('a stream that starts below what was trimmed', () => {
       expect(stream.seqs()).toEqual(expect.arrayContaining(written.left));
     }));
 
-  test('is told of the place it asked for, by after_seq as by Last-Event-ID.', () =>
+  test('The stream reports the gap at the position of after_seq or Last-Event-ID.', () =>
     afterwards(async (stage, written) => {
       const { trimmed_seq, last } = written;
       const below = trimmed_seq - 1;
@@ -85,7 +85,7 @@ describe('a stream that starts below what was trimmed', () => {
       }
     }));
 
-  test('is told in the session that lost something, and not in one that lost nothing.', () =>
+  test('The stream of a session that lost events reports the gap; a stream of another session does not.', () =>
     afterwards(async (stage, written) => {
       const { trimmed_seq } = written;
       const own = await openStream(stage.given, { path: '/v1/sessions/gone/events/stream' });
@@ -98,7 +98,7 @@ describe('a stream that starts below what was trimmed', () => {
       expect(whole.seqs()).toEqual(written.left);
     }));
 
-  test('is told with a filter too.', () =>
+  test('The stream reports the gap with a filter too.', () =>
     afterwards(async (stage, written) => {
       const { trimmed_seq, last } = written;
       const stream = await readUntil(stage, '/v1/events/stream?kind=storage.*', last);
@@ -108,7 +108,7 @@ describe('a stream that starts below what was trimmed', () => {
       );
     }));
 
-  test('goes on with what is new.', () =>
+  test('The stream continues with new events.', () =>
     onArchive(twoSessions, async (stage, written) => {
       const { last } = await letGo(stage, written);
       const stream = await openStream(stage.given, {});
@@ -150,7 +150,7 @@ describe('a stream that lost nothing', () => {
 });
 
 describe('a slow reader', () => {
-  test('that retention overtakes is told in the middle, after what it had, and gets all that is left.', () =>
+  test('A slow reader that retention overtakes gets the gap after its last event, and then all remaining events.', () =>
     onArchive(
       (archive) => archive.fill('gone', { bulk: 9000 }),
       async (stage, written) => {

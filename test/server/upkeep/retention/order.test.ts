@@ -27,7 +27,7 @@ const gone = (archive: Archive, events: readonly UntypedEvent[]) => {
   return seqsOf(events).filter((seq) => !left.has(seq));
 };
 
-describe('what is over the budget goes', () => {
+describe('data over the budget', () => {
   test('from the oldest closed session first, and no more than is needed.', () =>
     withArchive(async (archive) => {
       const open = await archive.fill('open', { end: 'ready' });
@@ -150,7 +150,7 @@ describe('what is over the budget goes', () => {
     }));
 });
 
-describe('what is within the budget', () => {
+describe('data within the budget', () => {
   test('stays, and nothing is written.', () =>
     withArchive(async (archive) => {
       await archive.fill('closed');
@@ -172,7 +172,7 @@ describe('what is within the budget', () => {
 });
 
 describe('storage.trimmed', () => {
-  test('tells exactly what went of a closed session.', () =>
+  test('The event names exactly the removed data of a closed session.', () =>
     withArchive(async (archive) => {
       const first = await archive.fill('first', { bulk: 1200 });
       await archive.fill('open', { end: 'ready' });
@@ -186,7 +186,7 @@ describe('storage.trimmed', () => {
       expect(told.map(({ is_whole }) => is_whole)).toEqual([false, false, false, true]);
     }));
 
-  test('tells exactly what went of open sessions.', () =>
+  test('The event names exactly the removed data of open sessions.', () =>
     withArchive(async (archive) => {
       await archive.fill('a', { end: 'ready', bulk: 700 });
       await archive.fill('b', { end: 'ready', bulk: 700 });

@@ -89,7 +89,7 @@ describe('after any appends and trims', () => {
     );
   });
 
-  test('what is left is what was not to go: in order, and each step took the oldest.', async () => {
+  test('the remaining events are in order, and each step has removed the oldest events.', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 40 }), (steps) =>
         withArchive(async (archive) => {

@@ -43,7 +43,7 @@ async function letGo(stage: Stage, id: string): Promise<void> {
   await expectEventually(async () => (await stage.session(id)).trimmed).toBe(true);
 }
 
-describe('of a closed session that went', () => {
+describe('the records of a trimmed closed session', () => {
   test('the records stay, marked as trimmed and without what was said.', () =>
     onStage(async (stage) => {
       const { session, turns, items } = await talk(stage);
@@ -93,7 +93,7 @@ describe('of a closed session that went', () => {
     }));
 });
 
-describe('of an open session', () => {
+describe('the records of an open session', () => {
   test('events may go, but nothing of its records, turns and items.', () =>
     onStage(async (stage) => {
       const before = await talk(stage);
@@ -106,7 +106,7 @@ describe('of an open session', () => {
       expect(await read(stage, before.session.id)).toEqual(before);
     }));
 
-  test('what its turns said goes once it is closed.', () =>
+  test('The texts of its turns are removed once it is closed.', () =>
     onStage(async (stage) => {
       const { session } = await talk(stage);
       limit(stage, { max_bytes: 1 });
@@ -117,7 +117,7 @@ describe('of an open session', () => {
     }));
 });
 
-describe('what an agent said outside a turn', () => {
+describe('texts of an agent outside a turn', () => {
   // Items are looked for by their turns, and these have none.
   test('goes with its closed session.', () =>
     withArchive(async (archive) => {

@@ -69,7 +69,7 @@ describe('where the data takes more than max_bytes, and nothing may go', () => {
       stream.close();
     }));
 
-  test('a turn that is under way goes on to its end, with all it says.', () =>
+  test('a running turn continues to its end, with all its output.', () =>
     onStage(async (stage) => {
       const { session, turn, turnId } = await atLongTurn(stage);
       await untilFull(stage);
@@ -165,7 +165,7 @@ describe('where less than min_free_bytes is free on the disk', () => {
       { config: huge },
     ));
 
-  test('what is under way goes on: approvals, interrupts, ends and closing.', () =>
+  test('running work continues: approvals, interrupts, ends and closing.', () =>
     onStage(async (stage) => {
       const [first, second] = [await stage.open(), await stage.open()];
       const turn = await stage.play(first);

@@ -10,7 +10,6 @@ import { atLength } from '../../../support/at-length.ts';
 
 const runtime: Scope = { name: 'runtime' };
 const ofSession = (id: string): Scope => ({ name: 'session', id });
-const kinds = new Set(['session.updated']);
 
 function append({ db, log }: TestStore, session_id: string, count = 1): Promise<number[]> {
   return db.transact((tx) =>
@@ -58,56 +57,7 @@ async function readAll(pages: AsyncGenerator<FeedPage, void>): Promise<Read> {
 }
 
 describe('a follower whose cursor lies below what was trimmed', () => {
-  test('is told once, with the first page, and gets what is left.', () =>
-    withStore(async (given) => {
-      const gone = await append(given, 'gone', 300);
-      const left = await append(given, 'left', 300);
-      await trim(given, 'gone');
-      const feed = new Feed(given);
-      expect(await readAll(reader(feed, runtime))).toEqual({
-        seqs: left,
-        gaps: [{ after: 0, trimmed: gone.at(-1) }],
-      });
-    }));
-
-  test('is told though nothing is left.', () =>
-    withStore(async (given) => {
-      const gone = await append(given, 'gone', 3);
-      await append(given, 'left');
-      await trim(given, 'gone');
-      const feed = new Feed(given);
-      expect(await readAll(reader(feed, ofSession('gone')))).toEqual({
-        seqs: [],
-        gaps: [{ after: 0, trimmed: gone.at(-1) }],
-      });
-    }));
-
-  test('of another scope is told nothing, nor one whose cursor lies at it.', () =>
-    withStore(async (given) => {
-      const gone = await append(given, 'gone', 3);
-      const left = await append(given, 'left', 3);
-      await trim(given, 'gone');
-      const feed = new Feed(given);
-      const whole = { seqs: left, gaps: [] };
-      expect(await readAll(reader(feed, ofSession('left')))).toEqual(whole);
-      expect(await readAll(reader(feed, runtime, gone.at(-1)))).toEqual(whole);
-      const below = await readAll(reader(feed, runtime, (gone.at(-1) ?? 0) - 1));
-      expect(below.gaps).toHaveLength(1);
-    }));
-
-  test('of some kinds is told as well.', () =>
-    withStore(async (given) => {
-      const gone = await append(given, 'gone', 3);
-      const left = await append(given, 'left', 3);
-      await trim(given, 'gone');
-      const feed = new Feed(given);
-      expect(await readAll(reader(feed, { ...runtime, kinds }))).toEqual({
-        seqs: left,
-        gaps: [{ after: 0, trimmed: gone.at(-1) }],
-      });
-    }));
-
-  test('comes to lie there while it reads: it is told in the middle, and again when it happens again.', () =>
+  test('A follower that is overtaken while it reads gets the report in between, and again when it is overtaken again.', () =>
     withStore(async (given) => {
       const first = await append(given, 'a', 600);
       const second = await append(given, 'b', 600);
@@ -129,21 +79,6 @@ describe('a follower whose cursor lies below what was trimmed', () => {
         ...second.slice(0, 206),
         ...second.slice(400),
       ]);
-    }));
-
-  test('waits for what is new like any other, once it has been told.', () =>
-    withStore(async (given) => {
-      const gone = await append(given, 'a', 3);
-      await trim(given, 'a');
-      const feed = new Feed(given);
-      const leaving = new AbortController();
-      const pages = feed.subscribe(ofSession('a'), 0, leaving.signal);
-      const { value: told } = await pages.next();
-      expect(told).toMatchObject({ frames: Buffer.alloc(0), trimmed: gone.at(-1) });
-      const next = pages.next();
-      const [seq] = await append(given, 'a');
-      expect((await next).value).toMatchObject({ last: seq, trimmed: null });
-      await pages.return();
     }));
 
   test('gets nothing that went, also where the ring still has it.', () =>
@@ -172,7 +107,7 @@ describe.for([
     fc.record({ does: fc.constant('read'), session, count: fc.integer({ min: 1, max: 2 }) }),
   );
 
-  test('a follower misses nothing that it is not told of, whatever is appended, trimmed and read between.', async () => {
+  test('A follower gets a report of all events that it misses, whatever is appended, trimmed and read between.', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(act, { maxLength: 15 }), (acts) =>
         withStore(async (given) => {

@@ -75,7 +75,7 @@ function fits(pattern: readonly string[], command: Command): boolean {
     names.some((name) => gapsIn(program, name) !== null),
   );
   if (programs.length === 0) return false;
-  /** Whether the words from a place on fit those of the pattern behind its program. */
+  /** Whether the words from a position on fit the words of the pattern behind its program. */
   const restFits = (at: number) =>
     (isOpen ? command.length - at >= others.length : command.length - at === others.length) &&
     others.every((wanted, offset) => gapsIn(wanted, command[at + offset] ?? '') !== null);

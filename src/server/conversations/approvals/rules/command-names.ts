@@ -6,7 +6,7 @@ import type { RealPath } from './real-paths.ts';
 /** More names of files in the commands of one request are not looked up. */
 const MAX_NAMES = 1000;
 
-/** A name in a command, the directory that it has to stay in ('': that of the command), and the one of the command. */
+/** A name in a command, the directory that it has to stay in ('': the directory of the command), and the directory of the command. */
 interface Asked {
   name: string;
   outer: string;

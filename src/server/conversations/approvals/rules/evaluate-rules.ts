@@ -6,7 +6,7 @@ import { fitsAnyPath, fitsPath, isInside } from './path-pattern.ts';
 import type { RequestedAction, RequestedCommand } from './requested-action.ts';
 
 /**
- * Decides a wish by the rules. To deny or to ask, a rule has to fit any part of it; to allow, one rule has to fit all of
+ * Decides a requested action by the rules. To deny or to ask, a rule has to fit any part of it; to allow, one rule has to fit all of
  * it. A command that cannot be read with certainty fits no pattern, and is never allowed.
  */
 export function evaluateRules(
@@ -45,7 +45,7 @@ function byPeople(why: string): RuleDecision {
   return { effect: 'ask', rule: null, why };
 }
 
-/** Why no rule allows the wish: where the words of a rule are like those of the command, what does not fit. */
+/** Returns why no rule allows the action. If the words of a rule are similar to the command, the reason names the difference. */
 function whyNotAllowed(rules: readonly ApprovalRule[], action: RequestedAction): string {
   const allowing = rules.filter((one) => one.effect === 'allow');
   if (allowing.length === 0) return 'no rule allows anything';
@@ -72,7 +72,7 @@ function whyNotAllowed(rules: readonly ApprovalRule[], action: RequestedAction):
   return 'no rule matches';
 }
 
-/** Whether any part of the wish fits the rule. */
+/** Whether any part of the action fits the rule. */
 function touches(rule: ApprovalRule, action: RequestedAction): boolean {
   if (!isFor(rule, action)) return false;
   const { command, path, directory } = rule;
@@ -93,7 +93,7 @@ function touches(rule: ApprovalRule, action: RequestedAction): boolean {
   );
 }
 
-/** Whether all of the wish fits the rule, with certainty. */
+/** Whether the whole action certainly fits the rule. */
 function covers(rule: ApprovalRule, action: RequestedAction): boolean {
   if (!isFor(rule, action)) return false;
   const { commands, files, kind, cwd } = action;
@@ -138,7 +138,7 @@ function isDenied(command: string, forms: RequestedCommand['forms']): boolean {
 }
 
 /**
- * What keeps a rule from allowing a command; null if it allows it. Without a directory, a rule is good in the session's
+ * Returns why a rule does not allow a command; null if it allows it. Without a directory, a rule is good in the session's
  * alone: what a command does depends on the files where it runs, and an agent may have written those.
  */
 function misfitIn(

@@ -1,8 +1,8 @@
 import { catalogue } from '../../../../agents/acp/catalogue.ts';
 
 /**
- * Files and directories that make git, agents, editors and shells run something, beside those of the catalogue. A `*` does
- * not stand for them to allow: who allows changes of all files means those of the project.
+ * Files and directories that make git, agents, editors and shells run something, in addition to the catalogue. A `*` does
+ * not stand for them to allow: a rule that allows changes of all files means the files of the project.
  */
 const OWN_NAMES = new Set([
   ...(

@@ -43,7 +43,7 @@ function whyNoFile(pattern: string): string | null {
   return null;
 }
 
-/** What two rules have in common that decide the same. */
+/** Returns the fields in which two rules with the same decisions are equal. */
 export function conditionsOf(
   rule: Pick<ApprovalRule, 'effect' | 'provider' | 'tool' | 'command' | 'path' | 'directory'>,
 ): string {

@@ -8,7 +8,7 @@ import { MAX_PATH, type RealPath } from './real-paths.ts';
 import { readCommand, type Words } from './shell-words.ts';
 import type { StarContext } from './star-harm.ts';
 
-/** What an agent wishes to do, as far as rules can judge it. */
+/** The action that an agent requests, as far as rules can judge it. */
 export interface RequestedAction {
   /** Null if it is not known: rules for one provider do not fit then. */
   provider: Session['provider'] | null;
@@ -19,13 +19,13 @@ export interface RequestedAction {
   commands: readonly RequestedCommand[];
   /** The names of each file that would change: as it was named, and its real path. Empty names fit nothing. */
   files: readonly { names: readonly string[]; isCertain: boolean }[];
-  /** Why the wish is more than these commands or files; null if it is not. */
+  /** Why the action is more than these commands or files; null if it is not. */
   rest: string | null;
 }
 
 export interface RequestedCommand {
   words: Words;
-  /** What rules to deny and ask look at: the command, and what it runs. */
+  /** The command and the commands that it runs, for rules that deny or ask. */
   forms: readonly (readonly string[])[];
   /** The real directory that it would run in; null if that is not certain. */
   cwd: string | null;
@@ -34,7 +34,7 @@ export interface RequestedCommand {
   leadsOut: StarContext['leadsOut'];
 }
 
-/** What is looked up for one request. */
+/** The facts that are looked up for one request. */
 export interface Lookups {
   realPath: RealPath;
   names: CommandNames;
@@ -94,8 +94,8 @@ export async function fileIn(
 ): Promise<RequestedAction['files'][number]> {
   const absolute = path.resolve(cwd, file);
   const real = await realPath(absolute);
-  // Agents resolve a relative name in a directory that is not always the session's, read `~`, and drop blanks. What `..`
-  // means after a symbolic link is up to the program that opens the file.
+  // Agents resolve a relative name in a directory that is not always the session's, read `~`, and drop blanks. After a
+  // symbolic link, the program that opens the file decides the meaning of `..`.
   const isExact = file.startsWith('/') && !/[\p{Cc}\p{Zl}\p{Zp}]|\s$/u.test(file);
   const isCertain =
     isExact && real !== null && (absolute === real || !file.split('/').includes('..'));
@@ -133,7 +133,7 @@ const BESIDE: Readonly<Record<string, 'string' | 'number' | 'boolean'>> = {
   title: 'string',
 };
 
-/** Why a detail is no command and no file; null where it is one, or says nothing of what would be done. */
+/** Returns why a detail is neither a command nor a file; null if it is one, or does not describe an action. */
 function moreIn(
   detail: ApprovalDetail,
   { kind, tool }: AgentRequest,

@@ -9,12 +9,9 @@ import type {
 import type { BodyOf, QueryOf } from '../../../../api/endpoint.ts';
 import type { Session } from '../../../../api/sessions.ts';
 import { AppError } from '../../../../api/errors.ts';
-import type { Clock } from '../../../../core/lib/clock.ts';
-import type { Ids } from '../../../../core/lib/ids.ts';
-import type { Logger } from '../../../../core/lib/log.ts';
 import type { AgentRequest } from '../../../../agents/provider.ts';
 import { workingDirectory } from '../../sessions/working-directory.ts';
-import type { Database } from '../../../../core/store/database.ts';
+import type { ServerParts } from '../../../../core/events/server-parts.ts';
 import { type SaveResponse, saveNothing } from '../../../../core/store/idempotency-store.ts';
 import { type RecordPage, RecordTable } from '../../../../core/store/records.ts';
 import { conditionsOf, refusalOf } from './refusal.ts';
@@ -35,21 +32,16 @@ const MAX_RULES = 1000;
 /** How often the rules are evaluated for one request, each time with more of the names that they ask for. */
 const MAX_ROUNDS = 5;
 
-interface RuleServiceDependencies {
-  db: Database;
-  clock: Clock;
-  ids: Ids;
-  logger: Logger;
-}
+interface RuleServiceDeps extends Pick<ServerParts, 'db' | 'clock' | 'ids' | 'logger'> {}
 
 /** The rules that decide requests of agents instead of a person. */
 export class RuleService {
-  readonly #deps: RuleServiceDependencies;
+  readonly #deps: RuleServiceDeps;
   readonly #table: RecordTable<StoredRule>;
   readonly #realPaths: RealPaths;
   #rules: readonly ApprovalRule[];
 
-  constructor(deps: RuleServiceDependencies) {
+  constructor(deps: RuleServiceDeps) {
     this.#deps = deps;
     this.#table = new RecordTable(deps.db, 'approval_rules', ({ id }) => id);
     this.#realPaths = new RealPaths(deps);

@@ -4,7 +4,7 @@ export type Words = { words: readonly string[] } | { why: string };
 /** Longer commands are read by nobody, so no rule decides them. Characters. */
 const MAX_LENGTH = 8192;
 const plain = /[\p{L}\p{M}\p{N}_@%+=:,./-]/u;
-/** What a shell reads as itself between these quotes. The backslash is not: shells differ. */
+/** The characters that a shell reads literally between these quotes. Shells differ in the backslash, so it is missing. */
 const quoted = { "'": /[^\\\p{C}\p{Zl}\p{Zp}]/u, '"': /[^\\$`!\p{C}\p{Zl}\p{Zp}]/u };
 
 /**

@@ -2,7 +2,7 @@ import { shorten } from '../../../../core/lib/shorten.ts';
 import { type Gap, gapsIn } from './glob.ts';
 import { isHidden, reachesOwnName } from './own-names.ts';
 
-/** What is known of a command beside its words. */
+/** The facts about a command in addition to its words. */
 export interface StarContext {
   /** Whether its program takes `name:path` as an address. */
   takesAddresses: boolean;
@@ -47,7 +47,7 @@ export function shown(word: string): string {
 
 const LEADS_OUT = 'leads out of the directory, which * does not match';
 
-/** What a word says to programs beside being a name in the directory; null if nothing. */
+/** Returns the meaning of a word for programs if it is more than a name in the directory; null if it is only a name. */
 function meaningOf(word: string): string | null {
   if (word === '') return 'is an empty word';
   if (/^[-+]/.test(word)) return 'is an option';
@@ -117,7 +117,7 @@ function harmOfName(
     place += name.length + 1;
   }
   if (reachesOwnName(text, wanted)) return 'names files of git or agents, which * does not match';
-  // Of an absolute path, the pattern has the directory up to its first `*`.
+  // The pattern has the directory of an absolute path up to its first `*`.
   const written = word.slice(at, gaps.find(({ end }) => end > at)?.start ?? at);
   const outer = text.startsWith('/') ? written.slice(0, written.lastIndexOf('/') + 1) : undefined;
   return context.leadsOut(text, outer) ? LEADS_OUT : null;

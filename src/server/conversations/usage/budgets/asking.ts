@@ -1,40 +1,33 @@
 import type { Approval } from '../../../../api/approvals.ts';
 import type { Budget } from '../../../../api/budgets.ts';
 import type { Turn } from '../../../../api/sessions.ts';
-import type { EventLog } from '../../../../core/events/log.ts';
+import type { ServerParts } from '../../../../core/events/server-parts.ts';
 import { amountsText, spentText } from '../../../../core/lib/amounts.ts';
-import type { Clock } from '../../../../core/lib/clock.ts';
-import type { Ids } from '../../../../core/lib/ids.ts';
 import { resolveApproval, unanswered } from '../../approvals/approval.ts';
 import type { SessionStore } from '../../sessions/store.ts';
 import type { Reader, Writer } from '../../../../core/store/transaction.ts';
 import { onceMore } from './budget.ts';
-import { labelOf } from './words.ts';
 
-interface AskingDependencies {
+interface BudgetAskingDeps extends Pick<ServerParts, 'log' | 'clock' | 'ids'> {
   sessionStore: SessionStore;
-  log: EventLog;
-  clock: Clock;
-  ids: Ids;
-  /** Returns the name of a team; null if there is none. */
-  teamName: (rx: Reader, id: string) => string | null;
+  teams: { nameOf: (rx: Reader, id: string) => string | null };
 }
 
 /** Asks people about budgets: by an approval of the session whose turn ended last. */
 export class BudgetAsking {
-  readonly #deps: AskingDependencies;
+  readonly #deps: BudgetAskingDeps;
 
-  constructor(deps: AskingDependencies) {
+  constructor(deps: BudgetAskingDeps) {
     this.#deps = deps;
   }
 
-  /** What a budget is for, for people. */
+  /** Returns the name of a budget in texts for people. */
   labelOf(rx: Reader, budget: Budget): string {
-    const { sessionStore, teamName } = this.#deps;
+    const { sessionStore, teams } = this.#deps;
     const { session_id, team_id } = budget;
     if (session_id !== null)
       return labelOf(budget, sessionStore.sessions.get(rx, session_id)?.title ?? null);
-    return labelOf(budget, team_id === null ? null : teamName(rx, team_id));
+    return labelOf(budget, team_id === null ? null : teams.nameOf(rx, team_id));
   }
 
   /** Opens the approval of a budget that is used up. `turn` has ended. */
@@ -85,7 +78,7 @@ export class BudgetAsking {
     sessionStore.resolveApproval(tx, session, turn, cancelled);
   }
 
-  /** Tells, with the first such turn, that a budget cannot count what the agent of a session does not report. */
+  /** Appends a notice, with the first such turn, that a budget does not count unreported usage. */
   warnOf(tx: Writer, budget: Budget, { session_id, turn_id, usage }: Turn): void {
     const { limit, spent } = budget;
     const isFirst = (known: unknown, limited: number | null, without: number) =>
@@ -105,4 +98,16 @@ export class BudgetAsking {
       payload: { code: 'budget_uncounted', message },
     });
   }
+}
+
+/** Returns the name of a budget in texts for people: `team "shop" for today`. `name`: of its session or team. */
+function labelOf(
+  { session_id, team_id, time_zone }: Pick<Budget, 'session_id' | 'team_id' | 'time_zone'>,
+  name: string | null,
+): string {
+  const day = time_zone === null ? '' : ' for today';
+  const id = session_id ?? team_id;
+  if (id === null) return `all sessions${day}`;
+  const what = session_id === null ? 'team' : 'session';
+  return `${what} ${name === null ? id : `"${name}"`}${day}`;
 }

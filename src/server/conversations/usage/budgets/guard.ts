@@ -3,8 +3,11 @@ import type { Budget } from '../../../../api/budgets.ts';
 import type { Hold } from '../../../../api/queue.ts';
 import type { Turn, Usage } from '../../../../api/sessions.ts';
 import { AppError } from '../../../../api/errors.ts';
+import type { ServerParts } from '../../../../core/events/server-parts.ts';
 import { spentText } from '../../../../core/lib/amounts.ts';
-import type { Clock } from '../../../../core/lib/clock.ts';
+import type { HoldSource } from '../../inbox/holds.ts';
+import type { Inbox } from '../../inbox/inbox.ts';
+import type { Scheduler } from '../../inbox/scheduler.ts';
 import type { SessionStore } from '../../sessions/store.ts';
 import type { Reader, Writer } from '../../../../core/store/transaction.ts';
 import {
@@ -21,34 +24,39 @@ import {
 import type { BudgetAsking } from './asking.ts';
 import type { BudgetStore } from './store.ts';
 
-interface GuardDependencies {
+interface BudgetGuardDeps extends Pick<ServerParts, 'db' | 'clock'> {
   store: BudgetStore;
   asking: BudgetAsking;
   sessionStore: SessionStore;
-  clock: Clock;
-  /** Returns the ids of the teams that a session is in, without deleted ones. */
-  teamsOf: (rx: Reader, sessionId: string) => string[];
+  inbox: Inbox;
+  scheduler: Scheduler;
+  teams: BudgetTeams;
+}
+
+/** The rows of teams, as budgets read them. */
+interface BudgetTeams {
+  /** Returns the teams that a session is in, without deleted ones. */
+  teamsOf: (rx: Reader, sessionId: string) => { id: string }[];
   /** Returns the ids of the sessions in a team. */
-  membersOf: (rx: Reader, teamId: string) => string[];
-  /** Lets what waits for sessions become turns, once the transaction is on disk. */
-  wake: (tx: Writer) => void;
-  /** Interrupts a turn; it ends with the error. */
-  interrupt: (tx: Writer, turn: Turn, error: { code: string; message: string }) => void;
-  /** Runs once a budget is on disk whose next day begins at a time, in Unix ms. */
-  onTime: (at: number) => void;
+  agents: (rx: Reader, teamId: string) => string[];
 }
 
 /**
  * Counts what turns use, each in the transaction that ends it, and holds the sessions of a budget that is used up. All
  * that it knows is in the rows, but for what running turns of hard budgets have used so far.
  */
-export class BudgetGuard {
-  readonly #deps: GuardDependencies;
-  /** What running turns have used so far, for hard budgets. */
+export class BudgetGuard implements HoldSource {
+  readonly #deps: BudgetGuardDeps;
+  /** The usage so far of running turns, for hard budgets. */
   readonly #running = new Map<string, { session_id: string; usage: Usage }>();
 
-  constructor(deps: GuardDependencies) {
+  constructor(deps: BudgetGuardDeps) {
     this.#deps = deps;
+    deps.inbox.holds.register(this);
+    deps.scheduler.register({
+      due: (rx) => this.#nextEnd(rx),
+      act: () => this.#beginDays(),
+    });
   }
 
   /** Counts a turn that has ended. Must be called once for each, before the session begins its next one. */
@@ -84,11 +92,11 @@ export class BudgetGuard {
 
   /** Takes what a running turn has used so far: a hard budget that is used up with it interrupts its turns. */
   turnUses(tx: Writer, turn: { session_id: string; turn_id: string }, usage: Usage): void {
-    const { store, teamsOf, clock } = this.#deps;
+    const { store, clock } = this.#deps;
     if (store.isEmpty(tx)) return;
     const { session_id, turn_id } = turn;
     const hard = store
-      .over(tx, session_id, teamsOf(tx, session_id))
+      .over(tx, session_id, this.#teamsOf(tx, session_id))
       .filter((one) => one.hard && !isDayOver(one, clock.now()));
     if (hard.length === 0) return;
     this.#running.set(turn_id, { session_id, usage });
@@ -102,11 +110,11 @@ export class BudgetGuard {
   }
 
   /** Returns why no turn of a session begins. */
-  holds(rx: Reader, sessionId: string): Hold[] {
-    const { store, asking, teamsOf, clock } = this.#deps;
+  holdsOf(rx: Reader, sessionId: string): Hold[] {
+    const { store, asking, clock } = this.#deps;
     if (store.isEmpty(rx)) return [];
     return store
-      .over(rx, sessionId, teamsOf(rx, sessionId))
+      .over(rx, sessionId, this.#teamsOf(rx, sessionId))
       .filter((budget) => isHolding(budget, clock.now()))
       .map((budget) => ({
         code: 'budget',
@@ -118,7 +126,7 @@ export class BudgetGuard {
 
   /** Throws `budget_reached` if a budget lets no turn of a session begin. */
   assertFree(rx: Reader, sessionId: string): void {
-    const [hold] = this.holds(rx, sessionId);
+    const [hold] = this.holdsOf(rx, sessionId);
     if (!hold) return;
     throw new AppError(
       'budget_reached',
@@ -129,22 +137,22 @@ export class BudgetGuard {
   /** Takes the answer to the approval of a budget. */
   answered(tx: Writer, approval: Approval): void {
     if (approval.kind !== 'budget') return;
-    const { store, clock, wake } = this.#deps;
+    const { store, clock, inbox } = this.#deps;
     const found = store.asking(tx, approval.id);
     if (!found) return;
     const budget = isDayOver(found, clock.now()) ? this.#newDay(tx, found) : found;
-    if (budget.status !== 'reached') return wake(tx);
+    if (budget.status !== 'reached') return inbox.wake(tx);
     if (approval.status !== 'accepted') {
       const declined = this.#write(tx, { ...budget, status: 'declined' });
       return store.tell(tx, declined, { kind: 'budget.declined', payload: { budget: declined } });
     }
     this.#release(tx, { ...budget, allowed: onceMore(budget) }, 'accepted');
-    wake(tx);
+    inbox.wake(tx);
   }
 
   /** Stores a budget that a person has set, new or anew, with what its turns have used until now. */
   put(tx: Writer, budget: Budget, before: Budget | undefined): Budget {
-    const { store, asking, sessionStore, clock, wake } = this.#deps;
+    const { store, asking, sessionStore, clock, inbox } = this.#deps;
     if (before) asking.cancel(tx, before, 'the budget was set again');
     const day = dayAt(budget.time_zone, clock.now());
     const since = day.day_begins_at ?? 0;
@@ -156,14 +164,14 @@ export class BudgetGuard {
     const judged = this.#judge(tx, put, null);
     if (before && before.status !== 'open' && judged.status === 'open') {
       store.tell(tx, judged, { kind: 'budget.released', payload: { budget: judged, why: 'set' } });
-      wake(tx);
+      inbox.wake(tx);
     }
     return store.budget(tx, put.id);
   }
 
   /** Removes a budget. */
   drop(tx: Writer, budget: Budget, why: 'removed' | 'closed' | 'deleted'): void {
-    const { store, asking, wake } = this.#deps;
+    const { store, asking, inbox } = this.#deps;
     const reason = {
       removed: 'the budget was removed',
       closed: 'the session was closed',
@@ -171,7 +179,7 @@ export class BudgetGuard {
     };
     asking.cancel(tx, budget, reason[why]);
     store.delete(tx, { ...budget, approval_id: null, approval_session_id: null }, why);
-    if (budget.status !== 'open') wake(tx);
+    if (budget.status !== 'open') inbox.wake(tx);
   }
 
   /** Must be called when a session is closed: its budgets go with it. */
@@ -188,16 +196,16 @@ export class BudgetGuard {
 
   /** Must be called when a session has left a team, whose budgets hold it no more. */
   memberLeft(tx: Writer, team_id: string): void {
-    const { store, wake } = this.#deps;
+    const { store, inbox } = this.#deps;
     const budgets = store.of(tx, { session_id: null, team_id });
-    if (budgets.some(({ status }) => status !== 'open')) wake(tx);
+    if (budgets.some(({ status }) => status !== 'open')) inbox.wake(tx);
   }
 
   /**
    * Returns when the next day begins of a budget that is used up, in Unix ms; null: none is, or they have no days. A budget
    * with sums out of range is due at once.
    */
-  nextEnd(rx: Reader): number | null {
+  #nextEnd(rx: Reader): number | null {
     const ends = this.#deps.store.all(rx).flatMap((one) => {
       if (!isSound(one)) return 0;
       return one.status === 'open' ? [] : (one.day_ends_at ?? []);
@@ -206,13 +214,21 @@ export class BudgetGuard {
   }
 
   /** Begins the next day of the budgets that are used up and whose day is over, and counts those anew that are not sound. */
-  endPast(tx: Writer): void {
-    const { store, clock, wake } = this.#deps;
-    const over = store
-      .all(tx)
-      .filter((one) => !isSound(one) || (one.status !== 'open' && isDayOver(one, clock.now())));
-    for (const budget of over) this.#judge(tx, this.#newDay(tx, budget), null);
-    if (over.length > 0) wake(tx);
+  async #beginDays(): Promise<void> {
+    const { db, store, clock, inbox } = this.#deps;
+    const next = db.peek((rx) => this.#nextEnd(rx));
+    if (next === null || next > clock.now()) return;
+    await db.transact((tx) => {
+      const over = store
+        .all(tx)
+        .filter((one) => !isSound(one) || (one.status !== 'open' && isDayOver(one, clock.now())));
+      for (const budget of over) this.#judge(tx, this.#newDay(tx, budget), null);
+      if (over.length > 0) inbox.wake(tx);
+    });
+  }
+
+  #teamsOf(rx: Reader, sessionId: string): string[] {
+    return this.#deps.teams.teamsOf(rx, sessionId).map(({ id }) => id);
   }
 
   /** Stores a budget after what it has spent changed. Returns it as it is stored. */
@@ -225,39 +241,39 @@ export class BudgetGuard {
     return this.#write(tx, { ...budget, ...asking.ask(tx, budget, turn) });
   }
 
-  /** Holds the sessions of a budget, and asks whether it goes on. `turn`: the one that has ended; null: none has now. */
+  /** Holds the sessions of a budget, and asks whether to continue. `turn`: the turn that has just ended; null: none has. */
   #reach(tx: Writer, budget: Budget, turn: Turn | null): Budget {
-    const { store, asking, clock, onTime } = this.#deps;
+    const { store, asking, clock, scheduler } = this.#deps;
     const reached: Budget = { ...budget, status: 'reached', reached_at: clock.now() };
     const last = turn ?? (usedUp(budget).length > 0 ? asking.lastTurn(tx, budget) : null);
     const asked = last ? asking.ask(tx, reached, last) : {};
     const stored = this.#write(tx, { ...reached, ...asked });
     store.tell(tx, stored, { kind: 'budget.reached', payload: { budget: stored } });
     const end = stored.day_ends_at;
-    if (end !== null) tx.whenDurable(() => onTime(end));
+    if (end !== null) tx.whenDurable(() => scheduler.wake(end));
     if (stored.hard) this.#interruptAll(tx, stored);
     return stored;
   }
 
   #interruptAll(tx: Writer, budget: Budget): void {
-    const { sessionStore, asking, interrupt } = this.#deps;
+    const { sessionStore, asking, inbox } = this.#deps;
     const used = spentText({ ...budget, spent: this.#withRunning(tx, budget) });
     const message = `the hard budget of ${asking.labelOf(tx, budget)} is used up (${used})`;
     for (const id of this.#sessionsOf(tx, budget)) {
       const turn = sessionStore.activeTurn(tx, id);
       if (turn?.interrupt_requested_at === null)
-        interrupt(tx, turn, { code: 'budget_reached', message });
+        inbox.interrupt(tx, turn, { code: 'budget_reached', message });
     }
   }
 
   #sessionsOf(rx: Reader, { session_id, team_id }: Budget): string[] {
-    const { sessionStore, membersOf } = this.#deps;
+    const { sessionStore, teams } = this.#deps;
     if (session_id !== null) return [session_id];
-    if (team_id !== null) return membersOf(rx, team_id);
+    if (team_id !== null) return teams.agents(rx, team_id);
     return sessionStore.sessionsWithActiveTurn(rx).map(({ id }) => id);
   }
 
-  /** What a budget has spent, with what its running turns have used so far. */
+  /** Returns the amounts of a budget with the usage so far of its running turns. */
   #withRunning(rx: Reader, budget: Budget): Budget['spent'] {
     const own = new Set(this.#sessionsOf(rx, budget));
     return [...this.#running.values()]

@@ -6,36 +6,29 @@ import {
 } from '../../../../api/budgets.ts';
 import type { BodyOf, QueryOf } from '../../../../api/endpoint.ts';
 import { AppError } from '../../../../api/errors.ts';
-import type { Clock } from '../../../../core/lib/clock.ts';
+import type { ServerParts } from '../../../../core/events/server-parts.ts';
 import { isTimeZone, ownTimeZone } from '../../../../core/lib/cron.ts';
-import type { Ids } from '../../../../core/lib/ids.ts';
-import type { Logger } from '../../../../core/lib/log.ts';
 import { assertNotClosed } from '../../sessions/session.ts';
 import type { SessionStore } from '../../sessions/store.ts';
-import type { Database } from '../../../../core/store/database.ts';
 import { type SaveResponse, saveNothing } from '../../../../core/store/idempotency-store.ts';
 import type { RecordPage } from '../../../../core/store/records.ts';
 import type { Reader } from '../../../../core/store/transaction.ts';
 import type { BudgetGuard } from './guard.ts';
 import type { BudgetStore } from './store.ts';
 
-interface BudgetServiceDependencies {
-  db: Database;
+interface BudgetServiceDeps extends Pick<ServerParts, 'db' | 'clock' | 'ids' | 'logger'> {
   store: BudgetStore;
   guard: BudgetGuard;
   sessionStore: SessionStore;
   /** Throws `not_found` or `team_deleted`. */
-  assertTeam: (rx: Reader, id: string) => void;
-  clock: Clock;
-  ids: Ids;
-  logger: Logger;
+  teams: { openTeam: (rx: Reader, id: string) => unknown };
 }
 
 /** The use-cases of budgets. Each resolves or rejects once the rows that its result was read from are on disk. */
 export class BudgetService {
-  readonly #deps: BudgetServiceDependencies;
+  readonly #deps: BudgetServiceDeps;
 
-  constructor(deps: BudgetServiceDependencies) {
+  constructor(deps: BudgetServiceDeps) {
     this.#deps = deps;
   }
 
@@ -104,9 +97,9 @@ export class BudgetService {
   }
 
   #assertThere(rx: Reader, { session_id, team_id }: BudgetRequest): void {
-    const { sessionStore, assertTeam } = this.#deps;
+    const { sessionStore, teams } = this.#deps;
     if (session_id !== null) assertNotClosed(sessionStore.session(rx, session_id));
-    if (team_id !== null) assertTeam(rx, team_id);
+    if (team_id !== null) teams.openTeam(rx, team_id);
   }
 }
 

@@ -2,14 +2,14 @@ import type { UsageLimit } from '../../../../api/usage-limit.ts';
 
 /** A limit that is reported again as soon as it has reset waits for at least so long, in ms. */
 const PAUSE_MS = 60_000;
-/** After so many turns in a row that have met the limit before they did anything, only a person goes on. */
+/** After so many turns in a row that have met the limit before they did anything, a person has to resume the session. */
 const FRUITLESS = 3;
 
-/** What is known of a limit when a session begins to wait for it. */
+/** The facts about a limit when a session begins to wait for it. */
 interface Reached {
   /** In Unix ms; null: not known. */
   resetsAt: number | null;
-  /** Whether the session is to go on by itself. */
+  /** Whether the session resumes by itself. */
   resumes: boolean;
   /** How many turns in a row have gone on after the limit had reset, and met it again at once. */
   fruitless: number;
@@ -35,7 +35,7 @@ export function limitEndOf(
   return isAgain ? Math.max(resetsAt, now + PAUSE_MS) : resetsAt;
 }
 
-/** Returns when a session goes on by itself (in Unix ms; null: not before a person resumes it), and why it does not. */
+/** Returns when a session resumes by itself (in Unix ms; null: a person has to resume it), and why it does not. */
 export function waitAfter(
   reached: Reached,
   now: number,
@@ -61,6 +61,6 @@ const sentences: Record<NonNullable<UsageLimit['waits_because']>, string> = {
   repeated: 'the limit was reported again after each reset: resume the session yourself',
 };
 
-/** What the agent is told where its turn goes on. */
+/** The prompt that continues a turn. */
 export const GO_ON =
   'Your last turn was cut off by a usage limit, which has since reset. Continue where you left off.';

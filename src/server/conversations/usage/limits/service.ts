@@ -1,50 +1,47 @@
 import type { AfterLimit } from '../../../../api/after-limit.ts';
 import type { Session, Turn } from '../../../../api/sessions.ts';
 import type { UsageLimit } from '../../../../api/usage-limit.ts';
-import type { Clock } from '../../../../core/lib/clock.ts';
+import type { ServerParts } from '../../../../core/events/server-parts.ts';
 import { cutLine } from '../../../../core/lib/cut-line.ts';
 import type { ReportedLimit, TurnOutcome } from '../../../../agents/provider.ts';
-import type { Holds } from '../../inbox/holds.ts';
+import type { HoldSource } from '../../inbox/holds.ts';
 import type { Inbox, InboxSource } from '../../inbox/inbox.ts';
 import type { SessionStore } from '../../sessions/store.ts';
-import type { Database } from '../../../../core/store/database.ts';
 import type { Reader, Writer } from '../../../../core/store/transaction.ts';
 import { limitEndOf, GO_ON, holdMessage, knownReset, waitAfter } from './limit.ts';
 import { type Account, CODE, LimitStore, OWNER } from './store.ts';
 
-/** What was cut off goes on before anything else that waits for the session. */
+/** A turn that was cut off continues before anything else that waits for the session. */
 const RANK = -1;
 const MESSAGE_CHARACTERS = 500;
 
-interface LimitsDependencies {
-  db: Database;
-  clock: Clock;
+interface LimitsDeps extends Pick<ServerParts, 'db' | 'clock'> {
   sessionStore: SessionStore;
-  holds: Holds;
   inbox: Inbox;
-  /** What sessions do that do not say so themselves. */
+  /** The default of sessions that do not set `after_limit`. */
   afterLimit: () => AfterLimit;
   /** Ends the agent of a session that has no turn, if it has one. The next turn waits for that. */
-  endAgent: (sessionId: string) => void;
+  pool: { end: (sessionId: string) => Promise<void> };
 }
 
 /**
- * Lets sessions wait for the usage limits that their agents report, and go on once when these reset: the turn that was
- * cut off becomes an entry of the inbox, which a hold keeps back until then. Each method runs in the transaction of its
+ * Holds sessions until the usage limits that their agents report reset. Then they resume once: the turn that was cut off
+ * is an entry of the inbox. Each method runs in the transaction of its
  * caller, and everything is in rows.
  */
-export class Limits {
-  readonly #deps: LimitsDependencies;
+export class Limits implements HoldSource {
+  readonly #deps: LimitsDeps;
   readonly #store: LimitStore;
 
-  constructor(deps: LimitsDependencies) {
+  constructor(deps: LimitsDeps) {
     this.#deps = deps;
     this.#store = new LimitStore(deps.db);
     deps.inbox.register(OWNER, this.#owner());
+    deps.inbox.holds.register(this);
   }
 
-  /** Must be called when a turn has ended, before the next one begins. */
-  turnEnded(tx: Writer, turn: Turn, { limit }: Pick<TurnOutcome, 'limit'>): void {
+  /** Must be called with the outcome of a turn that has ended, before the next one begins. */
+  turnDone(tx: Writer, turn: Turn, { limit }: Pick<TurnOutcome, 'limit'>): void {
     if (turn.status === 'failed' && limit) this.#reached(tx, turn, limit);
     if (turn.status === 'completed' && this.#store.isUsed(tx)) this.#passed(tx, turn);
   }
@@ -53,7 +50,7 @@ export class Limits {
    * Holds a session whose next turn of the inbox is about to begin, if its account is known to be at a limit. Returns
    * whether it is.
    */
-  isHeldNow(tx: Writer, sessionId: string): boolean {
+  holdNow(tx: Writer, sessionId: string): boolean {
     if (!this.#store.isUsed(tx)) return false;
     const session = this.#deps.sessionStore.session(tx, sessionId);
     const limit = this.#store.of(tx, session);
@@ -62,7 +59,7 @@ export class Limits {
       this.#store.drop(tx, session);
       return false;
     }
-    const [turnId = null] = this.#deps.inbox.order(tx, sessionId, OWNER);
+    const [turnId = null] = this.#deps.inbox.entries.order(tx, sessionId, OWNER);
     const reached = { said: limit.message, resetsAt: limit.until, fruitless: 0 };
     this.#wait(tx, session, reached, turnId);
     return true;
@@ -71,15 +68,17 @@ export class Limits {
   /** A person has sent a turn: it takes the place of the one that was cut off, and shows whether the limit is over. */
   turnSent(tx: Writer, sessionId: string): void {
     if (!this.#store.isUsed(tx)) return;
-    const { inbox, holds } = this.#deps;
-    for (const ref of inbox.order(tx, sessionId, OWNER)) inbox.remove(tx, OWNER, ref);
-    holds.end(tx, sessionId, CODE);
+    const { inbox } = this.#deps;
+    for (const ref of inbox.entries.order(tx, sessionId, OWNER))
+      inbox.entries.remove(tx, OWNER, ref);
+    inbox.holds.end(tx, sessionId, CODE);
   }
 
-  /** A person resumes a session: it goes on, whatever is known of the limit. */
+  /** Must be called when a person resumes a session: it does so although the limit may not have reset. */
   resume(tx: Writer, sessionId: string): void {
-    const { sessionStore, holds } = this.#deps;
-    if (holds.end(tx, sessionId, CODE)) this.#store.drop(tx, sessionStore.session(tx, sessionId));
+    const { sessionStore, inbox } = this.#deps;
+    if (inbox.holds.end(tx, sessionId, CODE))
+      this.#store.drop(tx, sessionStore.session(tx, sessionId));
   }
 
   /** A person has chosen what a session does when the limit has reset. */
@@ -91,14 +90,14 @@ export class Limits {
   }
 
   /**
-   * Must be called when somebody has logged in anew. What was reported was of the login before, and so are the agents of
-   * the sessions that wait: each ends, and the next one has the new login.
+   * Must be called when somebody has logged in again. The limit was reported for the login before, and so are the agents
+   * of the sessions that wait: each of them ends, and the next one has the new login.
    */
   async loginChanged(account: Account): Promise<void> {
     await this.#deps.db.transact((tx) => {
       this.#store.drop(tx, account);
       const waiting = this.#waiting(tx, account);
-      for (const { id } of waiting) tx.whenDurable(() => this.#deps.endAgent(id));
+      for (const { id } of waiting) tx.whenDurable(() => void this.#deps.pool.end(id));
       this.#letGo(tx, waiting);
     });
   }
@@ -122,7 +121,7 @@ export class Limits {
     const reached = { said, resetsAt: resets, fruitless: this.#fruitless(tx, turn) };
     if (isOfAccount)
       this.#store.put(tx, session, { message: said, since: now, until: limitEndOf(reached, now) });
-    inbox.put(tx, { session_id, owner: OWNER, ref: turn_id, rank: RANK });
+    inbox.entries.put(tx, { session_id, owner: OWNER, ref: turn_id, rank: RANK });
     this.#wait(tx, session, reached, turn_id);
   }
 
@@ -132,7 +131,7 @@ export class Limits {
     reached: { said: string; resetsAt: number | null; fruitless: number },
     turn_id: string | null,
   ): void {
-    const { clock, holds } = this.#deps;
+    const { clock, inbox } = this.#deps;
     const { said: message, ...times } = reached;
     const now = clock.now();
     const usage_limit: UsageLimit = {
@@ -144,7 +143,7 @@ export class Limits {
     };
     this.#write(tx, { ...session, usage_limit }, 'session.limited');
     const hold = { message: holdMessage(usage_limit), until: usage_limit.resumes_at };
-    holds.put(tx, session.id, { code: CODE, ...hold });
+    inbox.holds.put(tx, session.id, { code: CODE, ...hold });
   }
 
   #resumes({ after_limit: own }: Session): boolean {
@@ -162,18 +161,18 @@ export class Limits {
 
   /** Returns the sessions of an account that wait for a usage limit. */
   #waiting(rx: Reader, account: Account): Session[] {
-    const { sessionStore, holds } = this.#deps;
-    return holds
+    const { sessionStore, inbox } = this.#deps;
+    return inbox.holds
       .sessionsWith(rx, CODE)
       .map((id) => sessionStore.session(rx, id))
       .filter(({ provider, agent }) => provider === account.provider && agent === account.agent);
   }
 
-  /** Lets those of some sessions go on that do so by themselves. */
+  /** Ends the holds of the sessions that resume by themselves. */
   #letGo(tx: Writer, sessions: readonly Session[]): void {
-    const { holds, clock } = this.#deps;
+    const { inbox, clock } = this.#deps;
     for (const session of sessions)
-      if (this.#resumes(session)) holds.endAt(tx, session.id, CODE, clock.now());
+      if (this.#resumes(session)) inbox.holds.endAt(tx, session.id, CODE, clock.now());
   }
 
   /** Returns how many turns in a row, up to this one, have gone on after a limit and met one before they did anything. */

@@ -29,7 +29,7 @@ export class LimitStore {
 
   constructor(db: Database) {
     this.#any = db.prepare(
-      `SELECT EXISTS (SELECT 1 FROM usage_limits) OR EXISTS (SELECT 1 FROM session_holds WHERE code = ?)
+      `SELECT EXISTS (SELECT 1 FROM usage_limits) OR EXISTS (SELECT 1 FROM holds WHERE code = ?)
        OR EXISTS (SELECT 1 FROM inbox WHERE owner = ?)`,
     );
     const account = 'provider = ? AND agent = ?';

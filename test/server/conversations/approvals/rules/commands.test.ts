@@ -147,7 +147,7 @@ describe('A rule to allow whose * stands behind a program', () => {
       'gh|config npm|isntall npm|it npm|in npm|install-test npm|c npm|test pip|download git|hook git|merge-index git|gc ' +
       'git|remote brew|install docker-compose|run kubectl|debug kubectl|get terraform|plan something-new'
     ).split(' '),
-  )('that is not known to be safe is refused: %s.', (program) => {
+  )('A * behind a program that is not known to be safe is refused: %s.', (program) => {
     expect(readPattern(`${program.replace('|', ' ')} **`, 'strict')).toHaveProperty('why');
   });
 
@@ -186,9 +186,12 @@ describe('A rule to allow whose * stands behind a program', () => {
     'git clone *',
     'hg push **',
     '/usr/bin/git push **',
-  ])('that reaches another machine is refused without the name of a remote: %s.', (pattern) => {
-    expect(readPattern(pattern, 'strict', true)).toHaveProperty('why');
-  });
+  ])(
+    'A * behind a program that reaches another machine is refused without the name of a remote: %s.',
+    (pattern) => {
+      expect(readPattern(pattern, 'strict', true)).toHaveProperty('why');
+    },
+  );
 
   it.each(['134744072:evil/repo', '0x7f000001:x', 'evilhost:x', 'HEAD:.env', 'x:/etc'])(
     'stands for no address: %s.',
@@ -382,7 +385,7 @@ describe('a rule to deny', () => {
         ['git push **', `${program} x git push origin`],
         ['git push **', `${program} 'git push origin'`],
       ]),
-  ])('of "%s" denies: %s', (pattern, command) => {
+  ])('A rule to deny "%s" denies: %s', (pattern, command) => {
     expect(denies(pattern, command)).toBe(true);
   });
 });
@@ -402,7 +405,7 @@ it('A rule to deny does not deny other commands.', () => {
   expect(others.filter((command) => denies('git push **', command))).toEqual([]);
 });
 
-it('What is read as words is what shells read as words.', async () => {
+it('Rules and shells read the same words.', async () => {
   await using own = tempDirectory('words');
   const piece = oneof(
     constantFrom("''", '""'),

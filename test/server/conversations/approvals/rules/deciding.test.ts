@@ -207,7 +207,7 @@ describe('a person is asked, although a rule allows the command or the file, if'
   });
 });
 
-describe('of several rules', () => {
+describe('the decision of several rules', () => {
   it('deny wins over ask, and ask over allow.', () =>
     onStage(async (stage) => {
       const play = await playing(stage);
@@ -246,7 +246,7 @@ describe('of several rules', () => {
     }));
 });
 
-it('A rule to deny in a directory looks at the one that a model names, and at that of the session.', () =>
+it('A rule to deny in a directory looks at the directory that a model names, and at the directory of the session.', () =>
   onStage(async (stage) => {
     const inner = path.join(stage.directory, 'inner');
     fs.mkdirSync(inner);

@@ -27,7 +27,7 @@ const kindsOf = (stage: Stage, kind: RegExp) =>
   stage.seen.filter((one) => kind.test(one.kind)).map((one) => one.kind);
 
 describe('a budget that is used up', () => {
-  it('holds the queue over a SIGKILL, and no turn begins before its approval is accepted; then the queue goes on.', () =>
+  it('A used-up budget holds the queue over a SIGKILL until its approval is accepted; then the queue continues.', () =>
     acrossCrash(
       async (stage) => {
         const session = await stage.open({ title: 'shop' });
@@ -96,7 +96,7 @@ describe('a budget that is used up', () => {
       });
     }));
 
-  it('lets a running turn of another session go on, unless it is hard: then that is interrupted.', () =>
+  it('A used-up budget does not end a running turn of another session, but a hard budget interrupts it.', () =>
     onStage(async (stage) => {
       const [one, other] = [await stage.open(), await stage.open()];
       for (const hard of [false, true]) {
@@ -154,7 +154,7 @@ describe('a budget that is used up', () => {
       expect(kindsOf(stage, /^turn\.accepted$/)).toHaveLength(4 + (await heldBack(stage, agents)));
     }));
 
-  it('stays so when its approval is declined, and asks again when it is set anew too low; a higher one lets the queue go on.', () =>
+  it('A budget stays used up when its approval is declined, and asks again when it is set too low; a higher one releases the queue.', () =>
     onStage(async (stage) => {
       const session = await stage.open();
       const of = { session_id: session.id };
@@ -263,7 +263,7 @@ describe('a budget a day', () => {
     ));
 });
 
-describe('what a budget counts', () => {
+describe('the counting of a budget', () => {
   it('counts all turns of its session, also those from before it was set.', () =>
     onStage(async (stage) => {
       const [session, other] = [await stage.open(), await stage.open()];
@@ -275,7 +275,7 @@ describe('what a budget counts', () => {
       expect(await stage.approvals()).toHaveLength(1);
     }));
 
-  it('tells once that an agent reports no cost, which it does not count as none.', () =>
+  it('A budget reports once that an agent reports no cost, and does not count that as zero.', () =>
     onStage(async (stage) => {
       const session = await stage.open({ title: 'shop' });
       const { body: budget } = await budgetsOf(stage).set({ session_id: session.id, cost_usd: 1 });

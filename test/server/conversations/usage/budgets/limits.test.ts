@@ -43,7 +43,7 @@ async function goesOn(stage: Stage, session: Session): Promise<void> {
   expect(accepted).toHaveLength(2);
 }
 
-it('A session that a limit and a budget hold goes on once both are over: the budget was accepted, the server was killed, the limit resets.', () =>
+it('A session with the holds of a limit and a budget continues after both: the budget was accepted, the server was killed, the limit resets.', () =>
   acrossCrash(
     async (stage) => {
       const session = await meetBoth(stage);
@@ -58,7 +58,7 @@ it('A session that a limit and a budget hold goes on once both are over: the bud
     },
   ));
 
-it('A session that a limit and a budget hold goes on once both are over: the limit has reset, the server was killed, the budget is accepted.', () =>
+it('A session with the holds of a limit and a budget continues after both: the limit has reset, the server was killed, the budget is accepted.', () =>
   acrossCrash(
     async (stage) => {
       const session = await meetBoth(stage);
@@ -101,7 +101,7 @@ it('A hard budget ends a turn that has waited for an approval over a restart, an
     },
   ));
 
-it('What holds a session is told in full: a limit that resets lets nothing go on while a budget is used up.', () => {
+it('All holds of a session are listed: while a budget is used up, the reset of a limit releases nothing.', () => {
   const holds = ['no more', 'the budget is used up'].map((message) => ({ message }));
   const entry = { id: 'que_1', status: 'waiting', position: 1, session_holds: holds };
   expect(entryStateText(entry as unknown as QueueEntry, 0)).toBe(

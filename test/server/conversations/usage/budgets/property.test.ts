@@ -43,7 +43,7 @@ const step = fc.oneof(
   },
 );
 
-it('What budgets have spent is what their turns have used, each counted once, and no turn begins while one is used up.', () =>
+it('Budgets count the usage of each turn once, and no turn begins while a budget is used up.', () =>
   fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 8, maxLength: 24 }), (steps) =>
       onStage(

@@ -8,7 +8,7 @@ const NOW = 1_750_000_000_000;
 const MINUTE = 60_000;
 const reached = { resetsAt: NOW + 5000, resumes: true, fruitless: 0 };
 
-it('A session goes on when the limit resets.', () => {
+it('A session resumes when the limit resets.', () => {
   expect(waitAfter(reached, NOW)).toEqual({ resumes_at: NOW + 5000, waits_because: null });
 });
 

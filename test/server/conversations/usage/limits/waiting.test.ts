@@ -65,7 +65,7 @@ describe('A session whose turn meets a usage limit', () => {
       expect(sources).toEqual(['user', 'usage_limit', 'queue']);
     }));
 
-  it('goes on where it left off, if its agent had done something.', () =>
+  it('The session continues where it left off if its agent had done something.', () =>
     onStage(async (stage) => {
       const session = await stage.open();
       const turn = await stage.play(session, 'work');
@@ -108,7 +108,7 @@ describe('A session whose turn meets a usage limit', () => {
       { config: { sessions: { after_limit: 'wait' } } },
     ));
 
-  it('does what a person sends it instead, and its queue goes on after that.', () =>
+  it('The session runs a turn that a person sends instead, and then its queue.', () =>
     onStage(async (stage) => {
       const session = await stage.open();
       await meet(stage, session);
@@ -125,7 +125,7 @@ describe('A session whose turn meets a usage limit', () => {
       expect((await stage.session(session.id)).status).toBe('ready');
     }));
 
-  it('waits anew where what a person sends meets the limit too, and that turn goes on.', () =>
+  it('The session waits again if a turn that a person sends meets the limit too, and then continues that turn.', () =>
     onStage(async (stage) => {
       const session = await stage.open();
       await meet(stage, session);
@@ -139,7 +139,7 @@ describe('A session whose turn meets a usage limit', () => {
       again.end(completed);
     }));
 
-  it('goes on three times at most while the limit is reported again at once.', () =>
+  it('The session continues at most three times while the limit is reported again at once.', () =>
     onStage(async (stage) => {
       const session = await stage.open();
       await meet(stage, session, { resetsAt: stage.clock.now() + 1 });
@@ -157,7 +157,7 @@ describe('A session whose turn meets a usage limit', () => {
       expect(usage_limit?.waits_because).toBe('repeated');
     }));
 
-  it('is closed as any other, and nothing of it goes on.', () =>
+  it('The session can be closed, and then nothing continues.', () =>
     onStage(async (stage) => {
       const session = await stage.open();
       await meet(stage, session);
@@ -169,7 +169,7 @@ describe('A session whose turn meets a usage limit', () => {
 });
 
 describe('The other sessions of an account that is at a limit', () => {
-  it('wait with what would begin by itself, and go on when the limit resets.', () =>
+  it('The other sessions hold their queues until the limit resets.', () =>
     onStage(async (stage) => {
       const [one, other] = [await stage.open(), await stage.open()];
       await meet(stage, one);
@@ -183,7 +183,7 @@ describe('The other sessions of an account that is at a limit', () => {
       for (const turn of turns) turn.end(completed);
     }));
 
-  it('go on at once when a turn of one of them completes.', () =>
+  it('The other sessions continue at once when a turn of one of them completes.', () =>
     onStage(async (stage) => {
       const [one, other, third] = [await stage.open(), await stage.open(), await stage.open()];
       await meet(stage, one);
@@ -197,7 +197,7 @@ describe('The other sessions of an account that is at a limit', () => {
       for (const turn of turns) turn.end(completed);
     }));
 
-  it('go on at once with a new login, and with no agent that has the one before.', () => {
+  it('The other sessions continue at once after a new login, without any agent of the login before.', () => {
     const status = { authenticated: true, mode: 'api_key' as const, detail: 'it has a key' };
     const answer = () => Promise.resolve(status);
     return onStage(
@@ -226,7 +226,7 @@ describe('The other sessions of an account that is at a limit', () => {
     );
   });
 
-  it('wait each for themselves where several met it, and go on where it is a limit of one model.', () =>
+  it('Sessions that met the limit wait separately, and other sessions continue if it is a limit of one model.', () =>
     onStage(async (stage) => {
       const [one, other] = [await stage.open(), await stage.open()];
       await meet(stage, one, { isOfAccount: false });

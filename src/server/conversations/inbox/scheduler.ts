@@ -1,0 +1,110 @@
+import type { Clock } from '../../../core/lib/clock.ts';
+import type { Logger } from '../../../core/lib/log.ts';
+import type { Database } from '../../../core/store/database.ts';
+import type { Reader } from '../../../core/store/transaction.ts';
+
+/**
+ * The maximum time between two looks at the clock, in ms, while anything has a time: a timer runs on the monotonic clock,
+ * which does not notice that the wall clock was set, nor that the machine slept.
+ */
+const LOOK_EVERY_MS = 60_000;
+/** The time until the next look after one that failed, because the disk was full for example, in ms. */
+const RETRY_MS = 5000;
+
+/** A kind of rows with times. */
+export interface Scheduled {
+  /** Returns the time of the next row, in Unix ms; null if no row has a time. */
+  due: (rx: Reader) => number | null;
+  /** Stores what becomes of all rows whose time has come, and stops early if `signal` aborts. */
+  act: (signal: AbortSignal) => Promise<void>;
+}
+
+/** Acts on rows when they are due by the wall clock. Its only state is a timer: the rows have the times. */
+export class Scheduler {
+  readonly #deps: { db: Database; clock: Clock; logger: Logger };
+  readonly #scheduled: Scheduled[] = [];
+  readonly #stopping = new AbortController();
+  #isOpen = false;
+  #looking: Promise<void> | undefined;
+  #timer: Disposable | undefined;
+  /** When the timer fires, on the monotonic clock. */
+  #firesAt = Infinity;
+  #isFailing = false;
+
+  constructor(deps: { db: Database; clock: Clock; logger: Logger }) {
+    this.#deps = deps;
+  }
+
+  /** Adds a kind of rows. The kinds act in the order of their registration. */
+  register(scheduled: Scheduled): void {
+    this.#scheduled.push(scheduled);
+  }
+
+  /** Looks at once if any row has a time. Resolves after the first look. */
+  async open(): Promise<void> {
+    this.#isOpen = true;
+    if (this.#nextTime() < Infinity) await this.#look();
+  }
+
+  /** Must be called once a row is on disk that has a time, in Unix ms. */
+  wake(at: number): void {
+    // A look that is under way sees the row.
+    if (!this.#isOpen || this.#looking) return;
+    const wait = this.#waitFor(at);
+    if (this.#deps.clock.monotonic() + wait < this.#firesAt) this.#setTimer(wait);
+  }
+
+  /** Leaves all rows for the next start of the server. */
+  stop(): void {
+    this.#isOpen = false;
+    this.#stopping.abort();
+    this.#timer?.[Symbol.dispose]();
+  }
+
+  #look(): Promise<void> {
+    return (this.#looking ??= this.#actUntilSettled().finally(() => {
+      this.#looking = undefined;
+      this.#setNextTimer();
+    }));
+  }
+
+  async #actUntilSettled(): Promise<void> {
+    const { clock, logger } = this.#deps;
+    const { signal } = this.#stopping;
+    try {
+      do for (const { act } of this.#scheduled) if (!signal.aborted) await act(signal);
+      while (this.#isOpen && this.#nextTime() <= clock.now());
+      this.#isFailing = false;
+    } catch (error) {
+      this.#isFailing = true;
+      logger.error({ err: error }, 'cannot store the due entries of the queue');
+    }
+  }
+
+  #setNextTimer(): void {
+    if (!this.#isOpen) return;
+    const next = this.#nextTime();
+    if (this.#isFailing) this.#setTimer(RETRY_MS);
+    else if (next < Infinity) this.#setTimer(this.#waitFor(next));
+  }
+
+  /** Returns the time of the next row, in Unix ms; Infinity if no row has a time. */
+  #nextTime(): number {
+    const times = this.#deps.db.peek((rx) => this.#scheduled.map(({ due }) => due(rx)));
+    return Math.min(...times.map((at) => at ?? Infinity));
+  }
+
+  #setTimer(wait: number): void {
+    const { clock } = this.#deps;
+    this.#timer?.[Symbol.dispose]();
+    this.#firesAt = clock.monotonic() + wait;
+    this.#timer = clock.after(wait, () => {
+      this.#firesAt = Infinity;
+      void this.#look();
+    });
+  }
+
+  #waitFor(at: number): number {
+    return Math.min(Math.max(0, at - this.#deps.clock.now()), LOOK_EVERY_MS);
+  }
+}
