@@ -34,7 +34,7 @@ import {
   type SessionChange,
   titleOfPerson,
 } from './session.ts';
-import { assertTaken } from './mcp-servers.ts';
+import { assertImages, assertMcpServers } from './provider-support.ts';
 import { requestedSettings, settingsOf, withOwnSettings } from './settings.ts';
 import { acceptance, hasEnded, newTurn } from './turn.ts';
 import type { TurnRunner } from './turn-runner.ts';
@@ -101,7 +101,7 @@ export class SessionService extends SessionQueries {
   async draft(body: NewSession): Promise<Session> {
     const cwd = await workingDirectory(body.cwd);
     const { provider } = body;
-    assertTaken(provider, body.mcp_servers ?? []);
+    assertMcpServers(provider, body.mcp_servers ?? []);
     const agent = this.#deps.kinds.agentFor(provider, body.agent ?? null);
     const { asks } = this.#deps.kinds.usable(provider, agent);
     this.#deps.assertRoom();
@@ -385,13 +385,8 @@ export class SessionService extends SessionQueries {
     const session = this.#deps.db.peek((rx) => this.#deps.store.sessions.get(rx, sessionId));
     if (!session) return;
     this.#deps.assertRoom();
-    const hasImages = Array.isArray(body.input) ? body.input.some(isImage) : isImage(body.input);
-    if (
-      hasImages &&
-      !this.#deps.kinds.usable(session.provider, session.agent).capabilities.images
-    ) {
-      throw new AppError('invalid', `provider ${session.provider} does not support images`);
-    }
+    const { capabilities } = this.#deps.kinds.usable(session.provider, session.agent);
+    assertImages(session.provider, body.input, capabilities.images);
     const agent = this.#deps.pool.find(sessionId)?.agent;
     this.#assertPossible(session, settingsOf(session, requestedSettings(body)), agent);
   }
@@ -403,5 +398,3 @@ export class SessionService extends SessionQueries {
     if (objection) throw new AppError('invalid', objection.message);
   }
 }
-
-const isImage = ({ type }: InputItem) => type === 'image';
