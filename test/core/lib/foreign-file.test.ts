@@ -30,7 +30,9 @@ test('a file of just the size that is taken is read, one byte more is refused', 
   fs.writeFileSync(file, 'x'.repeat(1024));
   expect(await read(place.path, 'file')).toHaveLength(1024);
   fs.appendFileSync(file, 'x');
-  await expect(read(place.path, 'file')).rejects.toThrow(/is too large \(1025 bytes\): the maximum is 1024/);
+  await expect(read(place.path, 'file')).rejects.toThrow(
+    /is too large \(1025 bytes\): the maximum is 1024/,
+  );
 });
 
 test('a FIFO, a socket, a device and a directory are refused, and not waited for', async () => {
