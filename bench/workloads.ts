@@ -3,12 +3,14 @@ import { acknowledgedWrites } from './workloads/acknowledged-writes.ts';
 import { clientCommands } from './workloads/client-commands.ts';
 import { commands } from './workloads/commands.ts';
 import { fanOut } from './workloads/fan-out.ts';
+import { firstAnswer } from './workloads/first-answer.ts';
 import { growth } from './workloads/growth.ts';
 import { largeTeam } from './workloads/large-team.ts';
 import { longLog } from './workloads/long-log.ts';
 import { memory } from './workloads/memory.ts';
 import { plainRequests } from './workloads/plain-requests.ts';
 import { replay } from './workloads/replay.ts';
+import { screen } from './workloads/screen.ts';
 import { search } from './workloads/search.ts';
 import { start } from './workloads/start.ts';
 import { teamMessages } from './workloads/team-messages.ts';
@@ -20,6 +22,8 @@ export const workloads: Record<string, (form: Form) => Sized> = {
   start,
   memory,
   'client-commands': clientCommands,
+  'first-answer': firstAnswer,
+  screen,
   turn,
   turns,
   commands,

@@ -82,7 +82,11 @@ export const upward = [
   },
   {
     from: 'frontends/cli/db/check',
-    to: ['server/work/processes/check-logs', 'server/conversations/search/check-index'],
+    to: [
+      'server/work/processes/check-logs',
+      'server/conversations/sessions/blobs',
+      'server/conversations/search/check-index',
+    ],
     because: '`cadre db check` reads the logs and the search index as the server does',
   },
   {

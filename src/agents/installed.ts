@@ -9,6 +9,7 @@ import type { ProgramOptions } from './agent-process.ts';
 import { HealthRecord } from './health-record.ts';
 import { loginHint, type LoginSituation, LoginWatch } from './login-watch.ts';
 import type { AgentTools, Provider, ProviderContext, TurnOutcome } from './provider.ts';
+import type { SeenLogin } from './seen-login.ts';
 
 /** The configuration of an agent that the user has installed: the section `[providers.<id>]`. */
 export interface InstalledSettings {
@@ -91,10 +92,11 @@ export abstract class InstalledProvider<M extends Model = Model> {
     return this.health.stats(this.settings.command);
   }
 
-  lastAuth(): AuthStatus {
+  lastAuth(): SeenLogin {
     const detail = this.problem();
     if (detail === null) return this.logins.get();
-    return { authenticated: null, mode: 'not_configured', detail };
+    const never = { checked_at: null, is_stale: false };
+    return { authenticated: null, mode: 'not_configured', detail, ...never };
   }
 
   async authStatus(): Promise<AuthStatus> {

@@ -1,7 +1,8 @@
+import { type LoginProviderId, providerKinds } from '../api/provider-kinds.ts';
 import type { AuthStatus } from '../api/providers.ts';
 import type { Clock } from '../core/lib/clock.ts';
 import type { TurnOutcome } from './provider.ts';
-import { type LoginProviderId, providerKinds } from '../api/provider-kinds.ts';
+import type { SeenLogin } from './seen-login.ts';
 
 /** How an agent is logged in, and which variables its processes get. */
 export interface LoginSituation {
@@ -42,7 +43,7 @@ function passingLine(id: LoginProviderId, names: readonly string[]): string {
   return `add pass_env = ${JSON.stringify(names).replaceAll(',', ', ')} to [providers.${id}]`;
 }
 
-/** A login state is kept for this time. */
+/** A login state counts as current for this time, and is asked for again after it. */
 const KEEP_MS = 60_000;
 /** A program that has not reported its login state after this time is killed. */
 export const LOGIN_MS = 8000;
@@ -58,6 +59,8 @@ export class LoginWatch {
   readonly #clock: Clock;
   readonly #ask: (() => Promise<AuthStatus>) | null;
   #known: AuthStatus = unknown;
+  #checkedAt: number | null = null;
+  #staleAt = Number.POSITIVE_INFINITY;
   #due = Number.NEGATIVE_INFINITY;
   /** Counts the changes, so that a report that is older than the newest change is dropped. */
   #changes = 0;
@@ -70,21 +73,25 @@ export class LoginWatch {
   }
 
   /** Returns the newest login state. If it is old, asks for the next one in the background. */
-  get(): AuthStatus {
-    if (this.#ask && !this.#isAsking && this.#clock.monotonic() >= this.#due)
-      void this.#renew(this.#ask);
-    return this.#known;
+  get(): SeenLogin {
+    const now = this.#clock.monotonic();
+    if (this.#ask && !this.#isAsking && now >= this.#due) void this.#renew(this.#ask);
+    return { ...this.#known, checked_at: this.#checkedAt, is_stale: now >= this.#staleAt };
   }
 
   set(status: AuthStatus): void {
+    const isKnown = status.authenticated !== null;
     this.#known = status;
+    this.#checkedAt = isKnown ? this.#clock.now() : null;
     this.#due = this.#clock.monotonic() + KEEP_MS;
+    this.#staleAt = isKnown ? this.#due : Number.POSITIVE_INFINITY;
     this.#changes++;
   }
 
   /** Asks again at the next use: the login was changed. */
   forget(): void {
     this.#due = Number.NEGATIVE_INFINITY;
+    if (this.#checkedAt !== null) this.#staleAt = Number.NEGATIVE_INFINITY;
     this.#changes++;
   }
 
@@ -92,8 +99,9 @@ export class LoginWatch {
   ended({ status, error }: TurnOutcome, login: LoginSituation): void {
     if (error?.code === 'auth_required') this.set(loggedOut(login));
     if (status === 'completed' && this.#known.authenticated === false) {
-      this.#known = { ...unknown, authenticated: true };
-      this.forget();
+      this.set({ ...unknown, authenticated: true });
+      // How it is logged in is not known.
+      this.#due = Number.NEGATIVE_INFINITY;
     }
   }
 
@@ -104,8 +112,8 @@ export class LoginWatch {
       const status = await ask();
       if (this.#changes === changes) this.set(status);
     } catch {
-      // The program hangs, or does not know the question: it is asked again later.
-      if (this.#changes === changes) this.set(unknown);
+      // The program hangs, or does not know the question: it is asked again later, and the last answer is kept.
+      if (this.#changes === changes) this.#due = this.#clock.monotonic() + KEEP_MS;
     } finally {
       this.#isAsking = false;
     }

@@ -10,6 +10,7 @@ import type { Supervisor } from '../core/children/supervisor.ts';
 import type { Clock } from '../core/lib/clock.ts';
 import { filledFields } from '../core/lib/filled-fields.ts';
 import type { StoredInputItem } from '../api/input.ts';
+import type { SeenLogin } from './seen-login.ts';
 
 /** An update of a turn. The first update of an item begins the item. */
 export type AgentUpdate =
@@ -119,10 +120,7 @@ export interface AgentRequest {
   title: string;
   /** The agent's own request, word for word. */
   request: unknown;
-  /**
-   * All effects of the request, for people. Nothing is cut: the approval broker replaces details that are too large to
-   * be stored.
-   */
+  /** All effects of the request, for people, uncut: the approval broker replaces details that are too large. */
   details: readonly ApprovalDetail[];
   /** Possible scopes of an acceptance (default: once). */
   scopes?: readonly ApprovalScope[];
@@ -208,10 +206,7 @@ export function defaultSettings(): TurnSettings {
 }
 
 /** The error for a mode of the agent's own, in a provider whose agents take theirs as `permission_mode`; else null. */
-export function objectionToAgentMode(
-  provider: ProviderId,
-  { agentMode }: TurnSettings,
-): ProviderError | null {
+export function objectionToAgentMode(provider: ProviderId, { agentMode }: TurnSettings) {
   if (agentMode === null) return null;
   const message = `${provider}: agent_mode works with provider acp only: use permission_mode to set a mode of ${provider}`;
   return new ProviderError('invalid_agent_mode', message);
@@ -219,14 +214,13 @@ export function objectionToAgentMode(
 
 /** The settings that a session began with; null where it has had no agent yet. */
 export function earlierDefaults({ provider_defaults: began }: Session): TurnSettings | null {
-  return (
-    began && {
-      permissionMode: began.permission_mode,
-      agentMode: began.agent_mode,
-      model: began.model,
-      thinkingEffort: began.thinking_effort,
-    }
-  );
+  if (!began) return null;
+  return {
+    permissionMode: began.permission_mode,
+    agentMode: began.agent_mode,
+    model: began.model,
+    thinkingEffort: began.thinking_effort,
+  };
 }
 
 /** A live agent that serves one session. */
@@ -310,7 +304,7 @@ export interface AgentKind {
   /** Advice if nobody is logged in to the agent, as far as its processes have shown; else null. It is cheap. */
   loggedOut?(): string | null;
   /** The login state that was seen last. It returns at once, and may ask for the next state in the background. */
-  lastAuth?(): AuthStatus;
+  lastAuth?(): AuthStatus & Partial<SeenLogin>;
   /** Why no agent could have the settings, or null, as far as that is known without an agent. */
   objection?(settings: TurnSettings): ProviderError | null;
   /** For diagnostics. */

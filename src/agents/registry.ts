@@ -17,6 +17,7 @@ import {
   ProviderError,
   type TurnSettings,
 } from './provider.ts';
+import type { SeenLogin } from './seen-login.ts';
 
 /** The providers of this server, by name. */
 export class ProviderRegistry {
@@ -215,11 +216,18 @@ function recordOf(provider: Provider, preferred: ProviderId | null): ProviderRec
     enabled,
     healthy: problem === null,
     logged_in: auth?.authenticated ?? null,
-    detail: problem ?? (auth?.authenticated === false ? auth.detail : 'ready'),
+    login_checked_at: auth?.checked_at ?? null,
+    login_is_stale: auth?.is_stale ?? false,
+    detail: problem ?? (auth?.authenticated === false ? loggedOutText(auth) : 'ready'),
     default: id === preferred,
     capabilities: { ...capabilities },
     agents: kindsOf(provider).map((kind) => agentRecord(kind, provider.kinds?.preferred)),
   };
+}
+
+function loggedOutText({ detail, checked_at: at, is_stale }: Partial<SeenLogin>): string {
+  if (!is_stale || typeof at !== 'number') return detail ?? '';
+  return `${detail} (reported at ${new Date(at).toISOString()}, and not since)`;
 }
 
 /** Why no agent is healthy: none can start, the last start failed, or nobody is logged in. Null for a healthy one. */

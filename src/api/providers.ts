@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { agentName, providerId } from './provider-kinds.ts';
 
@@ -77,7 +78,15 @@ export const provider = z
       .boolean()
       .nullable()
       .describe(
-        'Whether the agent is logged in, as its program reported last. The server asks in the background and keeps the answer for a minute. Null if unknown.',
+        'Whether the agent is logged in, as its program reported last. The server asks in the background, at most once a minute. Null if unknown.',
+      ),
+    login_checked_at: timestamp
+      .nullable()
+      .describe('Time of the report of logged_in (Unix ms). Null if no report has been received.'),
+    login_is_stale: z
+      .boolean()
+      .describe(
+        'Whether logged_in is older than a minute, or older than a change of the login. The agent has not reported its login state since.',
       ),
     detail: z
       .string()

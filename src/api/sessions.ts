@@ -269,6 +269,9 @@ export const agentMode = z
 
 const titleGiven = nameOfLength(200).nullable();
 
+/** A setting for the agent that a session changes. */
+const nextSetting = z.string().min(1).nullable().optional();
+
 export const createSession = endpoint('POST /v1/sessions', {
   summary: 'Create a session; its agent starts with the first turn',
   body: z.strictObject({
@@ -323,7 +326,7 @@ export const getSession = endpoint('GET /v1/sessions/{session_id}', {
 
 export const updateSession = endpoint('PATCH /v1/sessions/{session_id}', {
   summary:
-    'Update the user settings of a session: title, pinned, snoozed, muted, seen, and its behavior after a usage limit',
+    'Update a session: title, pinned, snoozed, muted, seen, behavior after a usage limit, and the model and modes of its next turns',
   params: sessionParam,
   body: z
     .strictObject({
@@ -343,9 +346,21 @@ export const updateSession = endpoint('PATCH /v1/sessions/{session_id}', {
           'Sequence number (seq) of an event that the user has seen. It must be a number that the server has assigned. A number below the stored value changes nothing, so clients need not coordinate.',
         ),
       after_limit: ownAfterLimit.optional(),
+      permission_mode: nextSetting.describe(
+        'Permission mode from the next turn on. Without agent_mode, the agent_mode of the session is removed. Null removes the permission mode: the configuration of the agent applies.',
+      ),
+      agent_mode: nextSetting.describe(
+        "Mode of an agent of the provider `acp` from the next turn on, by the agent's own name for it. Null removes the agent mode.",
+      ),
+      model: nextSetting.describe(
+        'Model from the next turn on. Null removes the model: the agent chooses the model.',
+      ),
+      thinking_effort: nextSetting.describe(
+        'Thinking effort from the next turn on. Null removes the thinking effort.',
+      ),
     })
     .describe(
-      'Settings to change. Absent fields are not changed. Closed sessions can be changed too.',
+      'Settings to change. Absent fields are not changed. Closed sessions can be changed too. An active turn keeps its model and modes.',
     ),
   response: session,
   errors: ['not_found'],

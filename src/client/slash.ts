@@ -1,4 +1,5 @@
 import type { AgentCommand } from '../api/commands.ts';
+import { commonStart } from './file-mentions.ts';
 import { oneLine } from '../core/lib/plain.ts';
 
 /** The commands that a text may become: it is a slash and the beginning of their names. Else none. */
@@ -13,10 +14,7 @@ export function slashCompleted(text: string, commands: readonly AgentCommand[]):
   const names = slashMatches(text, commands).map(({ name }) => name);
   const [first, ...others] = names;
   if (first === undefined) return text;
-  if (others.length === 0) return `/${first} `;
-  let common = first;
-  for (const name of others) while (!name.startsWith(common)) common = common.slice(0, -1);
-  return `/${common}`;
+  return others.length === 0 ? `/${first} ` : `/${commonStart(names)}`;
 }
 
 /** A command with what may follow it, in one line. */

@@ -34,15 +34,46 @@ test('A login state is returned at once, read once at a time, and read again aft
   watch.get();
   expect(asked).toHaveLength(1);
   asked[0]?.resolve(no);
-  await until('the answer is kept', () => watch.get() === no);
+  await until('the answer is kept', () => watch.get().authenticated === false);
+  const seen = { ...no, checked_at: clock.now() };
   clock.advance(59_000);
-  watch.get();
+  expect(watch.get()).toEqual({ ...seen, is_stale: false });
   expect(asked).toHaveLength(1);
   clock.advance(1000);
-  expect(watch.get()).toBe(no);
+  expect(watch.get()).toEqual({ ...seen, is_stale: true });
   expect(asked).toHaveLength(2);
+});
+
+test('A known login state stays when it cannot be read, with its time, and is asked for again after a minute.', async () => {
+  const { clock, asked, watch } = watched();
+  watch.get();
+  asked[0]?.resolve(no);
+  await until('the answer is kept', () => watch.get().authenticated === false);
+  const old = { ...no, checked_at: clock.now(), is_stale: true };
+  clock.advance(60_000);
+  watch.get();
   asked[1]?.reject(new Error('cannot be read'));
-  await until('the old answer is dropped', () => watch.get().authenticated === null);
+  await expect(asked[1]?.promise).rejects.toThrow('cannot be read');
+  clock.advance(59_000);
+  expect(watch.get()).toEqual(old);
+  expect(asked).toHaveLength(2);
+  clock.advance(1000);
+  expect(watch.get()).toEqual(old);
+  expect(asked).toHaveLength(3);
+  asked[2]?.resolve(yes);
+  await until('the new answer is kept', () => watch.get().authenticated === true);
+  expect(watch.get()).toEqual({ ...yes, checked_at: clock.now(), is_stale: false });
+  // A change of the login makes the answer old at once.
+  watch.forget();
+  expect(watch.get()).toMatchObject({ authenticated: true, is_stale: true });
+});
+
+test('A login state that was never read is unknown, and not old.', async () => {
+  const { clock, asked, watch } = watched();
+  watch.get();
+  asked[0]?.reject(new Error('cannot be read'));
+  clock.advance(120_000);
+  expect(watch.get()).toMatchObject({ authenticated: null, checked_at: null, is_stale: false });
 });
 
 const situation = { id: 'claude', hasOwnHome: false, from: {}, given: {} } as const;
@@ -53,7 +84,7 @@ test('An answer that was read before a login or a turn changed the state is drop
   watch.set(yes);
   asked[0]?.resolve(no);
   await asked[0]?.promise;
-  expect(watch.get()).toBe(yes);
+  expect(watch.get()).toMatchObject(yes);
   watch.ended(failed('auth_required', 'log in'), situation);
   expect(watch.get()).toMatchObject({
     authenticated: false,

@@ -22,7 +22,7 @@ export interface RequestRow {
   good: object;
   /** Something else, of which the request may look the same. */
   evil: object;
-  /** Whether the request tells all that it would do: the same one is then not asked for again. */
+  /** Whether the request describes its whole effect, so that an equal request needs no second approval. */
   isWhole: boolean;
 }
 

@@ -9,6 +9,7 @@ const all: AgentName[] = [
   'opencode',
   'gemini',
   'codex-acp',
+  'goose',
   'acpx',
 ];
 

@@ -11,6 +11,7 @@ export type AgentName =
   | 'opencode'
   | 'gemini'
   | 'codex-acp'
+  | 'goose'
   | 'acpx'
   | 'claude'
   | 'claude-old'
@@ -64,6 +65,12 @@ const agents: Record<AgentName, Agent> = {
     packageName: '@agentclientprotocol/codex-acp',
     program: 'node_modules/.bin/codex-acp',
     args: [],
+  },
+  goose: {
+    // npm has its Linux binary for this architecture alone.
+    packageName: '@aaif/goose-binary-linux-x64',
+    program: 'node_modules/@aaif/goose-binary-linux-x64/bin/goose',
+    args: ['acp', '--with-builtin', 'developer'],
   },
   acpx: {
     packageName: 'acpx',

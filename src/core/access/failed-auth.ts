@@ -89,9 +89,9 @@ export class FailedAuthentications implements Disposable {
   #isPastLimit(source: string): boolean {
     const now = this.#clock.monotonic();
     this.#forgetUntil(now - MINUTE_MS);
-    const machine = source.replace(LOOPBACK, 'loopback');
-    const isKnown = this.#sources.has(machine) || this.#sources.size < MAX_SOURCES;
-    const counted = isKnown ? machine : OTHERS;
+    const owner = ownerOf(source);
+    const isKnown = this.#sources.has(owner) || this.#sources.size < MAX_SOURCES;
+    const counted = isKnown ? owner : OTHERS;
     const times = [...(this.#sources.get(counted) ?? []), now].slice(-PROMPT_FAILURES - 1);
     this.#sources.delete(counted);
     this.#sources.set(counted, times);
@@ -104,4 +104,22 @@ export class FailedAuthentications implements Disposable {
       this.#sources.delete(source);
     }
   }
+}
+
+/**
+ * Who has an address: all addresses of this machine are one source, and so is each network of IPv6 of 64 bits, the
+ * smallest that one site or machine gets.
+ */
+function ownerOf(source: string): string {
+  const owner = source.replace(LOOPBACK, 'loopback');
+  return owner.replace(/[\da-f:]*:[\da-f:]*:[\da-f:]*$/i, networkOf);
+}
+
+function networkOf(address: string): string {
+  const [head = '', tail] = address.split('::', 2);
+  const groups = (text: string) => text.split(':').filter((group) => group !== '');
+  const written = [...groups(head), ...(tail === undefined ? [] : groups(tail))];
+  const zeros = Array<string>(Math.max(0, 8 - written.length)).fill('0');
+  const all = [...groups(head), ...zeros, ...groups(tail ?? '')];
+  return `${all.slice(0, 4).join(':')}::/64`;
 }

@@ -82,7 +82,7 @@ export function openBarrier({ process }: BarrierProcess): void {
 function keepForLater(): void {}
 
 /**
- * Returns the words of the shell at the barrier. That shell runs a shell command itself, which saves the start of a
+ * Returns the words of the shell at the barrier. The shell itself runs a shell command, which saves the start of a
  * second shell; any other command replaces the shell.
  */
 function wordsOf({ command, args }: BarrierCommand): string[] {

@@ -9,7 +9,7 @@ const lines = [
   ],
   ['Next row that needs you', { next: 'tab' }],
   ['Filter rows by title, id, directory or last message', { filter: '/' }],
-  ['Sort rows: by creation, or by attention', { sort: 's' }],
+  ['Sort rows: by creation, attention, last activity, or title', { sort: 's' }],
   ['Collapse or expand a section', { collapse: 'leftArrow', expand: 'rightArrow' }],
   ['Go to the pane; q or esc returns to the list', { open: 'return' }],
   ['Mark the row; d, x and p then act on all marked rows, esc clears the marks', { mark: ' ' }],
@@ -27,7 +27,7 @@ const lines = [
   ['Snooze a session for a time, or wake it', { snooze: 'z' }],
   ['Mute or unmute a session: no bell, no notification', { mute: 'm' }],
   ['Rename a session', { rename: 'R' }],
-  ['Model and mode, from the next prompt on', { mode: 'c' }],
+  ['Model and mode, from the next turn on', { mode: 'c' }],
   ['Queue of a session: J K move, e edit, p pause, x drop', { queue: 'w' }],
   [
     'Shell, or $EDITOR, in the directory of the row; on this machine only',

@@ -204,7 +204,10 @@ export function tokenFor(
     running === null || isRegistered
       ? ''
       : ` (the token of ${running.url} is sent only to that address)`;
-  throw new AppError('unauthorized', `no token for the server ${url}${why}: ${remedy}`);
+  throw new AppError(
+    'unauthorized',
+    `no token for the server ${url}${why}, so no request was sent: ${remedy}`,
+  );
 }
 
 /** The token file that the options name; null for none. Throws `usage` if it does not exist. */

@@ -113,6 +113,13 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ],
   ],
   'sessions rename': [['sessions rename fe7289aa "the login"', '']],
+  'sessions edit': [
+    ['sessions edit fe7289aa --model opus', 'Use another model from the next turn on'],
+    [
+      'sessions edit fe7289aa --permission-mode ""',
+      'Let the configuration of the agent decide what it may do',
+    ],
+  ],
   'sessions after-limit': [
     [
       'sessions after-limit fe7289aa wait',

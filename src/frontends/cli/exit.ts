@@ -1,5 +1,5 @@
 import { AppError, type ErrorCode } from '../../api/errors.ts';
-import { commandFor } from './hints.ts';
+import { commandFor, withCommand } from './hints.ts';
 
 /** The exit codes of commands; `cadre --help` lists them. */
 export const exitCodes = {
@@ -67,10 +67,9 @@ export function reportFailure(
           error instanceof Error ? (error.stack ?? error.message) : String(error),
         );
   const { code, message } = known;
-  const command = commandFor(message);
-  const hint = command ?? hintOf(message);
+  const hint = commandFor(message)?.replace(/^or /, '') ?? hintOf(message);
   if (json) stderr.write(`${JSON.stringify({ error: { code, message, hint } })}\n`);
-  else stderr.write(`cadre: ${message}${command === null ? '' : `: ${command}`}\n`);
+  else stderr.write(`cadre: ${withCommand(message)}\n`);
   return exitCodeOf[code];
 }
 

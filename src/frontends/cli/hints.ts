@@ -6,6 +6,13 @@ export function commandFor(message: string): string | null {
   return commands.find(([refusal]) => refusal.test(message))?.[1] ?? null;
 }
 
+/** A message, with the command that helps if there is one. */
+export function withCommand(message: string): string {
+  const command = commandFor(message);
+  if (command === null) return message;
+  return `${message}${command.startsWith('or ') ? ',' : ':'} ${command}`;
+}
+
 const commands: readonly [refusal: RegExp, command: string][] = [
   [notFound('session'), 'see cadre sessions list'],
   [/^session "[^"]*" has no turn "/, 'see cadre sessions turns'],
@@ -31,7 +38,7 @@ const commands: readonly [refusal: RegExp, command: string][] = [
   [/: set onto to a branch$/, 'pass --onto'],
   [
     /^turn \S+ of session \S+ is still running: wait until the turn ends$/,
-    'queue the prompt with cadre queue add',
+    'or queue the prompt with cadre queue add',
   ],
   [/has filters that you have not allowed/, 'see cadre worktrees trust'],
   [notFound('budget'), 'see cadre budgets list'],

@@ -1,5 +1,5 @@
-import { AppError } from '../../api/errors.ts';
 import { serversOf } from '../../client/routed.ts';
+import { AppError } from '../../api/errors.ts';
 import { findConfig, usable } from '../../core/config/load.ts';
 import { isStartForbidden } from '../../core/config/registration.ts';
 import { serverOnceItAnswers } from './answering.ts';

@@ -1,6 +1,6 @@
+import { serversOf } from '../../client/routed.ts';
 import { endpoints } from '../../api/index.ts';
 import { noDefaults } from '../../client/defaults.ts';
-import { serversOf } from '../../client/routed.ts';
 import type { Start } from '../tui/app.tsx';
 import { configuration, addressOf, type GlobalOptions, serverDirectory } from './context.ts';
 import { editorOf, editorProgram } from './editor.ts';

@@ -8,7 +8,7 @@ import type { Process } from '../../api/processes.ts';
 import type { Model } from '../../api/providers.ts';
 import type { QueueEntry, SessionQueue } from '../../api/queue.ts';
 import type { Review, ReviewComment } from '../../api/reviews.ts';
-import type { Session, Turn } from '../../api/sessions.ts';
+import type { Session } from '../../api/sessions.ts';
 import type { UsageReport } from '../../api/usage.ts';
 import type { MergeResult } from '../../api/worktree-merge.ts';
 import { type AgentChoice, agentChoices } from '../../client/agent-choices.ts';
@@ -25,10 +25,6 @@ import { reviewFile } from '../terminal/review-file.ts';
 
 /** How the work of a worktree is to be finished. */
 export type MergeAction = 'merge' | 'squash' | 'rebase';
-
-/** The settings of a turn; null where the setting of the session applies. */
-export type TurnSettings = Pick<Turn, 'model' | 'permission_mode' | 'agent_mode'>;
-const sessionSettings: TurnSettings = { model: null, permission_mode: null, agent_mode: null };
 
 export type Decision = BodyInputOf<typeof endpoints.decideApproval>;
 
@@ -48,7 +44,6 @@ export class Acts {
   readonly #edit: Edit | null;
   /** The approvals that this screen has answered. */
   readonly #mine = new Set<string>();
-  readonly #turnSettings = new Map<string, TurnSettings>();
 
   /** `edit`: has a person edit a text on this terminal; null where that cannot be. */
   constructor(client: Client, defaults: Defaults, edit: Edit | null = null) {
@@ -96,17 +91,8 @@ export class Acts {
     return this.#client.call(endpoints.listCommands, { params: { session_id } });
   }
 
-  /** The settings of the next prompts of a session from this screen. */
-  turnSettings(session_id: string): TurnSettings {
-    return this.#turnSettings.get(session_id) ?? sessionSettings;
-  }
-
-  setTurnSettings(session_id: string, settings: TurnSettings): void {
-    this.#turnSettings.set(session_id, settings);
-  }
-
   async say(session_id: string, text: string): Promise<void> {
-    const body = { input: [{ type: 'text' as const, text }], ...this.turnSettings(session_id) };
+    const body = { input: [{ type: 'text' as const, text }] };
     await this.#client.call(endpoints.sendTurn, { params: { session_id }, body });
   }
 

@@ -81,7 +81,7 @@ describe('require_approval', () => {
 describe('a session that begins in a mode that does not ask', () => {
   const frank = {
     code: 'agent_mode_does_not_ask',
-    message: expect.stringContaining('uses its own mode "auto"') as string,
+    message: expect.stringContaining('runs in its own mode "auto"') as string,
   };
 
   test.each([

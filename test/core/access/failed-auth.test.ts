@@ -88,6 +88,17 @@ describe('the answer to a failed authentication', () => {
     expect(await outcome('link 127.0.0.1')).toBe('at once');
   });
 
+  test('is slowed for all addresses of one network of IPv6 together.', async () => {
+    const { outcome } = noting();
+    for (let at = 1; at <= 19; at++) await outcome(`2001:db8:7:1::${at.toString(16)}`);
+    await outcome('2001:db8:7:1:a:b:c:d');
+    expect(await outcome('2001:db8:7:1:ffff::2')).toBe('waits');
+    expect(await outcome('2001:db8:7:2::1')).toBe('at once');
+    expect(await outcome('2001:db8::7:1:0:1')).toBe('at once');
+    expect(await outcome('192.0.2.1')).toBe('at once');
+    expect(await outcome('192.0.2.2')).toBe('at once');
+  });
+
   test('comes at once again when there were fewer than 20 in the last minute.', async () => {
     const { clock, outcome } = noting();
     await times(10, () => outcome('a'));
@@ -149,7 +160,7 @@ describe('a flood of failed authentications', () => {
     const gone = AbortSignal.abort();
     for (let i = 0; i < 20_000; i++) {
       if (i % 100 === 0) clock.advance(1);
-      await failures.note({ source: `2001:db8::${i.toString(16)}`, log, signal: gone });
+      await failures.note({ source: `2001:db8:0:${i.toString(16)}::1`, log, signal: gone });
       expect(failures.remembered).toBe(Math.min(i + 1, 1001));
     }
     clock.advance(MINUTE_MS);

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { sqlWasm } from '../../../src/core/lib/self.ts';
 import { SideFile } from '../../../src/core/store/side-file.ts';
+import { Blobs } from '../../../src/server/conversations/sessions/blobs.ts';
 import { checkIndex } from '../../../src/server/conversations/search/check-index.ts';
 import { checkLogs } from '../../../src/server/work/processes/check-logs.ts';
 import { LogFile } from '../../../src/server/work/processes/log-file.ts';
@@ -92,8 +93,30 @@ describe('cadre db check', () => {
       expect((await cadre(['db', 'check', copy, '--json'])).json()).toMatchObject({
         ok: true,
         logs: null,
+        images: null,
         search: null,
       });
+    }));
+
+  test('compares each stored image with the digest that names it.', () =>
+    onStopped(async ({ directory, cadre }) => {
+      const images = path.join(directory, 'blobs');
+      const stored = new Blobs(images);
+      const whole = await stored.saveFile(Buffer.from('whole'));
+      const harmed = await stored.saveFile(Buffer.from('harmed'));
+      const gone = await stored.saveFile(Buffer.from('a directory comes in its place'));
+      fs.mkdirSync(path.join(images, '.draft-left'));
+      expect((await cadre(['db', 'check'])).stdout).toMatch(/, 3 images, .*: ok\n$/);
+      flipBit(harmed?.path ?? '', 2);
+      fs.rmSync(gone?.path ?? '');
+      fs.mkdirSync(gone?.path ?? '');
+      const { code, stdout } = await cadre(['db', 'check']);
+      const lines = [harmed, gone].map(
+        (one) =>
+          `blobs/${path.basename(one?.path ?? '')}: the file differs from what was stored: restore it from a copy`,
+      );
+      expect([code, stdout.split('\n').slice(0, 2).toSorted()]).toEqual([1, lines.toSorted()]);
+      expect(stdout).not.toContain(path.basename(whole?.path ?? ''));
     }));
 
   const logHarms: [name: string, harm: (log: string) => void][] = [

@@ -269,6 +269,26 @@ describe('cadre doctor', () => {
     );
   });
 
+  test('A program that no longer reports its login leaves what the server saw last.', async () => {
+    await using home = tempDirectory();
+    const asked = path.join(home.path, 'asked');
+    const once = `[ -e ${asked} ] && exec sleep 1000; touch ${asked}; echo '{"loggedIn": false}'`;
+    putProgram(home.path, 'claude', once);
+    const command = path.join(home.path, 'claude');
+    await withRuntime(
+      async (server) => {
+        const cadre = cadreOn(server);
+        const listed = async () => (await cadre(['providers', 'list'])).stdout;
+        await expectEventually(listed).toMatch(/^claude\t.*\tyes\tno\tnot logged in/m);
+        expect(findingsOf(await cadre(['doctor', '--json']))['provider claude']).toEqual([
+          'warn',
+          expect.stringMatching(/^not logged in: run "claude auth login"/),
+        ]);
+      },
+      { asksLogins: true, config: { providers: { claude: { command } } } },
+    );
+  });
+
   test('says what the providers of the server that runs lack, and ends with 1.', () =>
     withRuntime(
       async (server) => {

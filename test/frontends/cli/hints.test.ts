@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { commands } from '../../../src/frontends/cli/commands/index.ts';
-import { commandFor } from '../../../src/frontends/cli/hints.ts';
+import { commandFor, withCommand } from '../../../src/frontends/cli/hints.ts';
 import { createProgram } from '../../../src/frontends/cli/program.ts';
 import type { World } from '../../../src/frontends/cli/world.ts';
 
@@ -19,7 +19,7 @@ describe('the command that helps after a refusal', () => {
     ['worktree "w" not found', 'see cadre worktrees list'],
     [
       'turn turn_1 of session sess_1 is still running: wait until the turn ends',
-      'queue the prompt with cadre queue add',
+      'or queue the prompt with cadre queue add',
     ],
     [
       'cannot restore the file, because a.txt was changed: use force to replace the file and keep a copy',
@@ -46,6 +46,17 @@ describe('the command that helps after a refusal', () => {
     ['body.input: is required', null],
   ])('%j is %j.', ([message, command]) => {
     expect(commandFor(message)).toBe(command);
+  });
+
+  test.for<[message: string, whole: string]>([
+    ['session "s" not found', 'session "s" not found: see cadre sessions list'],
+    [
+      'turn t of session s is still running: wait until the turn ends',
+      'turn t of session s is still running: wait until the turn ends, or queue the prompt with cadre queue add',
+    ],
+    ['body.input: is required', 'body.input: is required'],
+  ])('%j is printed as %j.', ([message, whole]) => {
+    expect(withCommand(message)).toBe(whole);
   });
 
   test('Every command that a hint names exists.', async () => {

@@ -172,7 +172,7 @@ describe('commands with several servers', () => {
     const { code, stderr } = await given().cadre(['status'], { env: { CADRE_CONFIG: config } });
     expect([code, stderr]).toEqual([
       4,
-      `cadre: gpu: no token for the server ${gpu}: set token_file in [[servers]], or pass --token-file FILE\n`,
+      `cadre: gpu: no token for the server ${gpu}, so no request was sent: set token_file in [[servers]], or pass --token-file FILE\n`,
     ]);
   });
 

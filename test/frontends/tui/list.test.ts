@@ -3,6 +3,7 @@ import { ListState } from '../../../src/frontends/tui/list/list-state.ts';
 import { layout, shares } from '../../../src/frontends/tui/list/layout.ts';
 import { containsText, rowTextOf } from '../../../src/frontends/tui/list/row-text.ts';
 import {
+  orders,
   countsOf,
   sectionsOf,
   type ListSettings,
@@ -73,12 +74,20 @@ describe('the list', () => {
     expect(ids(overview, { order: 'attention' }).sessions).toEqual(['s9', 's5', 's3']);
   });
 
-  test('Pinned sessions are first in both orders.', () => {
+  test('Two more orders sort by the last activity, and by title as people count.', () => {
+    const named = (id: string, minutes: number, title: string) => session(id, minutes, { title });
+    const overview = overviewOf({
+      sessions: [named('a', 3, 'job 10'), named('b', 1, 'job 9'), named('c', 2, 'a task')],
+    });
+    expect(ids(overview, { order: 'activity' }).sessions).toEqual(['b', 'c', 'a']);
+    expect(ids(overview, { order: 'title' }).sessions).toEqual(['c', 'b', 'a']);
+  });
+
+  test('Pinned sessions are first in all orders.', () => {
     const overview = overviewOf({
       sessions: [session('old', 9, { pinned: true }), session('new', 1, { status: 'failed' })],
     });
-    for (const order of ['stable', 'attention'] as const)
-      expect(ids(overview, { order }).sessions).toEqual(['old', 'new']);
+    for (const order of orders) expect(ids(overview, { order }).sessions).toEqual(['old', 'new']);
   });
 
   test('Each lens shows its rows and their number.', () => {

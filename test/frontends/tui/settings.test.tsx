@@ -14,12 +14,13 @@ function providerWithModels() {
   return Object.assign(provider, { models });
 }
 
-test('The model and mode that a person selects apply from the next prompt of that session on.', async () => {
+test('The model and mode that a person selects are kept with the session, and apply from the next turn on.', async () => {
   const provider = providerWithModels();
   await withRuntime(
     async ({ client, directory }) => {
       await openSession(client, directory, { title: 'other' });
       const { id } = await openSession(client, directory, { title: 'the job' });
+      const session = () => client.call(endpoints.getSession, { params: { session_id: id } });
       await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
         await expectShows('▌○  the job');
         await press('i', 'first', keys.enter);
@@ -28,17 +29,16 @@ test('The model and mode that a person selects apply from the next prompt of tha
         await expectShows(/◐ +the job/);
         await expectHides('⏎ send');
         await press('c');
-        await expectShows(/● model: as the session +Default model of the agent/);
+        await expectShows(/● model: default +Default model of the agent/);
         await expectShows(/○ model: large +Thorough/);
         await expectShows(/○ mode: read_only +The agent reads, and changes nothing/);
         await press('j', 'j', keys.enter);
         await expectShows('● model: large');
-        await expectShows('From the next prompt on: model large');
-        await press('j', 'j', 'j', 'j', keys.enter);
+        await expectShows('From the next turn on: model: large');
+        await press('j', 'j', 'j', keys.enter);
         await expectShows('● mode: read_only');
         await press(keys.escape);
         await expectHides('● mode: read_only');
-        await expectShows('next prompt: model large, mode read_only');
         expect(first.settings).toMatchObject({ model: null, permissionMode: null });
         first.end(completed);
         await expectHides('◐');
@@ -48,17 +48,18 @@ test('The model and mode that a person selects apply from the next prompt of tha
         second.end(completed);
         await expectHides('⏎ send');
         await expectHides('◐');
-        await press('j');
-        await expectShows('▌○  other');
-        await expectHides('next prompt:');
-        await press('k', 'c');
-        await expectShows('● mode: read_only');
-        await press(...Array<string>(3).fill('j'), keys.enter);
-        await expectShows('● mode: as the session');
-        await press('i');
       });
-      const session = await client.call(endpoints.getSession, { params: { session_id: id } });
-      expect(session).toMatchObject({ model: null, permission_mode: null });
+      expect(await session()).toMatchObject({ model: 'large', permission_mode: 'read_only' });
+      // Another screen shows the same.
+      await withScreen(client, start, async ({ expectShows, press }) => {
+        await expectShows(/▌.+the job/);
+        await press('c');
+        await expectShows('● mode: read_only');
+        await press(keys.enter);
+        await expectShows('● model: default');
+        await press(keys.escape);
+      });
+      expect(await session()).toMatchObject({ model: null, permission_mode: 'read_only' });
     },
     { providers: [provider] },
   );

@@ -46,7 +46,7 @@ function copyCommands(db: Command, world: World): void {
     .description('Check the stored data or a backup for damage (exit code 1 if data is damaged)')
     .argument(
       '[file]',
-      'Backup file to check (default: the database, the logs and the search index)',
+      'Backup file to check (default: the database, the logs, the images and the search index)',
     )
     .option(...configOption)
     .action(
@@ -106,10 +106,11 @@ function showReplaced<Done extends object>(
   world.exit(exitCodes.refused);
 }
 
-function summaryOf(rows: number, { bytes, logs, search, damage }: Checked): string {
+function summaryOf(rows: number, { bytes, logs, images, search, damage }: Checked): string {
   const parts = [
     `${rows} rows in ${mebibytes(bytes)}`,
     ...(logs && logs.files > 0 ? [logsText(logs)] : []),
+    ...(images && images.files > 0 ? [imagesText(images)] : []),
     ...(search ? [indexText(search)] : []),
   ];
   return `Checked ${parts.join(', ')}: ${damage.length === 0 ? 'ok' : `${damage.length} damaged`}\n`;
@@ -117,6 +118,10 @@ function summaryOf(rows: number, { bytes, logs, search, damage }: Checked): stri
 
 function logsText({ files, unverified }: NonNullable<Checked['logs']>): string {
   return `${files} ${files === 1 ? 'log' : 'logs'}${unverified > 0 ? ` (${unverified} without checksums)` : ''}`;
+}
+
+function imagesText({ files }: NonNullable<Checked['images']>): string {
+  return `${files} ${files === 1 ? 'image' : 'images'}`;
 }
 
 function indexText({ state, texts }: NonNullable<Checked['search']>): string {

@@ -99,7 +99,7 @@ export const providerCommands = commandGroup(
 /** A provider, and below it its agents. */
 function rowsOf({ agents, ...provider }: ProviderRecord): string[][] {
   return [
-    [provider.id, ...cellsOf(provider, provider.logged_in)],
+    [provider.id, ...cellsOf(provider, provider.logged_in, provider.login_is_stale)],
     ...agents.map((one) => [`  ${one.name}`, ...cellsOf(one, one.auth.authenticated)]),
   ];
 }
@@ -107,8 +107,10 @@ function rowsOf({ agents, ...provider }: ProviderRecord): string[][] {
 function cellsOf(
   { display_name, healthy, detail }: Pick<AgentRecord, 'display_name' | 'healthy' | 'detail'>,
   isLoggedIn: boolean | null | undefined,
+  isStale = false,
 ): string[] {
-  return [display_name, healthy ? 'yes' : 'no', loginText(isLoggedIn), detail];
+  const login = isStale ? `${loginText(isLoggedIn)} (old)` : loginText(isLoggedIn);
+  return [display_name, healthy ? 'yes' : 'no', login, detail];
 }
 
 async function auth(

@@ -1,7 +1,7 @@
+import { serversOf } from '../../../client/routed.ts';
 import type { Command } from 'commander';
 import { endpoints } from '../../../api/index.ts';
 import type { Client } from '../../../client/client.ts';
-import { serversOf } from '../../../client/routed.ts';
 import { oneLine } from '../../../core/lib/plain.ts';
 import { AppError } from '../../../api/errors.ts';
 import { askedServers, serverDirectory, type GlobalOptions } from '../context.ts';

@@ -1,6 +1,7 @@
 import { endpoints } from '../../../api/index.ts';
 import type { AgentCommand } from '../../../api/commands.ts';
 import type { Item, Session, Turn } from '../../../api/sessions.ts';
+import { AppError } from '../../../api/errors.ts';
 import { agentOf } from '../../../client/agent-of.ts';
 import { hasFailedTurn, lastTurnText } from '../../../client/last-turn.ts';
 import { slashText } from '../../../client/slash.ts';
@@ -10,6 +11,7 @@ import { TURN_FAILED } from '../layout.ts';
 import { afterLimitText } from '../limit-text.ts';
 import { ago, details, labelOf, listOf, plain, shortId } from '../output.ts';
 import { limit, reason, session, turn, turnAs } from '../parameters.ts';
+import { sessionEdit } from './session-edit.ts';
 import { sessionExport } from './session-export.ts';
 import { sessionFileCommands } from './session-files.ts';
 import { sessionWait } from './session-wait.ts';
@@ -19,7 +21,6 @@ import { parseMetadata } from '../metadata.ts';
 import { type OpenOptions, openBody, withOpenOptions } from '../talk/open-session.ts';
 import { clientAction, type CommandContext, type World, jsonFor } from '../world.ts';
 import type { AttachOptions } from '../talk/attach.ts';
-import { AppError } from '../../../api/errors.ts';
 import { sessionArgument, sessionId } from '../find.ts';
 import { addToQueue } from '../add-to-queue.ts';
 import { type TimeOptions, withTimes } from '../queue-times.ts';
@@ -147,6 +148,7 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
     ],
     print: ({ id, title }) => `Renamed session ${id} to "${plain(title ?? '')}"\n`,
   }),
+  sessionEdit,
   endpointCommand({
     name: 'after-limit',
     description:

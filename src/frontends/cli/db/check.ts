@@ -7,6 +7,7 @@ import { sqlWasm, version } from '../../../core/lib/self.ts';
 import { bootId } from '../../../core/children/identity.ts';
 import type { CheckReport, Corruption } from '../../../core/store/check.ts';
 import type { IndexReport } from '../../../server/conversations/search/check-index.ts';
+import type { ImagesReport } from '../../../server/conversations/sessions/blobs.ts';
 import type { LogsReport } from '../../../server/work/processes/check-logs.ts';
 import { askedServers, type GlobalOptions, serverDirectory } from '../context.ts';
 import { mebibytes } from '../output.ts';
@@ -22,10 +23,14 @@ export type Finding = Corruption & { file?: string };
 export interface Checked extends Omit<CheckReport, 'damage'> {
   /** The stored output of processes; null for a backup or a server on another machine. */
   logs: LogsReport | null;
+  /** The images that turns were sent with, and files of agents; null as for the logs. */
+  images: ImagesReport | null;
   /** The search index; null for a backup or a server on another machine, and if no index exists. */
   search: IndexReport | null;
   damage: Finding[];
 }
+
+const nothingBeside = { logs: null, images: null, search: null };
 
 /**
  * Checks a copy, or without `file` the database itself (a backup of it where a server runs) with the kept output of
@@ -38,7 +43,7 @@ export async function check(
 ): Promise<Checked> {
   if (file !== undefined) {
     const report = await checkCopy(world, path.resolve(world.cwd(), file));
-    return { ...report, logs: null, search: null };
+    return { ...report, ...nothingBeside };
   }
   const client = await runningServer(world, options);
   if (client) {
@@ -46,7 +51,7 @@ export async function check(
     const report = await checkRunning(world, options);
     const directory = await localDirectory(world, options);
     return directory === null
-      ? { ...report, logs: null, search: null }
+      ? { ...report, ...nothingBeside }
       : withFilesBeside(world, directory, report);
   }
   const directory = storeDirectory(world, options);
@@ -78,6 +83,7 @@ async function withFilesBeside(
   report: CheckReport,
 ): Promise<Checked> {
   const { checkLogs } = await import('../../../server/work/processes/check-logs.ts');
+  const { checkImages } = await import('../../../server/conversations/sessions/blobs.ts');
   const { checkIndex } = await import('../../../server/conversations/search/check-index.ts');
   const signal = world.interrupted();
   const damage: Finding[] = [...report.damage];
@@ -92,6 +98,13 @@ async function withFilesBeside(
       onDamage: (log) =>
         find(`logs/${log}`, 'the log differs from what was written: restore it from a copy'),
     });
+    const images = await checkImages({
+      images: path.join(directory, 'blobs'),
+      signal,
+      onProgress: (files, bytes) => progress.tell(`images: ${files} files, ${mebibytes(bytes)}`),
+      onDamage: (image) =>
+        find(`blobs/${image}`, 'the file differs from what was stored: restore it from a copy'),
+    });
     const search = await checkIndex({
       directory,
       wasm: sqlWasm,
@@ -101,7 +114,7 @@ async function withFilesBeside(
       onDamage: (problem) =>
         find('search.cadre', `${problem}: stop the server and delete the file; it is built again`),
     });
-    return { ...report, logs, search, damage };
+    return { ...report, logs, images, search, damage };
   });
 }
 

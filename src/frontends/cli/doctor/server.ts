@@ -6,7 +6,7 @@ import type { Client } from '../../../client/client.ts';
 import { pagesOf } from '../../../client/pages.ts';
 import { AppError } from '../../../api/errors.ts';
 import { version } from '../../../core/lib/self.ts';
-import { commandFor } from '../hints.ts';
+import { withCommand } from '../hints.ts';
 import { providersNow } from '../login-text.ts';
 import {
   type Check,
@@ -57,7 +57,11 @@ export const server: Check = async (input) => {
 export async function providerFindings(input: CheckInput): Promise<Finding[]> {
   if (!input.found.config) return [{ check: 'providers', ...warn(UNKNOWN) }];
   // Where the server does not answer, the check `server` says so, and this one reads the configuration.
-  const running = await asked(input, providersNow).catch(() => null);
+  const listed = (client: Client) => client.call(endpoints.listProviders, {});
+  const running = await asked(input, providersNow)
+    // A program that does not report its login in time leaves what the server saw last.
+    .catch(() => asked(input, listed))
+    .catch(() => null);
   const found =
     running ?? (await import('../../../agents/configured.ts')).describeProviders(input.config);
   const enabled = found.filter((one) => one.enabled);
@@ -100,12 +104,6 @@ export const rules: Check = async (input) => {
     `remove these rules with cadre approvals rules remove, and add valid ones: ${parts.join('; ')}`,
   );
 };
-
-/** A message, with the command that helps if there is one. */
-function withCommand(message: string): string {
-  const command = commandFor(message);
-  return command === null ? message : `${message}: ${command}`;
-}
 
 /** The server's answer; null where no server runs. Throws the server's refusal, and `timeout` without an answer. */
 async function asked<T>(

@@ -7,7 +7,7 @@ import { defaultConfigFile } from '../../../core/config/paths.ts';
 import { AppError } from '../../../api/errors.ts';
 import { makeDirectory } from '../../../core/lib/make-directory.ts';
 import { logFile } from '../../../core/lib/own-log.ts';
-import { replaceFile } from '../../../core/lib/replace-file.ts';
+import { removeLeftDrafts, replaceFile } from '../../../core/lib/replace-file.ts';
 import { type Seal, sealOf } from '../../service/sealed.ts';
 import { type ServiceStart, settingsLeftBehind, variablesOf } from '../../service/start.ts';
 import { serverOnceItAnswers } from '../answering.ts';
@@ -141,6 +141,7 @@ function write(file: string, text: string, isForced: boolean): Installed['change
   if (seal !== null) refuseForeign(file, seal, isForced, 'replace');
   makeDirectory(path.dirname(file), 0o777);
   replaceFile(file, text);
+  removeLeftDrafts(file);
   return seal === null ? 'written' : 'replaced';
 }
 

@@ -6,6 +6,7 @@ import { slashMatches } from '../../../client/slash.ts';
 import { AppError } from '../../../api/errors.ts';
 import { conversation } from '../../terminal/conversation.ts';
 import { conversationLines } from '../../terminal/conversation-lines.ts';
+import { fileMatches } from '../../../client/file-mentions.ts';
 import { shorten } from '../../../core/lib/shorten.ts';
 import { find } from '../find.ts';
 import { sessions as sessionNoun } from '../nouns.ts';
@@ -65,7 +66,7 @@ export async function attach(
     complete: async (typed) =>
       typed.startsWith('/')
         ? slashMatches(typed, await commandsOf(context, found.id)).map(({ name }) => `/${name} `)
-        : [],
+        : fileMatches(typed, found.cwd),
   };
   const line = new InputLine(
     stdin as NodeJS.ReadStream,

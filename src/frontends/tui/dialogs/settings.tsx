@@ -6,7 +6,6 @@ import type { Session } from '../../../api/sessions.ts';
 import { agentOf } from '../../../client/agent-of.ts';
 import { oneLine } from '../../../client/event-summary.ts';
 import { padded } from '../../terminal/width.ts';
-import type { TurnSettings } from '../acts.ts';
 import { useKeys } from '../keyboard.ts';
 import type { DialogProps } from '../screen/screen-context.ts';
 import { Tint } from '../tint.tsx';
@@ -26,20 +25,22 @@ const meanings: Readonly<Record<Exclude<PermissionMode, 'bypass'>, string>> = {
   full_access: 'The agent does everything without a request',
 };
 
+type Settings = Pick<Session, 'model' | 'permission_mode' | 'agent_mode'>;
+
 interface Option {
   id: string;
   name: string;
   meaning: string;
   isChosen: boolean;
-  settings: TurnSettings;
+  change: Partial<Settings>;
 }
 
-/** Selects the model and the mode of the next prompts from this screen. */
+/** Selects the model and the mode of the next turns of a session. */
 export function SettingsDialog(props: SettingsDialogProps): ReactNode {
   const { session, place, notices, rows, columns, onLeave } = props;
   const { acts } = place;
   const { models, modes, note } = useOffers(props);
-  const [settings, setSettings] = useState(acts.turnSettings(session.id));
+  const [settings, setSettings] = useState<Settings>(session);
   const options = optionsOf(session, settings, models, modes);
   const height = Math.max(1, rows - 2);
   const { at, first, keys } = useChoice(options.length, height);
@@ -47,15 +48,19 @@ export function SettingsDialog(props: SettingsDialogProps): ReactNode {
   const select = () => {
     const option = options[at];
     if (!option) return;
-    acts.setTurnSettings(session.id, option.settings);
-    setSettings(option.settings);
-    notices.tell(`From the next prompt on: ${settingsText(option.settings) || 'as the session'}`);
+    acts.update(session.id, option.change).then(
+      () => {
+        setSettings((before) => ({ ...before, ...option.change }));
+        notices.tell(`From the next turn on: ${option.name}`);
+      },
+      (error: unknown) => notices.tell(oneLine((error as Error).message)),
+    );
   };
   useKeys({ ...keys, return: select, ' ': select, escape: onLeave, q: onLeave, c: onLeave });
   return (
     <Box flexDirection="column" height={rows} overflow="hidden">
       <Text bold wrap="truncate-end">
-        {`Model and mode of ${agentOf(session)}, from the next prompt on`}
+        {`Model and mode of ${agentOf(session)}, from the next turn on`}
       </Text>
       {options.slice(first, first + height).map(({ id, name, meaning, isChosen }, i) => (
         <ChoiceLine key={id} isChosen={first + i === at} detail={`  ${meaning}`}>
@@ -70,54 +75,33 @@ export function SettingsDialog(props: SettingsDialogProps): ReactNode {
   );
 }
 
-/** The settings of the next prompts, in a few words; empty where the settings of the session apply. */
-export function settingsText({ model, permission_mode, agent_mode }: TurnSettings): string {
-  const mode = permission_mode ?? agent_mode;
-  return [model && `model ${oneLine(model)}`, mode && `mode ${oneLine(mode)}`]
-    .filter(Boolean)
-    .join(', ');
-}
-
 function optionsOf(
   session: Session,
-  settings: TurnSettings,
+  { model, permission_mode, agent_mode }: Settings,
   models: readonly Model[],
   modes: readonly string[],
 ): Option[] {
-  const { model, permission_mode, agent_mode } = settings;
-  const mode = session.agent_mode ?? session.permission_mode ?? 'default';
-  const withMode = (chosen: Pick<TurnSettings, 'permission_mode' | 'agent_mode'>) => ({
-    ...settings,
-    ...chosen,
-  });
   return [
     {
       id: 'model',
-      name: 'model: as the session',
-      meaning: session.model ?? 'Default model of the agent',
+      name: 'model: default',
+      meaning: 'Default model of the agent',
       isChosen: model === null,
-      settings: { ...settings, model: null },
+      change: { model: null },
     },
     ...models.map(({ id, display_name }) => ({
       id: `model ${id}`,
       name: `model: ${oneLine(id)}`,
       meaning: oneLine(display_name),
       isChosen: model === id,
-      settings: { ...settings, model: id },
+      change: { model: id },
     })),
-    {
-      id: 'mode',
-      name: 'mode: as the session',
-      meaning: mode,
-      isChosen: permission_mode === null && agent_mode === null,
-      settings: withMode({ permission_mode: null, agent_mode: null }),
-    },
     ...Object.entries(meanings).map(([id, meaning]) => ({
       id: `permission ${id}`,
       name: `mode: ${id}`,
       meaning,
-      isChosen: permission_mode === id,
-      settings: withMode({ permission_mode: id, agent_mode: null }),
+      isChosen: agent_mode === null && (permission_mode ?? 'default') === id,
+      change: { permission_mode: id, agent_mode: null },
     })),
     ...modes
       .filter((id) => !(id in meanings))
@@ -126,7 +110,7 @@ function optionsOf(
         name: `mode: ${oneLine(id)}`,
         meaning: `Mode of the agent ${agentOf(session)}`,
         isChosen: agent_mode === id,
-        settings: withMode({ permission_mode: null, agent_mode: id }),
+        change: { agent_mode: id },
       })),
   ];
 }

@@ -3,6 +3,7 @@ import { type ReactNode, useEffect, useRef, useState } from 'react';
 import type { AgentCommand } from '../../../api/commands.ts';
 import type { Session } from '../../../api/sessions.ts';
 import { slashCompleted, slashMatches, slashText } from '../../../client/slash.ts';
+import { commonStart, fileMatches } from '../../../client/file-mentions.ts';
 import { type PromptHistory, Recall } from '../../../core/lib/prompt-history.ts';
 import { truncated } from '../../terminal/width.ts';
 import type { Acts } from '../acts.ts';
@@ -74,7 +75,9 @@ export function Say(props: SayProps): ReactNode {
             if (recalls(input, key)) return;
             if (key.escape) onLeave();
             if (key.tab) {
-              const text = slashCompleted(latest().text, commands);
+              const typed = latest().text;
+              const files = fileMatches(typed, session.cwd);
+              const text = files.length > 0 ? commonStart(files) : slashCompleted(typed, commands);
               change(() => ({ text, cursor: text.length }));
               drafts.set(session.id, latest());
             }

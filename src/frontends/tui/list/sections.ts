@@ -1,5 +1,5 @@
 import { type ListItem, type Standing, sinceOf, standingOf, standings } from './list-items.ts';
-import { containsText } from './row-text.ts';
+import { containsText, rowTextOf } from './row-text.ts';
 
 /** The sections of the list, from top to bottom. */
 export const sectionNames = [
@@ -24,7 +24,9 @@ export interface Section {
 export const lenses = ['needs you', 'running', 'idle', 'ended', 'all'] as const;
 export type Lens = (typeof lenses)[number];
 
-export type Order = 'stable' | 'attention';
+/** The orders of the list, in the order in which a key goes through them. */
+export const orders = ['stable', 'attention', 'activity', 'title'] as const;
+export type Order = (typeof orders)[number];
 
 /** The filter, order and collapsed sections that the user has chosen. */
 export interface ListSettings {
@@ -146,10 +148,19 @@ function ordered(things: readonly ListItem[], order: Order, now: number): readon
     if (thing.kind === 'session') return thing.now.session.pinned ? 0 : 1;
     return thing.kind === 'process' && standingOf(thing, now) !== 'running' ? 1 : 0;
   };
-  return things.toSorted(
-    (a, b) => rankOf(a) - rankOf(b) || (order === 'attention' ? byNeed(a, b, now) : 0),
-  );
+  const compare = comparisonFor(things, order, now);
+  return things.toSorted((a, b) => rankOf(a) - rankOf(b) || compare(a, b));
 }
+
+function comparisonFor(things: readonly ListItem[], order: Order, now: number) {
+  if (order === 'attention') return (a: ListItem, b: ListItem) => byNeed(a, b, now);
+  if (order === 'activity') return (a: ListItem, b: ListItem) => sinceOf(b) - sinceOf(a);
+  if (order === 'stable') return () => 0;
+  const titles = new Map(things.map((thing) => [thing, rowTextOf(thing, now).title]));
+  return (a: ListItem, b: ListItem) => collator.compare(titles.get(a) ?? '', titles.get(b) ?? '');
+}
+
+const collator = new Intl.Collator(undefined, { numeric: true });
 
 /** Items that need the user come first, the longest wait at the top; the others follow, the newest activity first. */
 function byNeed(a: ListItem, b: ListItem, now: number): number {

@@ -33,7 +33,7 @@ export function Head({ shown }: { shown: ScreenState }): ReactNode {
               </Text>
             );
           })}
-          {view.order === 'attention' && <Tint tone="faint"> by attention</Tint>}
+          {view.order !== 'stable' && <Tint tone="faint">{` by ${view.order}`}</Tint>}
         </Text>
       }
       right={

@@ -3,7 +3,7 @@ import type { ActionName } from '../../../core/lib/screen-actions.ts';
 import { type KeyTable, moveKeys } from '../keyboard.ts';
 import { type ListItem, sessionIdOf } from '../list/list-items.ts';
 import { nameOf, sessionTitleOf } from '../list/row-text.ts';
-import { lenses } from '../list/sections.ts';
+import { lenses, orders } from '../list/sections.ts';
 import type { VisitProgram } from '../visit.ts';
 import { type Batch, declining, pinning, stoppingAll } from './batch.ts';
 import { list } from './mode.ts';
@@ -55,7 +55,7 @@ export function actionKeys(shown: ScreenState): Record<ActionName, () => void> {
     show_idle: lens(2),
     show_ended: lens(3),
     show_all: lens(4),
-    sort: () => listState.changeView({ order: view.order === 'stable' ? 'attention' : 'stable' }),
+    sort: () => listState.changeView({ order: orders[orders.indexOf(view.order) + 1] ?? 'stable' }),
     filter: () => setMode({ name: 'filter' }),
     collapse: () => fold(shown, true),
     expand: () => fold(shown, false),

@@ -3,8 +3,6 @@ import { type ReactNode, useContext } from 'react';
 import { AppError } from '../../../api/errors.ts';
 import type { Session } from '../../../api/sessions.ts';
 import { oneLine } from '../../../core/lib/plain.ts';
-import type { Acts } from '../acts.ts';
-import { settingsText } from '../dialogs/settings.tsx';
 import { Say } from '../forms/say.tsx';
 import type { ListItem } from '../list/list-items.ts';
 import { limitText, rowTextOf } from '../list/row-text.ts';
@@ -35,7 +33,7 @@ export function PanePart({ shown, rows, columns }: PartProps): ReactNode {
       overflow="hidden"
       onPointer={(pointed) => inPane(shown, pointed)}
     >
-      {thing && <Title thing={thing} now={view.now} acts={place.acts} />}
+      {thing && <Title thing={thing} now={view.now} />}
       <Opened shown={shown} rows={rows - 1 - below} columns={columns} />
       {saying && (
         <>
@@ -57,15 +55,13 @@ export function PanePart({ shown, rows, columns }: PartProps): ReactNode {
   );
 }
 
-function Title({ thing, now, acts }: { thing: ListItem; now: number; acts: Acts }): ReactNode {
+function Title({ thing, now }: { thing: ListItem; now: number }): ReactNode {
   const { symbol, tone, title, place, agent } = rowTextOf(thing, now);
-  const next = thing.kind === 'session' ? settingsText(acts.turnSettings(thing.id)) : '';
   const limit = thing.kind === 'session' ? limitText(thing.now.session, now) : '';
   return (
     <Text wrap="truncate-end">
       <Tint tone={tone}>{symbol} </Tint>
       <Text bold>{title}</Text>
-      {next !== '' && <Tint tone="asks">{`  next prompt: ${next}`}</Tint>}
       <Tint tone="faint">{['', place, agent].filter((part, i) => i === 0 || part).join('  ')}</Tint>
       {limit !== '' && <Tint tone="asks">{`  ${limit}`}</Tint>}
     </Text>

@@ -135,3 +135,51 @@ async function readImage(file: string): Promise<Buffer> {
     throw new AppError('invalid', `cannot read the image ${file}: ${(error as Error).message}`);
   }
 }
+
+/** The stored images and files of agents that a check has read. */
+export interface ImagesReport {
+  files: number;
+  bytes: number;
+}
+
+/** Compares stored images with the digests that name them. Calls `onDamage` for each file that differs. */
+export async function checkImages(options: {
+  images: string;
+  signal: AbortSignal;
+  onProgress: (files: number, bytes: number) => void;
+  onDamage: (image: string) => void;
+}): Promise<ImagesReport> {
+  const { images, signal, onProgress, onDamage } = options;
+  const report: ImagesReport = { files: 0, bytes: 0 };
+  for (const image of await imagesIn(images)) {
+    signal.throwIfAborted();
+    const bytes = await readImageOf(images, image);
+    if (bytes === 'removed') continue;
+    report.files++;
+    if (bytes !== 'damaged' && createHash('sha256').update(bytes).digest('hex') === image)
+      report.bytes += bytes.length;
+    else onDamage(image);
+    onProgress(report.files, report.bytes);
+  }
+  return report;
+}
+
+async function imagesIn(directory: string): Promise<string[]> {
+  const names = await fs.readdir(directory).catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  });
+  return names.filter((name) => /^[\da-f]{64}$/.test(name)).toSorted();
+}
+
+async function readImageOf(
+  directory: string,
+  name: string,
+): Promise<Buffer | 'damaged' | 'removed'> {
+  try {
+    return (await readForeignFile(directory, name, { maxBytes: MAX_IMAGE_BYTES })) ?? 'removed';
+  } catch (error) {
+    if (error instanceof ForeignFileError) return 'damaged';
+    throw error;
+  }
+}

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Approval, decideApproval } from '../../../api/approvals.ts';
 import type { BodyOf } from '../../../api/endpoint.ts';
 import type { createSession, Session, Turn } from '../../../api/sessions.ts';
@@ -34,7 +35,7 @@ import {
   titleOfPerson,
 } from './session.ts';
 import { assertTaken } from './mcp-servers.ts';
-import { requestedSettings, settingsOf } from './settings.ts';
+import { requestedSettings, settingsOf, withOwnSettings } from './settings.ts';
 import { acceptance, hasEnded, newTurn } from './turn.ts';
 import type { TurnRunner } from './turn-runner.ts';
 import { workingDirectory } from './working-directory.ts';
@@ -120,7 +121,10 @@ export class SessionService extends SessionQueries {
     });
   }
 
-  /** Changes what people keep with a session. Throws `invalid` for a `seen_seq` that no event can have yet. */
+  /**
+   * Changes what people keep with a session, and the settings of its next turns. Throws `invalid` for a `seen_seq` that no
+   * event can have yet, and for settings that the agent refuses.
+   */
   update(sessionId: string, change: SessionChange): Promise<Session> {
     const { db, store, clock } = this.#deps;
     return db.transact((tx) => {
@@ -133,10 +137,20 @@ export class SessionService extends SessionQueries {
         );
       const after = changeSession(before, change, clock.now());
       if (after === before) return after;
+      this.#changeSettings(tx, before, after);
       store.updateSession(tx, after, 'session.updated');
       if (after.after_limit !== before.after_limit) this.#deps.limits.chosen(tx, after);
       return store.session(tx, sessionId);
     });
+  }
+
+  /** Checks changed settings of a session, and keeps the active turn as it is: agents take settings between turns. */
+  #changeSettings(tx: Writer, before: Session, after: Session): void {
+    const settings = settingsOf(after, after);
+    if (isDeepStrictEqual(settings, settingsOf(before, before))) return;
+    this.#assertPossible(before, settings, this.#deps.pool.find(before.id)?.agent);
+    const turn = this.#deps.store.activeTurn(tx, before.id);
+    if (turn) this.#deps.store.turns.update(tx, withOwnSettings(before, turn));
   }
 
   /** Accepts a turn, in the transaction that checks whether the session is free, so that one of two senders wins. */
@@ -150,7 +164,14 @@ export class SessionService extends SessionQueries {
       const session = this.#deps.store.session(tx, sessionId);
       assertAcceptsTurn(session, body.expected_turn_id);
       this.#deps.budgets.assertFree(tx, sessionId);
-      const turn = this.#newTurn(sessionId, input, body);
+      const turn = newTurn({
+        session_id: sessionId,
+        turn_id: this.#deps.ids.next('turn'),
+        source: 'user',
+        input,
+        ...requestedSettings(body),
+        accepted_at: this.#deps.clock.now(),
+      });
       this.#deps.store.acceptTurn(tx, beginTurn(session, turn, turn.accepted_at), turn);
       this.#deps.inbox.endHold(tx, sessionId);
       this.#deps.limits.turnSent(tx, sessionId);
@@ -381,19 +402,6 @@ export class SessionService extends SessionQueries {
       live?.objection(settings) ?? this.#deps.kinds.objection(provider, agent, settings);
     if (objection) throw new AppError('invalid', objection.message);
   }
-
-  #newTurn(sessionId: string, input: StoredInputItem[], body: BodyOf<typeof sendTurn>): Turn {
-    return newTurn({
-      session_id: sessionId,
-      turn_id: this.#deps.ids.next('turn'),
-      source: 'user',
-      input,
-      ...requestedSettings(body),
-      accepted_at: this.#deps.clock.now(),
-    });
-  }
 }
 
-function isImage(item: InputItem): boolean {
-  return item.type === 'image';
-}
+const isImage = ({ type }: InputItem) => type === 'image';

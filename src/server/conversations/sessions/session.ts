@@ -8,6 +8,7 @@ import { lineWithoutControls, oneLine } from '../../../core/lib/plain.ts';
 import { saturatingSum } from '../../../core/lib/reported-numbers.ts';
 import type { KnownSession } from '../../../agents/provider.ts';
 import { addUsage, summedFields } from './known-usage.ts';
+import { changedSettings } from './settings.ts';
 import { noUsage } from './turn.ts';
 
 const TITLE_CHARACTERS = 80;
@@ -147,6 +148,7 @@ export function changeSession(session: Session, wish: SessionChange, now: number
     muted: wish.muted ?? session.muted,
     seen_seq: Math.max(session.seen_seq, wish.seen_seq ?? 0),
     ...(wish.after_limit === undefined ? {} : { after_limit: wish.after_limit }),
+    ...changedSettings(session, wish),
   };
   return isDeepStrictEqual(after, session) ? session : { ...after, updated_at: now };
 }

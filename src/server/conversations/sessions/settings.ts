@@ -1,4 +1,4 @@
-import type { Turn } from '../../../api/sessions.ts';
+import type { Session, Turn } from '../../../api/sessions.ts';
 import type { TurnSettings } from '../../../agents/provider.ts';
 
 /** The settings that a session or a turn requests for its agent; null: the default of the session or provider. */
@@ -29,5 +29,38 @@ export function settingsOf(session: RequestedSettings, turn: RequestedSettings):
     agentMode: turn.agent_mode ?? (turn.permission_mode === null ? session.agent_mode : null),
     model: turn.model ?? session.model,
     thinkingEffort: turn.thinking_effort ?? session.thinking_effort,
+  };
+}
+
+/**
+ * Returns the settings of a session after a change; a field that is undefined is not changed. As in {@link settingsOf}, a
+ * `permission_mode` without an `agent_mode` sets aside the `agent_mode`.
+ */
+export function changedSettings(
+  session: RequestedSettings,
+  change: { [K in keyof RequestedSettings]?: RequestedSettings[K] | undefined },
+): RequestedSettings {
+  const newest = <K extends keyof RequestedSettings>(name: K) =>
+    change[name] === undefined ? session[name] : change[name];
+  const isSetAside = change.agent_mode === undefined && typeof change.permission_mode === 'string';
+  return {
+    permission_mode: newest('permission_mode'),
+    agent_mode: isSetAside ? null : newest('agent_mode'),
+    model: newest('model'),
+    thinking_effort: newest('thinking_effort'),
+  };
+}
+
+/** Returns the turn with the settings of its session as its own, so that a change of the session leaves it as it is. */
+export function withOwnSettings(session: Session, turn: Turn): Turn {
+  const { permissionMode, agentMode, model, thinkingEffort } = settingsOf(session, turn);
+  // The mode `default` is the same as none, and is not looked up in the session.
+  const permission_mode = permissionMode ?? 'default';
+  return {
+    ...turn,
+    permission_mode,
+    agent_mode: agentMode,
+    model,
+    thinking_effort: thinkingEffort,
   };
 }
