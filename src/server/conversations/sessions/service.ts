@@ -65,16 +65,7 @@ interface SessionServiceDeps extends SessionQueriesDeps, Pick<ServerParts, 'cloc
   budgets: { assertFree: (rx: Reader, sessionId: string) => void };
   /** Throws `storage_full` if there is no room for new work. */
   assertRoom: () => void;
-  kinds: AgentKinds & {
-    /** Returns the name of the agent of a new session, where agents have names. Throws `invalid` for an unknown one. */
-    agentFor: (id: Session['provider'], asked: string | null) => string | null;
-    /** Returns the reason why an agent refuses the settings; null: it accepts them, or only a live one knows. */
-    objection: (
-      provider: Session['provider'],
-      agent: string | null,
-      settings: TurnSettings,
-    ) => ProviderError | null;
-  };
+  kinds: AgentKinds;
 }
 
 /** The use-cases of sessions. Each resolves or rejects once the rows that its result was read from are on disk. */
