@@ -9,10 +9,10 @@ const AGENT = path.join(import.meta.dirname, '../baselines/agent.ts');
 /** The word that the agent says. */
 const WORD = 'word r=';
 
-/** What a newcomer waits for: one command, in a home where cadre has never run. */
+/** Measures one command in a home where cadre has never run. */
 export const firstAnswer = workload({
   about:
-    'from an empty home: `cadre run` in a terminal starts a server, opens a session, and shows the first word of the agent. Baseline: the same agent on pipes, from its start to its first word',
+    'the time in which `cadre run` in an empty home starts a server, opens a session, and shows the first word of the agent. The baseline starts the same agent on pipes, until its first word',
   needs: 'program',
   units: { 'first answer': 'ms' },
   sizes: { short: { homes: 3 }, full: { homes: 10 } },

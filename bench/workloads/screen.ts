@@ -17,10 +17,10 @@ interface Size {
   keys: number;
 }
 
-/** What a person waits for at the screen. */
+/** Measures the time from a key to the frame that answers it. */
 export const screen = workload<Size>({
   about:
-    'the screen with 5,000 sessions: from its start to the first list, and from a key that moves the selection until the terminal has the frame. Baseline: a program in a terminal that writes a mark for each key',
+    'the time from the start of the screen to its first list of 5,000 sessions, and from a key that moves the selection to its frame in the terminal. The baseline is a program in a terminal that writes a mark for each key',
   needs: 'program',
   units: { 'first list': 'ms', 'key to frame, median': 'ms', 'key to frame, p95': 'ms' },
   sizes: { short: { sessions: 5000, keys: 100 }, full: { sessions: 5000, keys: 500 } },
@@ -60,7 +60,7 @@ async function measure(
   const started = performance.now();
   const terminal = new Terminal(words, env, cwd);
   const shown = await terminal.until(first);
-  // What the start still draws is no answer to a key.
+  // The start draws more frames, which do not answer a key.
   await pause(2000);
   const times: number[] = [];
   for (let n = 0; n < keys; n++) {

@@ -206,10 +206,7 @@ export function defaultSettings(): TurnSettings {
 }
 
 /** The error for a mode of the agent's own, in a provider whose agents take theirs as `permission_mode`; else null. */
-export function objectionToAgentMode(
-  provider: ProviderId,
-  { agentMode }: TurnSettings,
-): ProviderError | null {
+export function objectionToAgentMode(provider: ProviderId, { agentMode }: TurnSettings) {
   if (agentMode === null) return null;
   const message = `${provider}: agent_mode works with provider acp only: use permission_mode to set a mode of ${provider}`;
   return new ProviderError('invalid_agent_mode', message);
@@ -217,14 +214,13 @@ export function objectionToAgentMode(
 
 /** The settings that a session began with; null where it has had no agent yet. */
 export function earlierDefaults({ provider_defaults: began }: Session): TurnSettings | null {
-  return (
-    began && {
-      permissionMode: began.permission_mode,
-      agentMode: began.agent_mode,
-      model: began.model,
-      thinkingEffort: began.thinking_effort,
-    }
-  );
+  if (!began) return null;
+  return {
+    permissionMode: began.permission_mode,
+    agentMode: began.agent_mode,
+    model: began.model,
+    thinkingEffort: began.thinking_effort,
+  };
 }
 
 /** A live agent that serves one session. */

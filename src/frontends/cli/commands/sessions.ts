@@ -6,11 +6,12 @@ import { agentOf } from '../../../client/agent-of.ts';
 import { hasFailedTurn, lastTurnText } from '../../../client/last-turn.ts';
 import { slashText } from '../../../client/slash.ts';
 import { shorten } from '../../../core/lib/shorten.ts';
-import { commandGroup, endpointCommand, type Fields } from '../endpoint-command.ts';
+import { commandGroup, endpointCommand } from '../endpoint-command.ts';
 import { TURN_FAILED } from '../layout.ts';
 import { afterLimitText } from '../limit-text.ts';
 import { ago, details, labelOf, listOf, plain, shortId } from '../output.ts';
 import { limit, reason, session, turn, turnAs } from '../parameters.ts';
+import { sessionEdit } from './session-edit.ts';
 import { sessionExport } from './session-export.ts';
 import { sessionFileCommands } from './session-files.ts';
 import { sessionWait } from './session-wait.ts';
@@ -35,51 +36,6 @@ import { markSeen } from '../talk/seen.ts';
 import { asRecord, isQuiet } from '../output-options.ts';
 import type { Client } from '../../../client/client.ts';
 import { labelledId } from '../../../core/lib/labelled-id.ts';
-
-type Setting = 'agent_mode' | 'model' | 'thinking_effort';
-
-/** `cadre sessions edit`. */
-const sessionEdit = endpointCommand({
-  name: 'edit',
-  description: 'Change the model and the modes of a session, from its next turn on',
-  endpoint: endpoints.updateSession,
-  operands: [session],
-  options: [
-    {
-      flags: '--permission-mode <mode>',
-      description: 'Permission mode of the agent ("" removes it)',
-      async read(value, { client, fields }) {
-        if (value === '') return { permission_mode: null };
-        const { assertPermissionMode } = await import('../talk/assert-mode.ts');
-        const params = { session_id: String(fields.session_id) };
-        const mode = String(value);
-        await assertPermissionMode(
-          { client },
-          await client.call(endpoints.getSession, { params }),
-          mode,
-        );
-        return { permission_mode: mode };
-      },
-    },
-    setting('--agent-mode <mode>', 'Mode of the agent that the agent defines', 'agent_mode'),
-    setting('--model <model>', 'Model of the agent', 'model'),
-    setting('--effort <effort>', 'Reasoning effort of the model', 'thinking_effort'),
-  ],
-  fields(options) {
-    if (Object.keys(options).length === 0)
-      throw new AppError('usage', 'there is nothing to change: pass an option such as --model');
-    return {};
-  },
-  print: ({ id, title, permission_mode, agent_mode, model, thinking_effort }) => {
-    const settings = [
-      `permission mode ${plain(permission_mode ?? 'default')}`,
-      ...(agent_mode === null ? [] : [`agent mode ${plain(agent_mode)}`]),
-      `model ${plain(model ?? 'default')}`,
-      ...(thinking_effort === null ? [] : [`effort ${plain(thinking_effort)}`]),
-    ];
-    return `Updated session ${labelOf(id, title)} from its next turn on: ${settings.join(', ')}\n`;
-  },
-});
 
 /** `cadre sessions …`. */
 export const sessionCommands = commandGroup('sessions', 'Manage conversations with agents', [
@@ -248,16 +204,6 @@ function statusOf(one: Session): string {
 function oneLine({ text, error }: Turn): string {
   const said = (text ?? error?.message ?? '').replaceAll(/\s+/g, ' ');
   return shorten(said, 60);
-}
-
-function setting(flags: string, description: string, field: Setting) {
-  return {
-    flags,
-    description: `${description} ("" removes it)`,
-    read: (value: unknown): Partial<Fields<typeof endpoints.updateSession>> => ({
-      [field]: value === '' ? null : value,
-    }),
-  };
 }
 
 /** `cadre sessions create`. */
