@@ -19,12 +19,12 @@ export function assertMcpServers(
   );
 }
 
-/** Throws `invalid` for input with images, unless the provider supports images. */
+/** Throws `invalid` for input with images, unless the provider supports images. Text asks no agent kind for support. */
 export function assertImages(
   provider: Session['provider'],
   input: InputItem | readonly InputItem[],
-  isSupported: boolean,
+  isSupported: () => boolean,
 ): void {
-  if (!isSupported && [input].flat().some(({ type }) => type === 'image'))
+  if ([input].flat().some(({ type }) => type === 'image') && !isSupported())
     throw new AppError('invalid', `provider ${provider} does not support images`);
 }

@@ -376,8 +376,9 @@ export class SessionService extends SessionQueries {
     const session = this.#deps.db.peek((rx) => this.#deps.store.sessions.get(rx, sessionId));
     if (!session) return;
     this.#deps.assertRoom();
-    const { capabilities } = this.#deps.kinds.usable(session.provider, session.agent);
-    assertImages(session.provider, body.input, capabilities.images);
+    const { provider, agent: kind } = session;
+    const isSupported = () => this.#deps.kinds.usable(provider, kind).capabilities.images;
+    assertImages(provider, body.input, isSupported);
     const agent = this.#deps.pool.find(sessionId)?.agent;
     this.#assertPossible(session, settingsOf(session, requestedSettings(body)), agent);
   }
