@@ -37,6 +37,7 @@ function builtProject() {
   const files = {
     'src/lib/main.ts': 'one',
     'scripts/build.mjs': '',
+    'completions/cadre.bash': '',
     'package.json': '{}',
     'tsconfig.json': '{}',
     'node_modules/.package-lock.json': '{}',
