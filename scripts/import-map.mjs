@@ -201,7 +201,8 @@ export const rooms = {
   },
   'server/conversations/reviews': {
     may: ['server/conversations/sessions', 'server/conversations/queue'],
-    because: 'a review is sent as a turn or as a queue entry, and gets its diff from an object that runtime passes in',
+    because:
+      'a review is sent as a turn or as a queue entry, and gets its diff from an object that runtime passes in',
   },
   'server/conversations/search': {
     may: ['server/conversations/sessions'],

@@ -129,13 +129,7 @@ export class SessionService extends SessionQueries {
     const { db, store, clock } = this.#deps;
     return db.transact((tx) => {
       const before = store.session(tx, sessionId);
-      const newest = tx.lastSeq;
-      if ((change.seen_seq ?? 0) > newest)
-        throw new AppError(
-          'invalid',
-          `body.seen_seq: no event has the sequence number ${change.seen_seq} yet: the newest event has ${newest}`,
-        );
-      const after = changeSession(before, change, clock.now());
+      const after = changeSession(before, change, { now: clock.now(), newestSeq: tx.lastSeq });
       if (after === before) return after;
       this.#changeSettings(tx, before, after);
       store.updateSession(tx, after, 'session.updated');
@@ -381,19 +375,16 @@ export class SessionService extends SessionQueries {
     sessionId: string,
     body: Omit<BodyOf<typeof sendTurn>, 'expected_turn_id'>,
   ): void {
-    // Only fields that never change are read, so a peek is enough. An unknown session is refused later.
+    // A peek is enough: the agent judges the settings again. An unknown session is refused later.
     const session = this.#deps.db.peek((rx) => this.#deps.store.sessions.get(rx, sessionId));
     if (!session) return;
     this.#deps.assertRoom();
     const hasImages = Array.isArray(body.input) ? body.input.some(isImage) : isImage(body.input);
-    if (
-      hasImages &&
-      !this.#deps.kinds.usable(session.provider, session.agent).capabilities.images
-    ) {
-      throw new AppError('invalid', `provider ${session.provider} does not support images`);
-    }
-    const agent = this.#deps.pool.find(sessionId)?.agent;
-    this.#assertPossible(session, settingsOf(session, requestedSettings(body)), agent);
+    const { provider, agent } = session;
+    if (hasImages && !this.#deps.kinds.usable(provider, agent).capabilities.images)
+      throw new AppError('invalid', `provider ${provider} does not support images`);
+    const live = this.#deps.pool.find(sessionId)?.agent;
+    this.#assertPossible(session, settingsOf(session, requestedSettings(body)), live);
   }
 
   /** Throws `invalid` for settings that the live agent, or without one its kind, refuses. */
