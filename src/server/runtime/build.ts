@@ -62,8 +62,12 @@ export function buildNouns(base: Base, options: RuntimeOptions, undo: Undo) {
   const line = new QueueInboxSource({ ...queued, scheduler });
   const conversations = { sessionStore, sessions: sessionService };
   const queue = new QueueService({ ...queued, ...conversations, line, limits });
-  const differ = snapshots.service;
-  const reviews = new ReviewService({ ...base, ...conversations, queue, differ });
+  const reviews = new ReviewService({
+    ...base,
+    ...conversations,
+    queue,
+    snapshots: snapshots.service,
+  });
   const gateway = buildGateway(base, { ...served, processes, teams }, options);
   const searching = undo.use(
     new SearchSeat(base, {

@@ -25,7 +25,7 @@ interface ReviewServiceDeps extends Pick<ServerParts, 'db' | 'log' | 'clock' | '
   sessionStore: SessionStore;
   sessions: SessionService;
   queue: QueueService;
-  differ: {
+  snapshots: {
     /** Returns the diff of a session. Throws an AppError if it cannot be read. */
     diff: (
       sessionId: string,
@@ -237,7 +237,7 @@ export class ReviewService {
   /** The diff of a session; one that names no file where it cannot be read now, for example because its directory is gone. */
   async #diffOf(sessionId: string): Promise<{ files: DiffFile[]; isCut: boolean }> {
     try {
-      const { files, is_cut } = await this.#deps.differ.diff(sessionId, wholeDiff);
+      const { files, is_cut } = await this.#deps.snapshots.diff(sessionId, wholeDiff);
       return { files: readPatches(files), isCut: is_cut };
     } catch (error) {
       if (error instanceof AppError) return { files: [], isCut: true };

@@ -93,13 +93,13 @@ describe('resuming a session', () => {
     Promise.reject(new ProviderError('provider_unavailable', 'the agent is not logged in'));
 
   it.each<[why: string, played: ScriptedOptions, status: number, code: string, error: string]>([
-    ['has lost it', { has: async () => false }, 409, 'session_failed', 'no longer has session'],
+    ['has lost it', { has: async () => false }, 409, 'session_failed', 'no longer stores session'],
     [
       'cannot resume sessions',
       { capabilities: { resume: false } },
       409,
       'session_failed',
-      'no longer has session',
+      'no longer stores session',
     ],
     ['cannot be asked', { has: notLoggedIn }, 400, 'provider_unavailable', 'not logged in'],
   ])(
