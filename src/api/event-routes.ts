@@ -53,7 +53,7 @@ const streamQuery = {
 
 const eventList = z.array(runtimeEventRecord);
 
-/** Describes both routes of a scope. `of` names its records in the summaries. */
+/** Describes both routes of a scope; the summaries name its records with the text `of`. */
 function routesOf<P extends Fields, Q extends Fields>(
   scope: EventScopeName,
   of: string,

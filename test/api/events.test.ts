@@ -11,7 +11,7 @@ import { untypedDraft } from '../support/untyped-events.ts';
 const read = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
 const check = new DescribedAnswers(parse(read('src/api/openapi.yaml')) as object);
 
-/** What is wrong with an event in the answer of a replay. */
+/** The error of an event in the response of a replay. */
 function faults(event: object): string[] {
   const headers = { 'x-request-id': 'r', 'x-epoch': 'e', 'x-seq': '3' };
   return check.check({

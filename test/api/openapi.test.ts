@@ -261,7 +261,7 @@ describe('openapi.yaml', () => {
     }
     walk(document.components.schemas, ({ anyOf, oneOf }) => {
       const alternatives = [anyOf, oneOf].flatMap((one) => (Array.isArray(one) ? one : []));
-      // What only narrows the fields of the object that it stands in has no additionalProperties of its own.
+      // A schema that only narrows the fields of its parent object has no additionalProperties.
       const types = (alternatives as Schema[]).filter((one) => 'additionalProperties' in one);
       expect(types.filter(hasFields)).toEqual([]);
     });
@@ -316,7 +316,7 @@ function allSchemas(): Schema[] {
   return [...Object.values(document.components.schemas), ...schemasOfOperations()];
 }
 
-/** What stands at the operations themselves: of many that are a reference to the same component, one. */
+/** The schemas at the operations themselves; one of the many references to the same component. */
 function schemasOfOperations(): Schema[] {
   const own = operations.flatMap(({ operation: { parameters, requestBody, responses } }) => [
     ...parameters.map((one) => one.schema),

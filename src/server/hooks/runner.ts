@@ -7,7 +7,6 @@ import type { Writer } from '../../core/store/transaction.ts';
 import type { HookDefinition } from './definition.ts';
 import type { Outcome } from './outcome.ts';
 import { Throttle } from './throttle.ts';
-import { pauseAfter, FAILURE_NOTICE_AFTER_MS } from './retry.ts';
 import type { HookState, HookStore } from './store.ts';
 
 /** How much of the log is read at once. */
@@ -16,6 +15,12 @@ const PAGE = { limit: 64, maxBytes: 512 * 1024 };
 const AHEAD = 5000;
 /** How many waiting events are counted. */
 const COUNTED = 1000;
+/** The pause after the first failure, in ms. Each further pause is twice as long. */
+const FIRST_PAUSE_MS = 1000;
+/** The longest pause, in ms. */
+const LONGEST_PAUSE_MS = 300_000;
+/** Health, the log and an event report a hook that fails at one event for this time, in ms. */
+const FAILURE_NOTICE_AFTER_MS = 300_000;
 
 export interface RunnerDeps extends Pick<ServerParts, 'db' | 'log' | 'clock' | 'logger'> {
   feed: Pick<Feed, 'latestSeq' | 'trimmedSeq'>;
@@ -361,4 +366,9 @@ function minutes(ms: number): string {
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+/** Returns the pause after so many failures at one event, in ms. */
+export function pauseAfter(attempts: number): number {
+  return Math.min(FIRST_PAUSE_MS * 2 ** Math.min(attempts - 1, 20), LONGEST_PAUSE_MS);
 }

@@ -151,7 +151,7 @@ describe('cadre mcp install', () => {
       expect(result.stdout_tail).toBe(`${process.cwd()}\n`);
       const team = await callTool(client, 'cadre_team_status');
       expect(team.error).toMatchObject({ code: 'unauthorized' });
-      expect(team.error.message).toMatch(/member of a team.*no session/);
+      expect(team.error.message).toMatch(/this caller has no session/);
     });
     const listed = await own.cadre('mcp', 'list', '--json');
     expect(listed.json()).toMatchObject([
@@ -194,7 +194,7 @@ describe('cadre mcp install', () => {
     await own.asClaude(async (client) => {
       const { error } = await callTool(client, 'cadre_process_status');
       expect(error).toMatchObject({ code: 'backend_unavailable' });
-      expect(error.message).toMatch(/no server is running.*cadre serve/);
+      expect(error.message).toMatch(/no cadre server is.*cadre serve/);
       expect((await client.listTools()).tools).toHaveLength(4);
       await own.serve();
       const { result } = await callTool(client, 'cadre_process_run', run('echo 1'));

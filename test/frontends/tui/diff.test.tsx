@@ -140,8 +140,8 @@ test('The diff dialog gives the reason if it cannot add, edit, drop or send a co
 test('A wide terminal shows a diff side by side; t and the configuration select another form.', () =>
   onChanges(async ({ client, comments }) => {
     const size = { rows: 24, columns: 160 };
-    const unified = /▌ {2}1 {4}-one\n {4} 1 \+ONE/;
-    const split = /▌ {2}1 -one +1 \+ONE/;
+    const unified = /▌ 1 {4}-one\n {5}1 \+ONE/;
+    const split = /▌ 1 -one +1 \+ONE/;
     await withScreen(
       client,
       start,

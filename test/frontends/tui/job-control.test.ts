@@ -154,13 +154,13 @@ describe.skipIf(!hasPty)('the screen in a terminal', () => {
       const { expectShows, type, ended } = terminal;
       await expectShows('▌○  the job');
       type('!');
-      await expectShows(/is\s+not\s+the\s+server\s+of/);
+      await expectShows(/does\s+not\s+run\s+on\s+this\s+machine/);
       type('?');
       await expectShows('Previous row, next row');
       type('q');
       await expectShows('▌○  the job');
       type('O');
-      await expectShows(/is\s+not\s+the\s+server\s+of/);
+      await expectShows(/does\s+not\s+run\s+on\s+this\s+machine/);
       type('\u0003');
       expect(await ended).toEqual({ code: 130, terminal: 'as it was' });
     }));

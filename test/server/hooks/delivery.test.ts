@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import type { Hook } from '../../../src/api/hooks.ts';
 import { configSchema } from '../../../src/core/config/schema.ts';
-import { pauseAfter } from '../../../src/server/hooks/retry.ts';
+import { pauseAfter } from '../../../src/server/hooks/runner.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { Receiver, type Received, signatureOf } from '../../support/hooks/receiver.ts';

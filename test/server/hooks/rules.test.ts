@@ -3,7 +3,7 @@ import { configSchema } from '../../../src/core/config/schema.ts';
 import { leadsTo, objectionToAddress } from '../../../src/server/hooks/addresses.ts';
 import { definitionsOf } from '../../../src/server/hooks/definition.ts';
 import { Throttle } from '../../../src/server/hooks/throttle.ts';
-import { pauseAfter } from '../../../src/server/hooks/retry.ts';
+import { pauseAfter } from '../../../src/server/hooks/runner.ts';
 import { signatureHeaders } from '../../../src/server/hooks/signature.ts';
 
 const good = { name: 'phone', kinds: ['turn.completed'], command: 'true' };

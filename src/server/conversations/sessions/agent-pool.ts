@@ -50,7 +50,7 @@ interface AgentPoolDeps {
   clock: Clock;
   maxLive: () => number;
   idleTimeoutMs: () => number;
-  kinds: AgentKinds;
+  kinds: Pick<AgentKinds, 'usable'>;
   /** Closes the output of an exited agent outside any turn. */
   outputs: { closeAside: (live: LiveAgent) => Promise<void> };
   /** Returns the session from which agents have spawned a session; the session itself if no agent spawned it. */

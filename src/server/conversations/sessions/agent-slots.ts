@@ -1,10 +1,23 @@
 import type { Session } from '../../../api/sessions.ts';
-import type { AgentKind, AgentUpdate } from '../../../agents/provider.ts';
+import type {
+  AgentKind,
+  AgentUpdate,
+  ProviderError,
+  TurnSettings,
+} from '../../../agents/provider.ts';
 
 /** The configured kinds of agents. */
 export interface AgentKinds {
   /** Returns a kind of agent. Throws `provider_unavailable`. */
   usable: (provider: Session['provider'], agent: string | null) => AgentKind;
+  /** Returns the name of the agent of a new session, where agents have names. Throws `invalid` for an unknown one. */
+  agentFor: (id: Session['provider'], asked: string | null) => string | null;
+  /** Returns the reason why an agent refuses the settings; null: it accepts them, or only a live one knows. */
+  objection: (
+    provider: Session['provider'],
+    agent: string | null,
+    settings: TurnSettings,
+  ) => ProviderError | null;
 }
 
 /** One live agent, or one that starts, as the quotas count it. */

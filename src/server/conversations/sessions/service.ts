@@ -34,7 +34,7 @@ import {
   type SessionChange,
   titleOfPerson,
 } from './session.ts';
-import { assertTaken } from './mcp-servers.ts';
+import { assertImages, assertMcpServers } from './provider-support.ts';
 import { requestedSettings, settingsOf, withOwnSettings } from './settings.ts';
 import { acceptance, hasEnded, newTurn } from './turn.ts';
 import type { TurnRunner } from './turn-runner.ts';
@@ -65,16 +65,7 @@ interface SessionServiceDeps extends SessionQueriesDeps, Pick<ServerParts, 'cloc
   budgets: { assertFree: (rx: Reader, sessionId: string) => void };
   /** Throws `storage_full` if there is no room for new work. */
   assertRoom: () => void;
-  kinds: AgentKinds & {
-    /** Returns the name of the agent of a new session, where agents have names. Throws `invalid` for an unknown one. */
-    agentFor: (id: Session['provider'], asked: string | null) => string | null;
-    /** Returns the reason why an agent refuses the settings; null: it accepts them, or only a live one knows. */
-    objection: (
-      provider: Session['provider'],
-      agent: string | null,
-      settings: TurnSettings,
-    ) => ProviderError | null;
-  };
+  kinds: AgentKinds;
 }
 
 /** The use-cases of sessions. Each resolves or rejects once the rows that its result was read from are on disk. */
@@ -101,7 +92,7 @@ export class SessionService extends SessionQueries {
   async draft(body: NewSession): Promise<Session> {
     const cwd = await workingDirectory(body.cwd);
     const { provider } = body;
-    assertTaken(provider, body.mcp_servers ?? []);
+    assertMcpServers(provider, body.mcp_servers ?? []);
     const agent = this.#deps.kinds.agentFor(provider, body.agent ?? null);
     const { asks } = this.#deps.kinds.usable(provider, agent);
     this.#deps.assertRoom();
@@ -379,12 +370,10 @@ export class SessionService extends SessionQueries {
     const session = this.#deps.db.peek((rx) => this.#deps.store.sessions.get(rx, sessionId));
     if (!session) return;
     this.#deps.assertRoom();
-    const hasImages = Array.isArray(body.input) ? body.input.some(isImage) : isImage(body.input);
-    const { provider, agent } = session;
-    if (hasImages && !this.#deps.kinds.usable(provider, agent).capabilities.images)
-      throw new AppError('invalid', `provider ${provider} does not support images`);
-    const live = this.#deps.pool.find(sessionId)?.agent;
-    this.#assertPossible(session, settingsOf(session, requestedSettings(body)), live);
+    const { capabilities } = this.#deps.kinds.usable(session.provider, session.agent);
+    assertImages(session.provider, body.input, capabilities.images);
+    const agent = this.#deps.pool.find(sessionId)?.agent;
+    this.#assertPossible(session, settingsOf(session, requestedSettings(body)), agent);
   }
 
   /** Throws `invalid` for settings that the live agent, or without one its kind, refuses. */
@@ -394,5 +383,3 @@ export class SessionService extends SessionQueries {
     if (objection) throw new AppError('invalid', objection.message);
   }
 }
-
-const isImage = ({ type }: InputItem) => type === 'image';

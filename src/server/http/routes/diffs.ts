@@ -2,7 +2,6 @@ import { endpoints } from '../../../api/index.ts';
 import type { SnapshotService } from '../../work/snapshots/service.ts';
 import type { Mount } from '../mount.ts';
 
-/** What changed in the files of sessions, and what they were. */
 export function diffRoutes(mount: Mount, snapshots: SnapshotService): void {
   mount(endpoints.getSessionDiff, ({ params, query }) => snapshots.diff(params.session_id, query));
   mount(endpoints.getSnapshots, ({ params }) => snapshots.get(params.session_id));

@@ -1,10 +1,14 @@
+import type { InputItem } from '../../../api/input.ts';
 import type { McpServer } from '../../../api/mcp-servers.ts';
 import { providerKinds } from '../../../api/provider-kinds.ts';
 import type { Session } from '../../../api/sessions.ts';
 import { AppError } from '../../../api/errors.ts';
 
 /** Throws `invalid` for MCP servers that no agent of the provider could use. */
-export function assertTaken(provider: Session['provider'], servers: readonly McpServer[]): void {
+export function assertMcpServers(
+  provider: Session['provider'],
+  servers: readonly McpServer[],
+): void {
   const taken: readonly McpServer['type'][] = providerKinds[provider].mcpServers;
   const refused = servers.find(({ type }) => !taken.includes(type));
   if (!refused) return;
@@ -13,4 +17,14 @@ export function assertTaken(provider: Session['provider'], servers: readonly Mcp
     'invalid',
     `body.mcp_servers: provider ${provider} does not support MCP servers over ${type}: leave out server "${name}"`,
   );
+}
+
+/** Throws `invalid` for input with images, unless the provider supports images. */
+export function assertImages(
+  provider: Session['provider'],
+  input: InputItem | readonly InputItem[],
+  isSupported: boolean,
+): void {
+  if (!isSupported && [input].flat().some(({ type }) => type === 'image'))
+    throw new AppError('invalid', `provider ${provider} does not support images`);
 }
