@@ -120,13 +120,7 @@ export class SessionService extends SessionQueries {
     const { db, store, clock } = this.#deps;
     return db.transact((tx) => {
       const before = store.session(tx, sessionId);
-      const newest = tx.lastSeq;
-      if ((change.seen_seq ?? 0) > newest)
-        throw new AppError(
-          'invalid',
-          `body.seen_seq: no event has the sequence number ${change.seen_seq} yet: the newest event has ${newest}`,
-        );
-      const after = changeSession(before, change, clock.now());
+      const after = changeSession(before, change, { now: clock.now(), newestSeq: tx.lastSeq });
       if (after === before) return after;
       this.#changeSettings(tx, before, after);
       store.updateSession(tx, after, 'session.updated');
@@ -372,7 +366,7 @@ export class SessionService extends SessionQueries {
     sessionId: string,
     body: Omit<BodyOf<typeof sendTurn>, 'expected_turn_id'>,
   ): void {
-    // Only fields that never change are read, so a peek is enough. An unknown session is refused later.
+    // A peek is enough: the agent judges the settings again. An unknown session is refused later.
     const session = this.#deps.db.peek((rx) => this.#deps.store.sessions.get(rx, sessionId));
     if (!session) return;
     this.#deps.assertRoom();

@@ -134,8 +134,20 @@ function promptOf({ source, input }: Turn): string | undefined {
   return said?.type === 'text' ? said.text : undefined;
 }
 
-/** Returns the session with what a person changed; the same session if nothing did. `seen_seq` only grows. */
-export function changeSession(session: Session, wish: SessionChange, now: number): Session {
+/**
+ * Returns the session with what a person changed; the same session if nothing did. `seen_seq` only grows. Throws `invalid`
+ * for a `seen_seq` that no event can have yet.
+ */
+export function changeSession(
+  session: Session,
+  wish: SessionChange,
+  { now, newestSeq }: { now: number; newestSeq: number },
+): Session {
+  if ((wish.seen_seq ?? 0) > newestSeq)
+    throw new AppError(
+      'invalid',
+      `body.seen_seq: no event has the sequence number ${wish.seen_seq} yet: the newest event has ${newestSeq}`,
+    );
   const after = {
     ...session,
     ...(wish.title === undefined
