@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import type { Session } from '../../src/api/sessions.ts';
 import { type Client, HttpClient } from '../../src/client/client.ts';
-import { connect } from '../../src/frontends/cli/context.ts';
+import { connect } from '../../src/frontends/cli/connect.ts';
 import { systemClock } from '../../src/core/lib/clock.ts';
 import { type Ended, runHere, type RunOptions } from './cli/cadre.ts';
 import { withPlayedDemoAgent } from './demo-agent/played.ts';

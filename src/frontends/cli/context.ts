@@ -1,12 +1,11 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { type Client, HttpClient } from '../../client/client.ts';
+import { HttpClient } from '../../client/client.ts';
 import { defaultConfigFile, defaultDataDirectory } from '../../core/config/paths.ts';
 import { findRegistration, type Registered } from '../../core/config/registration.ts';
 import type { Config } from '../../core/config/schema.ts';
 import { readToken } from '../../core/config/token.ts';
 import { AppError } from '../../api/errors.ts';
-import type { Clock } from '../../core/lib/clock.ts';
 import type { OutputOptions } from './output-options.ts';
 import { configureColors } from '../terminal/palette.ts';
 
@@ -60,26 +59,6 @@ export async function askedServers(
     };
   const [url] = urls;
   return url === undefined ? { kind: 'local' } : { kind: 'address', url };
-}
-
-/**
- * Connects to the servers of `askedServers`. Throws as `connectOne` and `addressesFor`, and the error of the only server.
- */
-export async function connect(
-  options: GlobalOptions,
-  env: NodeJS.ProcessEnv,
-  clock: Clock,
-): Promise<Client> {
-  const asked = await askedServers(options, env);
-  if (asked.kind === 'fleet') return (await import('./fleet.ts')).connectFleet(options, env, clock);
-  if (asked.kind !== 'named') return connectOne(options, env);
-  const { addressesFor, clientOfAll } = await import('./named-servers.ts');
-  const addresses = await addressesFor(asked.servers, options, env);
-  const [first, ...others] = addresses;
-  if (!first) throw new AppError('usage', 'no server is configured: pass --url');
-  if (others.length > 0) return clientOfAll(addresses, first.url, env, clock);
-  if (first.client instanceof AppError) throw first.client;
-  return first.client;
 }
 
 /**

@@ -1,8 +1,5 @@
-import path from 'node:path';
 import type { Address } from '../../client/address.ts';
-import { type Client, HttpClient } from '../../client/client.ts';
-import { cacheDirectory } from '../../core/config/paths.ts';
-import type { Clock } from '../../core/lib/clock.ts';
+import { HttpClient } from '../../client/client.ts';
 import { findRegistration } from '../../core/config/registration.ts';
 import type { Config } from '../../core/config/schema.ts';
 import { AppError } from '../../api/errors.ts';
@@ -25,20 +22,6 @@ export async function addressesFor(
 ): Promise<Address[]> {
   const addresses = await addressesOf(configured, options, env);
   return options.on ? [onlyOne(addresses, options.on)] : addresses;
-}
-
-/** A client that sends each request to the server that it concerns. */
-export async function clientOfAll(
-  addresses: readonly Address[],
-  firstUrl: string,
-  env: NodeJS.ProcessEnv,
-  clock: Clock,
-): Promise<Client> {
-  const { RoutedClient } = await import('../../client/routed.ts');
-  const { Addresses } = await import('../../client/addresses.ts');
-  const { LastKnown } = await import('../../client/last-known.ts');
-  const lastKnown = new LastKnown(path.join(cacheDirectory(env), 'servers'), () => clock.now());
-  return new RoutedClient(new Addresses(addresses, clock, lastKnown), firstUrl);
 }
 
 function onlyOne(addresses: readonly Address[], wanted: readonly string[]): Address {

@@ -189,7 +189,7 @@ export async function runIn(
   let code: number = exitCodes.ok;
   const own = {
     async connect(options, starter) {
-      const { connect } = await import('./context.ts');
+      const { connect } = await import('./connect.ts');
       const { env, clock } = outside;
       try {
         return await connect(options, env, clock);

@@ -21,7 +21,7 @@ export interface World {
   cwd: () => string;
   clock: Clock;
   /**
-   * A client of the server that the options name. Throws as `connect` of context.ts. With `starter`, a server is started if
+   * A client of the server that the options name. Throws as `connect` of connect.ts. With `starter`, a server is started if
    * none runs, as no-server.ts describes.
    */
   connect(options: GlobalOptions, starter?: Starter): Promise<Client>;

@@ -11,6 +11,10 @@ import { Tint } from '../tint.tsx';
 import { type Editor, emptyEditor, inserted } from './editor.ts';
 import { Field } from './field.tsx';
 import { PermissionField, permissionTexts } from './permission-field.tsx';
+import type { Overview } from '../overview.ts';
+
+/** Maximum number of offered directories. */
+const MAX_DIRECTORIES = 20;
 
 /** The fields of the form, from top to bottom. */
 const allFields = [
@@ -281,4 +285,18 @@ function wantedOf(
       ...(name === null ? {} : { worktree: name === '+' ? true : { worktree_name: name } }),
     },
   };
+}
+
+/**
+ * Returns the directories of sessions, the most recently active first. In place of a worktree it names
+ * its repository, because a worktree belongs to the session that works in it.
+ */
+export function recentDirectories({ sessions, worktrees }: Overview): string[] {
+  const latest = [...sessions.values()]
+    .map(({ session }) => session)
+    .toSorted((a, b) => b.last_activity_at - a.last_activity_at);
+  const directories = latest.map(({ cwd, worktree_id }) =>
+    worktree_id === null ? cwd : worktrees.get(worktree_id)?.repo_root,
+  );
+  return [...new Set(directories.filter((one) => one !== undefined))].slice(0, MAX_DIRECTORIES);
 }
