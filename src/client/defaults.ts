@@ -25,7 +25,7 @@ export const noDefaults: Defaults = {
 
 /**
  * The provider of a new session. The order is: the variable, the preference of the server, the file, the default agent,
- * the only ready provider. Null if there is none of these.
+ * the only ready provider. Null if all of these are missing.
  */
 export function preferredProvider(
   providers: readonly ProviderRecord[],

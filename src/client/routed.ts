@@ -129,7 +129,7 @@ export function serversOf(client: Client): Servers | null {
 
 const RECORD = /^(sess|proc|team|wt|que|bud)_[0-9a-f]{32}$/;
 
-/** The id of the first record in the path, query or body of an input; null if there is none. A text to search for has none. */
+/** Returns the first record id in the path, query or body of an input. Null if the input has none, such as a search. */
 function idIn(input: unknown): string | null {
   const { params, query, body } = input as Record<string, Record<string, unknown> | undefined>;
   const values = [params, { ...query, q: null }, body].flatMap((part) =>

@@ -6,7 +6,7 @@ import { engineHeaders, type Names } from './names.ts';
 export interface Entry {
   /** Null if the value does not exist. */
   value: string | null;
-  /** The sequence of its message in the stream of the bucket. 0 if there is no message, or it has expired. */
+  /** Sequence of the key's message in the stream of the bucket. 0 if the message is missing or has expired. */
   revision: number;
 }
 

@@ -27,7 +27,7 @@ export interface MirroredMessage {
 /** The payload of `fleet.epoch`: a mirror continues with another log. */
 export interface EpochMark {
   from: { epoch: string; seq: number };
-  /** The next log. Its events up to `after` are equal to the events of the log before. With 0 there are none. */
+  /** The next log. It shares the events up to `after` with the previous log. With 0, the logs share no events. */
   to: { epoch: string; after: number };
 }
 

@@ -18,7 +18,7 @@ export interface EngineStatus {
     /** At this size the oldest events leave the stream. */
     max_bytes: number;
     replicas: number;
-    /** The server that leads the stream. Null if there is no leader now, or no cluster. */
+    /** Server that leads the stream. Null if the stream has no leader now, or NATS runs without a cluster. */
     leader: string | null;
     /** Replicas that are not up to date. */
     behind: string[];

@@ -166,7 +166,7 @@ function readableAnswer({ id, error, ...rest }: Record<string, unknown>): Record
   return { ...answer, error: { code: said.code, message: said.message, data: error } };
 }
 
-/** The reason in the data of an error: many agents write it only there. Null where there is none in words. */
+/** Returns the reason in the data of an error, where many agents write it. Null if the data has no text. */
 function reasonIn(data: unknown): string | null {
   if (typeof data === 'string') return data.trim() === '' ? null : data.trim().slice(0, MAX_REASON);
   if (typeof data !== 'object' || data === null) return null;

@@ -98,7 +98,7 @@ function isRecord(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
 }
 
-/** Returns the locations of a call without the paths that are shown. Null if there are none. */
+/** Returns the locations of a call that are not shown elsewhere. Null if the call has no such location. */
 function places(locations: unknown, shown: ReadonlySet<string> = new Set()): unknown {
   const found = list
     .parse(locations)

@@ -57,7 +57,7 @@ export class Elicitations {
     }
   }
 
-  /** Takes the news that what a page was opened for is done: then nobody has to answer any more. */
+  /** Ends the question of a page whose purpose is fulfilled, so that nobody has to answer it. */
   done(params: unknown): void {
     const { elicitationId: id } = completed.safeParse(params).data ?? {};
     if (id !== undefined) this.#pages.get(id)?.abort();

@@ -16,7 +16,7 @@ export interface AcpSettings {
   args: readonly string[];
   env: Readonly<Record<string, string>>;
   transport: string;
-  /** How long an agent may take to answer anything but a prompt; of agents with no such setting of their own too. */
+  /** Time limit of an agent for all requests except prompts, unless the agent has its own setting. */
   request_timeout_ms: number;
   /** The agent of sessions that name none; null: `default` where it has a command, else the only configured one. */
   default_agent: string | null;

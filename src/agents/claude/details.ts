@@ -162,8 +162,8 @@ const notebook = z.looseObject({
 });
 
 /**
- * The source of a cell of a notebook, by its id or, where cells have none, by its place as in `cell-3`. Without an id it
- * is empty. Null where there is no such cell.
+ * Returns the source of a notebook cell by its id or, if cells have no ids, by its position, such as `cell-3`. Empty
+ * without an id. Null if the cell does not exist.
  */
 function cellSource(content: string | null, cellId: string | null | undefined): string | null {
   if (cellId === null || cellId === undefined) return '';
@@ -185,7 +185,7 @@ function cellsOf(content: string | null): z.output<typeof notebook>['cells'] {
 
 const MAX_BYTES = 1024 * 1024;
 
-/** The content of a file that an agent names. `text` is null where there is no such file. */
+/** The content of a file that an agent names. `text` is null if the file does not exist. */
 type FileContent =
   | { is: 'read'; text: string | null }
   | { is: 'unread'; why: string; bytes: number };

@@ -89,7 +89,7 @@ export function parentOf(
 
 const initialized = z.looseObject({ userAgent: z.string() });
 
-/** The version of codex in its answer to `initialize`; null where there is none. */
+/** Returns the version in the answer of codex to `initialize`. Null if the answer has no version. */
 export function versionIn(answer: unknown): string | null {
   const { data } = initialized.safeParse(answer);
   return /\/(\d+\.\d+\.\d+\S*)/.exec(data?.userAgent ?? '')?.[1] ?? null;

@@ -16,7 +16,7 @@ export interface ThreadTurn {
   hasBegun: boolean;
   /** Null for a turn that the agent did not begin, such as one that a resumed thread is still at. */
   readonly own: OwnTurn | null;
-  /** Resolves when the thread is at the turn no longer. */
+  /** Resolves when the thread has left the turn. */
   readonly over: PromiseWithResolvers<void>;
 }
 
@@ -35,7 +35,7 @@ export interface AtTurn {
   turn: ThreadTurn;
 }
 
-/** `leaving`: the agent is of no use any more, and its thread is still at a turn. `over`: it has left the thread. */
+/** `leaving`: the agent has ended, and its thread still runs a turn. `over`: the agent has left the thread. */
 export type AgentState = { is: 'idle' } | AtTurn | { is: 'leaving'; at: AtTurn } | { is: 'over' };
 
 export function ownTurn(): ThreadTurn & { own: OwnTurn } {

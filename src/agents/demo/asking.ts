@@ -92,7 +92,7 @@ async function askPermission(turn: Turn, call: AnnouncedToolCall): Promise<strin
   }
 }
 
-/** Asks for one of some options, or where there are none for a text, and says the answer. */
+/** Asks the user to choose an option, or to type a text if no options are given, and prints the answer. */
 export async function askQuestion(
   turn: Turn,
   text: string,

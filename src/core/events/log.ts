@@ -35,7 +35,7 @@ export interface AppendedEntry extends LogEntry {
 
 /** How far a reading of a scope came: all matching entries up to the seq `end` were passed on. */
 export interface LogPage {
-  /** Number of entries, and the seq of the last entry; the seq of the cursor if there is none. */
+  /** Number of entries, and the seq of the last entry. Without entries, the seq of the cursor. */
   count: number;
   last: number;
   end: number;

@@ -91,9 +91,9 @@ async function started(
 const RETRY_MS = 500;
 
 /**
- * Waits, after `error`, until the one server that the options name answers, for at most `limitMs`; absent: for ever. Returns
- * false where somebody ended the wait, which sets the exit code. Throws the last error after the limit, and `error` at once
- * where there is nothing to wait for: it is another error, several servers are asked, or no server was ever there.
+ * Waits, after `error`, until the one server that the options name answers, for at most `limitMs` (absent: without limit).
+ * Returns false if the user ended the wait, which sets the exit code. Throws the last error after the limit. Throws
+ * `error` at once if it has another cause, if several servers are asked, or if no server has ever run.
  */
 export async function waitForServer(
   world: World,

@@ -9,6 +9,6 @@ export interface Delivery {
   body: string;
   event: { id: string; seq: number; kind: string };
   attempt: number;
-  /** The part of the body that no error message may repeat; null: there is none. */
+  /** The part of the body that no error message may repeat. Null if error messages may repeat the whole body. */
   secret: string | null;
 }

@@ -118,7 +118,7 @@ export class HookRunner {
     };
   }
 
-  /** Returns the problem of the hook that a person has to know; null: there is none. `now`: Unix ms. */
+  /** Returns the problem of the hook for a person to solve. Null if the hook has no problem. `now`: Unix ms. */
   problem(now: number): string | null {
     const { failure } = this.#state;
     if (failure && now - failure.since >= FAILURE_NOTICE_AFTER_MS)

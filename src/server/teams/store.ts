@@ -126,7 +126,7 @@ export class TeamStore {
     return this.agents(rx, this.team(rx, teamId).id);
   }
 
-  /** Returns the name of a team; null if there is no such team. */
+  /** Returns the name of a team. Null if the team does not exist. */
   nameOf(rx: Reader, teamId: string): string | null {
     return this.teams.get(rx, teamId)?.name ?? null;
   }

@@ -3,7 +3,7 @@ import { deltaKinds, settlingKinds } from '../../../src/api/events.ts';
 import { settle } from '../../../src/client/settle.ts';
 import type { UntypedEvent } from '../../support/untyped-events.ts';
 
-/** Faults, described for the person who has to find the cause. Empty if there is no fault. */
+/** Faults, each with the details that help to find its cause. Empty if nothing is wrong. */
 export type Complaints = string[];
 
 /** More of the same says nothing new. */

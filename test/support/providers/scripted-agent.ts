@@ -27,7 +27,7 @@ export abstract class ScriptedProcess<Message extends object = Fields> implement
   readonly heard: Message[] = [];
   /** What else became of it: its end of file, signals, its child. */
   readonly fate: Omit<LogWakeup, 'line'>[] = [];
-  /** Whether the process is gone, and cadre, its parent, was told so. */
+  /** Whether the process has ended, and cadre, its parent, has received the exit. */
   gone = false;
   readonly #socket: net.Socket;
 
@@ -155,7 +155,7 @@ export async function openTheatre<A extends Actor>(
   };
 }
 
-/** Null for a process that was killed before it was heard, of which /proc tells nothing any more. */
+/** Null if the process was killed before its first message, because /proc no longer lists the process. */
 function entering<A>(enter: () => A): A | null {
   try {
     return enter();

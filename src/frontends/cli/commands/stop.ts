@@ -63,7 +63,7 @@ async function stopServer(
   const found = findRegistration(directory);
   if (!found?.runs) return null;
   const { pid } = found.server;
-  // Before the signal: a command that finds no server any more must find this.
+  // Written before the signal, because a command that finds no server must find this file.
   noted(() => forbidStart(directory));
   // A manager restarts a server that exits without the manager.
   const isManaged = manager !== null && (await manager.state())?.pid === pid;

@@ -126,7 +126,7 @@ export async function addEntry(
   await run(program, own.add(server), env);
 }
 
-/** Removes the entry; false where there is none. Throws where the agent is not installed or refuses. */
+/** Removes the entry. Returns false if the agent has no entry. Throws if the agent is not installed or refuses. */
 export async function removeEntry(agent: McpAgent, env: NodeJS.ProcessEnv): Promise<boolean> {
   const file = fileWithEntry(agent, env);
   if (file === null) return false;

@@ -67,7 +67,7 @@ function withoutMember(text: string, { offset, length, parent }: Node): string {
   ]);
 }
 
-/** The node at a path of keys; undefined where there is none. */
+/** Returns the node at a path of keys, or undefined. */
 function find(text: string, keys: readonly string[]): Node | undefined {
   const [error, root] = parsed(text);
   if (error)

@@ -19,7 +19,7 @@ export interface LogOptions {
 
 /**
  * Shows the log of the running server, of the service, or of the last background server, in this order. Throws
- * `conflict` if a terminal has the log, `not_found` if there is none.
+ * `conflict` if the server logs to a terminal, `not_found` if the service has no log.
  */
 export async function showLog(
   world: World,

@@ -49,8 +49,8 @@ function latestOf(all: readonly Session[]): Session | undefined {
 }
 
 /**
- * The main worktree of the git repository that a directory is in, as the records of worktrees name it; null where there
- * is none, and where its layout is not git's usual one.
+ * Returns the main worktree of the git repository of a directory, as the records of worktrees name it. Null if the
+ * directory is in no repository, or the repository has an unusual layout.
  */
 function repositoryOf(directory: string): string | null {
   try {

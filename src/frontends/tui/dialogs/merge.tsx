@@ -112,7 +112,7 @@ interface Wished {
   commit_message: string | null;
 }
 
-/** The plan of a merge, or the reason why there is none; neither until the server has answered. */
+/** The plan of a merge, or the reason why the merge has no plan. Empty until the server has answered. */
 function usePlan(
   { worktreeId, place: { acts }, notices }: MergeDialogProps,
   wished: Wished,

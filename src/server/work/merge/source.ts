@@ -199,7 +199,7 @@ export async function targetOf(
   return { branch: name, tip, checkout: await checkoutOfBranch(repository, name, settings) };
 }
 
-/** Returns the checkout of a branch; null if there is none. Throws `conflict` if there are several. */
+/** Returns the checkout of a branch. Null if no checkout has the branch. Throws `conflict` if several have it. */
 async function checkoutOfBranch(
   repository: Repository,
   branch: string,

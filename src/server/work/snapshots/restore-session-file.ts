@@ -157,7 +157,7 @@ function isSame(one: ForeignEntry | null, other: ForeignEntry | null): boolean {
   );
 }
 
-/** The id that git gives to a content, in the hash that ids of so many characters have; null: there is no file. */
+/** Returns git's id of a content, with the hash function of ids of that length. Null if the file does not exist. */
 function blobOf(entry: ForeignEntry | null, characters: number): string | null {
   if (entry === null) return null;
   return createHash(characters === 40 ? 'sha1' : 'sha256')

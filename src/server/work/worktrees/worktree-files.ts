@@ -35,7 +35,7 @@ const PLAIN = /^\w[\w-]*(\/\w[\w-]*)*$/;
 
 /**
  * Throws `conflict` if the path or the branch exists already, `invalid` if git does not accept the branch name. `tip`
- * is the commit of a branch of that name, null if there is no such branch.
+ * is the commit of the branch, null if the branch does not exist.
  */
 export async function assertFree(
   { git }: GitContext,

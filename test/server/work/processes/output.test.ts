@@ -185,7 +185,7 @@ describe('the output of a process', () => {
       await end();
     }));
 
-  test('Output above the cap of its stream is no longer reported; the other stream continues.', () =>
+  test('When a stream exceeds its output limit, its further output is not reported, and the other stream continues.', () =>
     withPipes(async ({ printAndWait, told, output, end }) => {
       for (let i = 0; i < 5; i++) await printAndWait('x'.repeat(1000));
       await printAndWait('y'.repeat(10), 'stderr');
