@@ -9,6 +9,7 @@ import { diffDetail, hunksDetail } from '../../../../../src/agents/details.ts';
 import { completed } from '../../../../support/scripted-provider.ts';
 import { onStage, sharedStage, type Stage } from '../../../../support/sessions/stage.ts';
 import { tempDirectory } from '../../../../support/temp.ts';
+import type { UntypedEvent } from '../../../../support/untyped-events.ts';
 
 const RULES = '/v1/approval-rules';
 
@@ -44,15 +45,27 @@ async function isAsked(
 ) {
   const withdrawal = new AbortController();
   const answer = turn.ask(request, withdrawal.signal);
-  const first = await Promise.race([answer, pending(stage, session.id)]);
+  const first = await Promise.race([answer, pending(stage, session.id, withdrawal.signal)]);
   withdrawal.abort();
   await answer;
   return first === 'asked';
 }
 
-async function pending(stage: Stage, sessionId: string): Promise<'asked' | null> {
-  const asked = (await stage.approvals(`?session_id=${sessionId}`)).length > 0;
-  return asked ? 'asked' : pending(stage, sessionId);
+/** Waits until an approval of a session is pending, or `signal` aborts. It does not poll, because requests delay lookups. */
+async function pending(
+  stage: Stage,
+  sessionId: string,
+  signal: AbortSignal,
+): Promise<'asked' | null> {
+  const looked = new Set<number>();
+  const isNew = ({ kind, session_id, seq }: UntypedEvent) =>
+    kind === 'approval.requested' && session_id === sessionId && !looked.has(seq);
+  while (!signal.aborted) {
+    const event = await stage.until(isNew).catch(() => null);
+    if (event) looked.add(event.seq);
+    if ((await stage.approvals(`?session_id=${sessionId}`)).length > 0) return 'asked';
+  }
+  return null;
 }
 
 describe('a request that a rule allows', () => {
