@@ -26,7 +26,7 @@ describe.skipIf(!hasPty)('on a terminal', () => {
     type('/');
     await expectShows(/^\/$/m);
     type('needle\r');
-    await expectShows(/"needle" in \d of all \d+ rows/);
+    await expectShows(/"needle": \d of \d in all \d+ rows/);
     expect(glass.written).toContain('\u001b[7mneedle\u001b[27m');
   });
 });
