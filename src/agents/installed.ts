@@ -153,7 +153,7 @@ export abstract class InstalledProvider<M extends Model = Model> {
     const { clock, toolsFor } = this.context;
     const login = this.situation;
     const onEnded = (outcome: TurnOutcome) => {
-      this.logins.ended(outcome, this.situation);
+      this.logins.ended(outcome, login);
       return this.health.ended(outcome);
     };
     return { clock, signal, login, onEnded, toolsFor, onUnknown: this.countUnknown };

@@ -16,8 +16,9 @@ export interface LoginSituation {
 }
 
 /**
- * Returns the advice for an agent that nobody is logged in to. The agent's own command changes the home of the user, so it makes no login for
- * a home that is cadre's alone. A key or an address in the server's environment that the agent does not get is named.
+ * Returns the advice for an agent without a login. The agent's own command changes the home of the user, so it cannot log
+ * in to a home that is cadre's alone. The advice names a key or an address of the server's environment that the agent
+ * does not get.
  */
 export function loginHint({ id, hasOwnHome, from, given }: LoginSituation): string {
   const { commands, variables } = providerKinds[id].login;

@@ -77,7 +77,7 @@ export class Scheduler {
       this.#isFailing = false;
     } catch (error) {
       this.#isFailing = true;
-      logger.error({ err: error }, 'cannot store the due entries of the queue');
+      logger.error({ err: error }, 'cannot store the changes of due rows');
     }
   }
 
