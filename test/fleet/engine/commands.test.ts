@@ -134,7 +134,7 @@ test('The output of a process of a node is shown as it comes, and its end ends t
 
 test.for([
   [['quiet'], 2, 'pass --yes to confirm'],
-  [['quiet', '--yes'], 7, 'stop the server of the node first'],
+  [['quiet', '--yes'], 7, 'stop that server first'],
   [['nobody', '--yes'], 3, 'node name "nobody" is already free'],
 ] as const)('cadre fleet nodes replace %j ends with %i.', async ([args, code, said]) => {
   const ended = await cadre(['fleet', 'nodes', 'replace', ...args], fleet().urls);
@@ -144,5 +144,5 @@ test.for([
 test('A node that is gone and has left nothing ends a command with 6 and its name.', async () => {
   const ended = await cadre(['run', '--on', 'gpu', 'hello'], fleet().urls);
   expect(ended).toMatchObject({ code: 6, stdout: '' });
-  expect(ended.stderr).toContain('node "gpu" is unreachable');
+  expect(ended.stderr).toContain('node "gpu" not found, because the fleet has received no heartbeat');
 });

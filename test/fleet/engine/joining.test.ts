@@ -82,7 +82,7 @@ describe('A server with [fleet]', () => {
           (await given.client.call(endpoints.getVersion, {})).epoch,
         );
         await expect(replaceNode(connection, names, 'n2')).rejects.toThrow(
-          'stop the server of the node first',
+          'stop that server first',
         );
       });
       await second.promise;

@@ -113,6 +113,7 @@ test('A merge on the screen is confirmed only after its last file was shown.', (
       await press('G');
       await expectShows('y confirm');
       await press('y');
-      await expectEventually(() => git(repo, 'rev-parse', 'main')).toBe(mine);
+      await expectShows('Merged cadre/tree into main (1 commit)');
+      expect(git(repo, 'rev-parse', 'main')).toBe(mine);
     });
   }));
