@@ -12,7 +12,7 @@ export type Connection =
   | { state: 'lost'; since: number }
   | { state: 'refused'; why: string };
 
-/** Events that arrive within this time are taken as one batch. The screen draws at most one frame in the same time. */
+/** Events that arrive within this time are taken as one batch, which costs the screen one frame. */
 export const BATCH_MS = 50;
 /**
  * After a batch with more text than anybody reads, the next one is taken after a longer time: a flood costs the terminal

@@ -1,9 +1,14 @@
 import { render } from 'ink';
 import { paletteFor } from '../terminal/palette.ts';
 import { App, type AppProps } from './app.tsx';
-import { BATCH_MS } from './follow.ts';
 import { Colors } from './palette.ts';
 import { takeTerminal } from './terminal.ts';
+
+/**
+ * Events come in batches, which limit how often they are drawn. A key has to be drawn at once, so its frame waits at most
+ * one frame of this rate behind another.
+ */
+const MAX_FPS = 60;
 
 export interface OpenOptions extends Omit<AppProps, 'terminal' | 'onInterrupt'> {
   stdin: NodeJS.ReadStream;
@@ -30,7 +35,7 @@ export async function openScreen(options: OpenOptions): Promise<{ interrupted: b
       interactive: true,
       alternateScreen: true,
       incrementalRendering: true,
-      maxFps: 1000 / BATCH_MS,
+      maxFps: MAX_FPS,
       exitOnCtrlC: false,
     },
   );
