@@ -37,7 +37,7 @@ export function fleetContradictions(fleet: FleetSection): { path: string[]; mess
     problems.push({
       path: ['url'],
       message:
-        'fleet.url is set without fleet.name or [fleet.person]: set fleet.name if this server joins the fleet, or [fleet.person] for commands only',
+        'fleet.url is set, but neither fleet.name nor [fleet.person] is set: set fleet.name to let this server join the fleet, or add [fleet.person] to use the fleet only in commands',
     });
   return problems.flatMap(({ path, message }) => (message === null ? [] : { path, message }));
 }

@@ -174,7 +174,7 @@ export const moreExamples: Readonly<Record<string, readonly Example[]>> = {
   'fleet nodes replace': [
     [
       'fleet nodes replace gpu --yes',
-      'Make the name gpu of a lost server available for a new server',
+      'Free the node name gpu after its server was lost, so that a new server can use the name',
     ],
   ],
   'tokens list': [['tokens list', '']],

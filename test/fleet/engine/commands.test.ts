@@ -144,5 +144,7 @@ test.for([
 test('A node that is gone and has left nothing ends a command with 6 and its name.', async () => {
   const ended = await cadre(['run', '--on', 'gpu', 'hello'], fleet().urls);
   expect(ended).toMatchObject({ code: 6, stdout: '' });
-  expect(ended.stderr).toContain('node "gpu" not found, because the fleet has received no heartbeat');
+  expect(ended.stderr).toContain(
+    'node "gpu" not found, because the fleet has received no heartbeat',
+  );
 });

@@ -120,17 +120,18 @@ const approvalRuleCommands = commandGroup('rules', 'Manage rules that answer app
     options: [
       {
         flags: '--path <path>',
-        description: 'Test a request to change this file',
+        description: 'Check whether the approval rules allow a change of this file',
         field: 'path',
       },
       {
         flags: '--tool <name>',
-        description: "Test a request to use the agent's tool with this name, such as WebFetch",
+        description:
+          "Check whether the approval rules allow the agent's tool with this name, such as WebFetch",
         field: 'tool',
       },
       {
         flags: '--provider <provider>',
-        description: 'Test a request from an agent of this provider',
+        description: 'Assume that an agent of this provider sends the request',
         field: 'provider',
       },
       {

@@ -14,7 +14,7 @@ export function completionCommand(program: Command, world: World): void {
     .addArgument(new Argument('<shell>', 'Shell').choices(Object.keys(scripts)))
     .option(
       '--name <command>',
-      'Name of the command that the script completes',
+      'Name under which you run cadre, such as an alias',
       commandName,
       'cadre',
     )
