@@ -95,8 +95,11 @@ function help(node: Node, add: Add): void {
     });
 }
 
+/** The method of a schema and the functions of `api/common.ts` whose first argument describes a field. */
+const describing = new Set(['describe', 'nullableText', 'optionalText', 'nullableTime']);
+
 function schemas(node: Node, add: Add): void {
-  if (node.type === 'CallExpression' && nameOf(node.callee) === 'describe')
+  if (node.type === 'CallExpression' && describing.has(nameOf(node.callee)))
     add('schema', listOf(node.arguments)[0]);
   if (node.type === 'Property' && ['description', 'summary', 'when'].includes(nameOf(node.key)))
     add('schema', node.value);

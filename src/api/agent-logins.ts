@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { nullableText } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { authStatus, statuses } from './providers.ts';
 
@@ -18,11 +19,10 @@ const authMethod = z
     id: z.string(),
     name: z.string(),
     description: z.string().nullable(),
-    type: z
-      .enum(['agent', 'env_var', 'terminal'])
-      .describe(
+    type: z.enum(['agent', 'env_var', 'terminal']).meta({
+      description:
         "Kind of login. `agent`: the agent logs in by itself, often with a browser. `env_var`: the agent reads environment variables. `terminal`: a user runs the agent's login program in a terminal.",
-      ),
+    }),
     variables: z
       .array(
         z.looseObject({
@@ -33,12 +33,9 @@ const authMethod = z
       )
       .describe('Environment variables that the agent reads, as far as it reports them.'),
     needs_person: z.boolean().describe('Whether a user must take part or set a variable first.'),
-    link: z
-      .string()
-      .nullable()
-      .describe(
-        'URL of the page where users get the required key or account. Null if the agent names none.',
-      ),
+    link: nullableText(
+      'URL of the page where users get the required key or account. Null if the agent names none.',
+    ),
     program: program
       .nullable()
       .describe("Program to run in a terminal on the server's machine. Null for other types."),
@@ -76,13 +73,10 @@ export const authenticateAgent = endpoint('POST /v1/providers/acp/agents/{agent}
   summary:
     'Log in to an agent; responds when the login has finished, which may require a user at the browser',
   body: z.strictObject({
-    method_id: z
-      .string()
-      .min(1)
-      .nullish()
-      .describe(
+    method_id: z.string().min(1).nullish().meta({
+      description:
         'Id of the login method. Default: the configured method, or else the only method that can be used.',
-      ),
+    }),
   }),
   response: authStatus,
 });

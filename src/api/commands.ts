@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { nullableText } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { sessionParam } from './sessions.ts';
 
@@ -6,10 +7,7 @@ const agentCommand = z
   .looseObject({
     name: z.string().describe('Name of the command, without the slash.'),
     description: z.string(),
-    hint: z
-      .string()
-      .nullable()
-      .describe('Text that shows the arguments of the command. Null if unknown.'),
+    hint: nullableText('Text that shows the arguments of the command. Null if unknown.'),
   })
   .meta({ id: 'AgentCommand', description: 'A slash command of an agent.' });
 export type AgentCommand = z.output<typeof agentCommand>;

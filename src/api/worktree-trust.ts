@@ -25,11 +25,10 @@ export type Trusted = z.output<typeof trusted>;
 
 const brought = z
   .looseObject({
-    kind: z
-      .enum(['init_script', 'included_files', 'filters'])
-      .describe(
+    kind: z.enum(['init_script', 'included_files', 'filters']).meta({
+      description:
         'Kind of content. `included_files`: patterns of ignored files that are copied into new worktrees.',
-      ),
+    }),
     name: z.string().describe('Path in the repository, or name of the setting.'),
     sha256,
     text: z

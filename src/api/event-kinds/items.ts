@@ -22,11 +22,10 @@ const delta = {
   offset: z.int().describe('Position of this part in the text of the item, in bytes of UTF-8.'),
   text: z.string().describe('Part of the text.'),
 };
-const status = item.shape.status
-  .exclude(['open'])
-  .describe(
+const status = item.shape.status.exclude(['open']).meta({
+  description:
     'Final status of the item: its own status, or the status of its turn if the turn ended first.',
-  );
+});
 const said = { item_id, offset: whole, status, text: z.string().describe('Complete text.') };
 const toolStatus = z
   .enum(['pending', 'running', 'completed', 'failed'])
