@@ -106,7 +106,8 @@ function schemas(node: Node, add: Add): void {
 }
 
 function errors(node: Node, add: Add): void {
-  if (node.type === 'NewExpression' && nameOf(node.callee).endsWith('Error'))
+  const isCall = node.type === 'NewExpression' || node.type === 'CallExpression';
+  if (isCall && nameOf(node.callee).endsWith('Error'))
     for (const argument of listOf(node.arguments))
       if (stringsOf(argument).some(({ text }) => text.includes(' '))) add('errors', argument);
   if (node.type === 'Property' && ['message', 'reason'].includes(nameOf(node.key)))

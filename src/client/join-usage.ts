@@ -1,6 +1,6 @@
 import { endpoints } from '../api/index.ts';
 import type { UsageReport, UsageRow } from '../api/usage.ts';
-import { AppError } from '../api/errors.ts';
+import { AppError, unreachableError } from '../api/errors.ts';
 import { mostTokensFirst, plus } from '../core/lib/usage-sums.ts';
 import type { CallInput } from './client.ts';
 import type { ServerEntry, Servers } from './servers.ts';
@@ -18,7 +18,7 @@ export async function joinUsage(
   const away = new Map<string, string>();
   const ask = async ({ name, client, detail }: ServerEntry) => {
     try {
-      if (!client) throw new AppError('unreachable', detail ?? name);
+      if (!client) throw unreachableError(detail ?? name);
       reports.push(await client.call(endpoints.getUsage, input, signal));
     } catch (error) {
       if (!(error instanceof AppError) || error.code !== 'unreachable') throw error;
@@ -27,7 +27,7 @@ export async function joinUsage(
   };
   await Promise.all((await servers.list()).map(ask));
   const [first, ...others] = reports;
-  if (!first) throw new AppError('unreachable', [...away.values()].join('; '));
+  if (!first) throw unreachableError([...away.values()].join('; '));
   const report = others.reduce(together, first);
   const { limit } = input.query ?? {};
   const rows = ordered(report).slice(0, limit);

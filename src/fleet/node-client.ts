@@ -4,7 +4,7 @@ import type { RuntimeEventRecord } from '../api/events.ts';
 import { type Answer, Client } from '../client/client.ts';
 import { pathWith, refusal, type RequestInput } from '../client/wire.ts';
 import type { EventScope } from '../client/event-scope.ts';
-import { AppError } from '../api/errors.ts';
+import { type AppError, invalidError } from '../api/errors.ts';
 import type { Clock } from '../core/lib/clock.ts';
 import { askNode } from './asking.ts';
 import { followNode } from './follow-node.ts';
@@ -113,8 +113,7 @@ function waitOf({ query: fields }: Endpoint, query: Record<string, unknown>): nu
 }
 
 function noStream({ method, path }: Endpoint): AppError {
-  return new AppError(
-    'invalid',
+  return invalidError(
     `the response of ${method} ${path} is a stream, and streams are not available through a fleet: connect to the server with --url`,
   );
 }

@@ -2,7 +2,7 @@ import type { Approval } from '../../api/approvals.ts';
 import type { Budget } from '../../api/budgets.ts';
 import type { AgentCommand } from '../../api/commands.ts';
 import type { BodyInputOf } from '../../api/endpoint.ts';
-import { AppError } from '../../api/errors.ts';
+import { AppError, usageError } from '../../api/errors.ts';
 import { endpoints } from '../../api/index.ts';
 import type { Process } from '../../api/processes.ts';
 import type { Model } from '../../api/providers.ts';
@@ -251,8 +251,7 @@ export class Acts {
 
   /** Has the person write all comments of a session in an editor. */
   async editReview(read: DiffAndReview): Promise<void> {
-    if (!this.#edit)
-      throw new AppError('usage', 'no editor is available: press c to write a comment');
+    if (!this.#edit) throw usageError('no editor is available: press c to write a comment');
     await editReview(this.#client, read, reviewFile, this.#edit);
   }
 

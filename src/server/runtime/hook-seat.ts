@@ -1,7 +1,7 @@
 import type { Approval } from '../../api/approvals.ts';
 import type { ApprovalLink, Hook, HookSkip, HookTest } from '../../api/hooks.ts';
 import type { Supervisor } from '../../core/children/supervisor.ts';
-import { AppError } from '../../api/errors.ts';
+import { notFoundError } from '../../api/errors.ts';
 import type { Feed } from '../../core/events/feed.ts';
 import { lazyModule } from '../../core/lib/lazy-module.ts';
 import type { HookService, SkipRequest } from '../hooks/index.ts';
@@ -96,7 +96,7 @@ export class HookSeat {
   async #service(name: string): Promise<HookService> {
     await this.#applying;
     if (this.#hooks.loaded) return this.#hooks.loaded.service;
-    throw new AppError('not_found', `hook "${name}" not found`);
+    throw notFoundError(`hook "${name}" not found`);
   }
 
   async #load() {

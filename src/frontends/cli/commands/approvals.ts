@@ -19,7 +19,7 @@ import { asRecord } from '../output-options.ts';
 import { ago, details, listOf, shortId, plain } from '../output.ts';
 import { sessionAs, limit, rule } from '../parameters.ts';
 import { clientAction, type CommandContext } from '../world.ts';
-import { AppError } from '../../../api/errors.ts';
+import { usageError } from '../../../api/errors.ts';
 import {
   ARGUMENTS_MISSING,
   CONFIRMATION,
@@ -325,8 +325,7 @@ async function confirmUndescribed(
   const { terminalOf } = await import('../talk/terminal.ts');
   const terminal = global.json ? null : terminalOf(world);
   if (!terminal)
-    throw new AppError(
-      'usage',
+    throw usageError(
       `the request was not accepted, because the agent did not describe the action completely: pass --undescribed to accept the request (${show})`,
     );
   const { readLine } = await import('../talk/read-line.ts');
@@ -334,8 +333,7 @@ async function confirmUndescribed(
   const question = `type ${CONFIRMATION} to accept it: `;
   const line = await readLine(terminal, question, world.interrupted());
   if (line?.trim() !== CONFIRMATION)
-    throw new AppError(
-      'usage',
+    throw usageError(
       `the request was not accepted, because you did not type ${CONFIRMATION} (${show})`,
     );
 }

@@ -1,6 +1,6 @@
 import type { Hook } from '../../../api/hooks.ts';
 import { endpoints } from '../../../api/index.ts';
-import { AppError } from '../../../api/errors.ts';
+import { usageError } from '../../../api/errors.ts';
 import { oneLine } from '../../../core/lib/plain.ts';
 import { durationText } from '../../terminal/time.ts';
 import { commandGroup, endpointCommand } from '../endpoint-command.ts';
@@ -94,5 +94,5 @@ function whenIn(at: number, now: number): string {
 
 function seqOf(text: string): number {
   if (/^\d{1,15}$/.test(text)) return Number(text);
-  throw new AppError('usage', `invalid --event "${text}": expected an event sequence number`);
+  throw usageError(`invalid --event "${text}": expected an event sequence number`);
 }

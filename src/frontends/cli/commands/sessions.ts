@@ -1,7 +1,7 @@
 import { endpoints } from '../../../api/index.ts';
 import type { AgentCommand } from '../../../api/commands.ts';
 import type { Item, Session, Turn } from '../../../api/sessions.ts';
-import { AppError } from '../../../api/errors.ts';
+import { usageError } from '../../../api/errors.ts';
 import { agentOf } from '../../../client/agent-of.ts';
 import { hasFailedTurn, lastTurnText } from '../../../client/last-turn.ts';
 import { slashText } from '../../../client/slash.ts';
@@ -295,13 +295,13 @@ async function send(
 ): Promise<void> {
   if (options.queue || options.at !== undefined || options.every !== undefined) {
     if (options.expect !== undefined)
-      throw new AppError('usage', '--expect cannot be combined with --queue, --at or --every');
+      throw usageError('--expect cannot be combined with --queue, --at or --every');
     return addToQueue(context, said, input, options);
   }
   const extra = (['zone', 'name', 'reason', 'overlap'] as const).find(
     (one) => options[one] !== undefined,
   );
-  if (extra) throw new AppError('usage', `--${extra} requires --queue, --at or --every`);
+  if (extra) throw usageError(`--${extra} requires --queue, --at or --every`);
   const { after, mode, ...accepted } = await sendTurn(
     context,
     await sessionId(context.client, said),

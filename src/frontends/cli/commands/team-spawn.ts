@@ -1,5 +1,5 @@
 import { endpoints } from '../../../api/index.ts';
-import { AppError } from '../../../api/errors.ts';
+import { usageError } from '../../../api/errors.ts';
 import { endpointCommand } from '../endpoint-command.ts';
 import { parseMetadata } from '../metadata.ts';
 import { imagesOption, sessionAs, team } from '../parameters.ts';
@@ -88,10 +88,7 @@ export const teamSpawn = endpointCommand({
   fields(options: SpawnOptions) {
     const { preset, provider, agent, model } = options;
     if (preset !== undefined && (provider ?? agent ?? model) !== undefined)
-      throw new AppError(
-        'usage',
-        '--preset cannot be combined with --provider, --agent and --model',
-      );
+      throw usageError('--preset cannot be combined with --provider, --agent and --model');
     return { worktree: worktreeOf(options) };
   },
   print: ({ session }) => `${session.id}\n`,
@@ -113,10 +110,7 @@ type SpawnOptions = {
 function worktreeOf({ worktree: name, branchPrefix, base, init, include }: SpawnOptions) {
   if (name === undefined) {
     if (branchPrefix === undefined && base === undefined && init && include) return undefined;
-    throw new AppError(
-      'usage',
-      '--branch-prefix, --base, --no-init and --no-include require --worktree',
-    );
+    throw usageError('--branch-prefix, --base, --no-init and --no-include require --worktree');
   }
   return {
     mode: 'reuse' as const,

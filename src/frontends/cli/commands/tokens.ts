@@ -1,6 +1,6 @@
 import { endpoints } from '../../../api/index.ts';
 import type { Token } from '../../../api/tokens.ts';
-import { AppError } from '../../../api/errors.ts';
+import { usageError } from '../../../api/errors.ts';
 import { parseDuration } from '../../../core/lib/duration.ts';
 import { commandGroup, endpointCommand } from '../endpoint-command.ts';
 import { asList } from '../output-options.ts';
@@ -79,8 +79,5 @@ function expiry({ expires_at }: Token, now: number): string {
 function lifetimeOf(text: string): number {
   const lifetime = parseDuration(text);
   if (lifetime !== null && lifetime > 0) return lifetime;
-  throw new AppError(
-    'usage',
-    `invalid --expires "${text}": expected a duration such as 90s, 30m, 12h or 30d`,
-  );
+  throw usageError(`invalid --expires "${text}": expected a duration such as 90s, 30m, 12h or 30d`);
 }

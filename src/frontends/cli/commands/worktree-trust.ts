@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { endpoints } from '../../../api/index.ts';
 import type { Brought, Trusted } from '../../../api/worktree-trust.ts';
-import { AppError } from '../../../api/errors.ts';
+import { notFoundError, usageError } from '../../../api/errors.ts';
 import { askYes } from '../ask-yes.ts';
 import { endpointCommand, type Register } from '../endpoint-command.ts';
 import { ago, listOf, plain } from '../output.ts';
@@ -90,8 +90,7 @@ async function chosen(
 ): Promise<string[]> {
   const { brings } = await client.call(endpoints.lookAtBrought, { body: { repo_root } });
   if (brings.length === 0)
-    throw new AppError(
-      'not_found',
+    throw notFoundError(
       `nothing to trust: the repository ${repo_root} has no init script, no .worktreeinclude and no git filters`,
     );
   const canAsk = world.stdin.isTTY && world.stderr.isTTY;
@@ -105,10 +104,7 @@ async function chosen(
     )
       wanted.push(one.sha256);
     else if (!canAsk)
-      throw new AppError(
-        'usage',
-        'not a terminal: read the printed content, then pass --yes or --sha256',
-      );
+      throw usageError('not a terminal: read the printed content, then pass --yes or --sha256');
   }
   return wanted;
 }

@@ -1,4 +1,4 @@
-import { AppError } from '../../../api/errors.ts';
+import { AppError, unreachableError } from '../../../api/errors.ts';
 import { findProgram } from '../../../core/lib/find-program.ts';
 import { plain } from '../../../core/lib/plain.ts';
 import type { ServiceStart } from '../../service/start.ts';
@@ -55,8 +55,7 @@ export class Runner {
   /** Runs a program of the manager; returns how it ended. Throws `unreachable` where it is not installed. */
   async run(...[command, ...args]: [string, ...string[]]): Promise<Ended> {
     if (findProgram(command, this.#env.PATH) === null)
-      throw new AppError(
-        'unreachable',
+      throw unreachableError(
         `cannot manage a service, because ${command} is not installed: start the server without a service, with cadre serve --detach`,
       );
     return runAndRead({ command, args, env: this.#env });

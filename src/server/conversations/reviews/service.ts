@@ -8,7 +8,7 @@ import {
   type sendReview,
   type StoredReviewComment,
 } from '../../../api/reviews.ts';
-import { AppError } from '../../../api/errors.ts';
+import { AppError, conflictError, invalidError, notFoundError } from '../../../api/errors.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import { anchorOf, anchorStateOf } from '../../../core/lib/diff-anchor.ts';
 import { type DiffFile, readPatches } from '../../../core/lib/unified-diff.ts';
@@ -154,13 +154,12 @@ export class ReviewService {
   ): Promise<Sent> {
     const { text: said, queue: isQueued, expected_turn_id, ...settings } = body;
     if (isQueued && (expected_turn_id ?? null) !== null)
-      throw new AppError(
-        'invalid',
+      throw invalidError(
         'body.expected_turn_id: the fields "queue" and "expected_turn_id" cannot be combined: send only one of the two fields',
       );
     const { comments } = await this.get(sessionId);
     if (comments.length === 0)
-      throw new AppError('conflict', `the review of session ${sessionId} has no comments`);
+      throw conflictError(`the review of session ${sessionId} has no comments`);
     const text = reviewText(comments, said ?? '');
     assertSize(text);
     const input = { type: 'text' as const, text };
@@ -199,8 +198,7 @@ export class ReviewService {
     for (const { id, updated_at, text } of comments) {
       const now = this.#table.get(rx, id);
       if (now?.updated_at !== updated_at || now.text !== text)
-        throw new AppError(
-          'conflict',
+        throw conflictError(
           `the review of session ${sessionId} has changed or was sent: check the review, and send it again`,
         );
     }
@@ -213,7 +211,7 @@ export class ReviewService {
   #comment(rx: Reader, sessionId: string, id: string): StoredReviewComment {
     const found = this.#table.get(rx, id);
     if (found?.session_id === sessionId) return found;
-    throw new AppError('not_found', `session "${sessionId}" has no review comment "${id}"`);
+    throw notFoundError(`session "${sessionId}" has no review comment "${id}"`);
   }
 
   #remove(tx: Writer, comments: readonly StoredReviewComment[]): void {
@@ -257,8 +255,7 @@ function linesAt(
   const why = lines
     ? `exceed ${reviewLimits.lines} lines, the maximum for a comment`
     : 'are not in one hunk of the session diff: check the diff, or send the lines as text';
-  throw new AppError(
-    'invalid',
+  throw invalidError(
     `body: cannot comment on lines ${place.first_line} to ${place.last_line} of "${place.path}", because these lines ${why}`,
   );
 }
@@ -266,8 +263,7 @@ function linesAt(
 function assertSize(text: string): void {
   const bytes = Buffer.byteLength(text);
   if (bytes > reviewLimits.turnBytes)
-    throw new AppError(
-      'conflict',
+    throw conflictError(
       `the review is too large for one turn (${bytes} bytes, and the maximum is ${reviewLimits.turnBytes} bytes): send some of the comments in a second review`,
     );
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import path from 'node:path';
-import { AppError } from '../../../api/errors.ts';
+import { type AppError, conflictError } from '../../../api/errors.ts';
 import { shellWord } from '../../../core/lib/shell-word.ts';
 import type { Setting } from './isolated-git-dir.ts';
 import type { Git, GitLocation } from './git.ts';
@@ -82,7 +82,7 @@ function nameIn(wanted: WantedFile): string {
 }
 
 function refusal({ what, without }: Purpose, name: string, why: string): AppError {
-  return new AppError('conflict', `${what} ${name} ${why}, or ${without}`);
+  return conflictError(`${what} ${name} ${why}, or ${without}`);
 }
 
 /** Says how a person allows content of a repository that nobody has allowed yet. */

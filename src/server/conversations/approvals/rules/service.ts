@@ -8,7 +8,7 @@ import type {
 } from '../../../../api/approval-rules.ts';
 import type { BodyOf, QueryOf } from '../../../../api/endpoint.ts';
 import type { Session } from '../../../../api/sessions.ts';
-import { AppError } from '../../../../api/errors.ts';
+import { conflictError, invalidError, notFoundError } from '../../../../api/errors.ts';
 import type { AgentRequest } from '../../../../agents/provider.ts';
 import { workingDirectory } from '../../sessions/working-directory.ts';
 import type { ServerParts } from '../../../../core/events/server-parts.ts';
@@ -122,8 +122,7 @@ export class RuleService {
       const stored = this.#table.where(tx, 'true');
       const same = stored.find((one) => conditionsOf(one) === conditions);
       if (!same && stored.length >= MAX_RULES)
-        throw new AppError(
-          'conflict',
+        throw conflictError(
           `cannot add a rule, because the server already has the maximum of ${MAX_RULES} rules: remove a rule first`,
         );
       const record: StoredRule = same
@@ -149,7 +148,7 @@ export class RuleService {
   async remove(id: string, by: string): Promise<ApprovalRule> {
     const removed = await this.#deps.db.transact((tx) => {
       const found = this.#table.get(tx, id);
-      if (!found) throw new AppError('not_found', `rule "${id}" not found`);
+      if (!found) throw notFoundError(`rule "${id}" not found`);
       const conditions = conditionsOf(found);
       const same = this.#table
         .where(tx, 'true')
@@ -197,7 +196,7 @@ function withRefusal(stored: StoredRule): ApprovalRule {
 
 function absolute(directory: string): string {
   if (directory.startsWith('/')) return directory;
-  throw new AppError('invalid', `body.directory: "${directory}" is not an absolute path`);
+  throw invalidError(`body.directory: "${directory}" is not an absolute path`);
 }
 
 /** Throws `invalid` for a rule without a condition of its own, or one that allows more than people would think. */
@@ -210,17 +209,11 @@ function assertUsable({
   i_know,
 }: Pick<ApprovalRule, 'effect' | 'command' | 'path' | 'tool' | 'directory' | 'i_know'>): void {
   if ((command ?? path ?? tool ?? directory) === null)
-    throw new AppError('invalid', 'body: a rule requires a command, a path, a tool or a directory');
+    throw invalidError('body: a rule requires a command, a path, a tool or a directory');
   if (command !== null && path !== null)
-    throw new AppError(
-      'invalid',
-      'body: a rule cannot have both a command and a path: add one rule for each',
-    );
+    throw invalidError('body: a rule cannot have both a command and a path: add one rule for each');
   if (effect === 'allow' && (command ?? path ?? tool) === null)
-    throw new AppError(
-      'invalid',
-      'body: a rule with effect allow requires a command, a path or a tool',
-    );
+    throw invalidError('body: a rule with effect allow requires a command, a path or a tool');
   const refusal = refusalOf({ effect, command, path, i_know });
-  if (refusal !== null) throw new AppError('invalid', `body.${refusal.field}: ${refusal.why}`);
+  if (refusal !== null) throw invalidError(`body.${refusal.field}: ${refusal.why}`);
 }
