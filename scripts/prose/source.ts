@@ -96,7 +96,14 @@ function help(node: Node, add: Add): void {
 }
 
 /** The method of a schema and the functions of `api/common.ts` whose first argument describes a field. */
-const describing = new Set(['describe', 'nullableText', 'optionalText', 'nullableTime']);
+const describing = new Set([
+  'describe',
+  'text',
+  'flag',
+  'nullableText',
+  'optionalText',
+  'nullableTime',
+]);
 
 function schemas(node: Node, add: Add): void {
   if (node.type === 'CallExpression' && describing.has(nameOf(node.callee)))

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nullableText } from './common.ts';
+import { flag, nullableText, text } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { authStatus, statuses } from './providers.ts';
 
@@ -28,11 +28,11 @@ const authMethod = z
         z.looseObject({
           name: z.string(),
           optional: z.boolean(),
-          set: z.boolean().describe('Whether the variable is set in the environment of the agent.'),
+          set: flag('Whether the variable is set in the environment of the agent.'),
         }),
       )
       .describe('Environment variables that the agent reads, as far as it reports them.'),
-    needs_person: z.boolean().describe('Whether a user must take part or set a variable first.'),
+    needs_person: flag('Whether a user must take part or set a variable first.'),
     link: nullableText(
       'URL of the page where users get the required key or account. Null if the agent names none.',
     ),
@@ -47,7 +47,7 @@ const agentLogin = z
   .looseObject({
     agent: z.string(),
     auth: authStatus,
-    can_log_out: z.boolean().describe('Whether the agent can log out on request.'),
+    can_log_out: flag('Whether the agent can log out on request.'),
     methods: z.array(authMethod),
   })
   .meta({ id: 'AgentLogin', description: 'Login state and login methods of an agent.' });
@@ -81,12 +81,10 @@ export const authenticateAgent = endpoint('POST /v1/providers/acp/agents/{agent}
   response: authStatus,
 });
 
-const loginPage = z
-  .looseObject({ message: z.string().describe('Message of the agent.'), url: z.string() })
-  .meta({
-    id: 'LoginPage',
-    description: 'A web page that a user must open to log in to an agent.',
-  });
+const loginPage = z.looseObject({ message: text('Message of the agent.'), url: z.string() }).meta({
+  id: 'LoginPage',
+  description: 'A web page that a user must open to log in to an agent.',
+});
 export type LoginPage = z.output<typeof loginPage>;
 
 export const listLoginPages = endpoint('GET /v1/providers/acp/agents/{agent}/login/pages', {

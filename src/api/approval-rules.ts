@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nullableText, optionalText, pageQuery, timestamp } from './common.ts';
+import { nullableText, optionalText, pageQuery, text, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { providerId } from './provider-kinds.ts';
 
@@ -9,7 +9,7 @@ export const ruleEffect = z.enum(['allow', 'ask', 'deny']).meta({
     'Effect of a rule on a matching request. `deny`: the request is declined. `ask`: a user decides, even if other rules allow the request. `allow`: the request is accepted once. If several rules match, `deny` takes precedence over `ask`, and `ask` over `allow`.',
 });
 
-const text = (most: number) =>
+const textUpTo = (most: number) =>
   z
     .string()
     .trim()
@@ -54,7 +54,7 @@ export const approvalRule = z
       'Reason why a rule stored by an earlier version would be refused now. Its `effect` is `ask` if it was added as `allow`. Null if the rule is valid.',
     ),
     reason: nullableText('Reason for the rule. An agent receives it when its request is declined.'),
-    created_by: z.string().describe('Token that created the rule.'),
+    created_by: text('Token that created the rule.'),
     created_at: timestamp,
   })
   .meta({
@@ -70,7 +70,7 @@ export const ruleDecision = z
     rule: approvalRule
       .nullable()
       .describe('Rule that decides. Null if no rule matches, so that a user decides.'),
-    why: z.string().describe('Explanation of the decision, for users to read.'),
+    why: text('Explanation of the decision, for users to read.'),
   })
   .meta({ id: 'Ruling', description: 'Decision of the rules about a request.' });
 export type RuleDecision = z.output<typeof ruleDecision>;
@@ -87,22 +87,22 @@ export const addApprovalRule = endpoint('POST /v1/approval-rules', {
   body: z.strictObject({
     effect: ruleEffect,
     provider: providerId.nullish(),
-    tool: text(200)
+    tool: textUpTo(200)
       .nullish()
       .describe(conditions.tool.description ?? ''),
-    command: text(2000)
+    command: textUpTo(2000)
       .nullish()
       .describe(conditions.command.description ?? ''),
-    path: text(2000)
+    path: textUpTo(2000)
       .nullish()
       .describe(conditions.path.description ?? ''),
-    directory: text(4096)
+    directory: textUpTo(4096)
       .nullish()
       .describe('Absolute path of an existing directory. The real path is stored.'),
     i_know: iKnow.optional().meta({
       description: `${iKnow.description ?? ''} Default: false, and an \`allow\` rule that needs the confirmation is refused.`,
     }),
-    reason: text(500).nullish(),
+    reason: textUpTo(500).nullish(),
   }),
   response: approvalRule,
   errors: ['conflict'],

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nullableText, pageQuery, timestamp } from './common.ts';
+import { flag, nullableText, pageQuery, text, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { providerId } from './provider-kinds.ts';
 import { sessionParam } from './sessions.ts';
@@ -8,15 +8,12 @@ export const approvalStatus = z.enum(['pending', 'accepted', 'declined', 'expire
 
 export const question = z
   .looseObject({
-    id: z.string().meta({
-      description:
-        'Key of the answers. The text or heading of the question is accepted as a key too.',
-    }),
+    id: text('Key of the answers. The text or heading of the question is accepted as a key too.'),
     question: z.string(),
     header: z.string().nullable(),
     options: z.array(z.looseObject({ label: z.string(), description: z.string().nullable() })),
-    free: z.boolean().describe('Whether the answer may be a text that is not one of the options.'),
-    multiple: z.boolean().describe('Whether several answers are allowed.'),
+    free: flag('Whether the answer may be a text that is not one of the options.'),
+    multiple: flag('Whether several answers are allowed.'),
     required: z.boolean(),
     type: z.enum(['text', 'number', 'integer']),
   })
@@ -26,7 +23,7 @@ export type Question = z.output<typeof question>;
 const approvalCommand = z
   .looseObject({
     type: z.literal('command'),
-    command: z.string().describe('Complete command, as a shell reads it.'),
+    command: text('Complete command, as a shell reads it.'),
     cwd: nullableText(
       'Directory that the command would run in: the directory that the agent names, or else the directory of the session. Null if unknown.',
     ),
@@ -36,11 +33,10 @@ const approvalCommand = z
 const approvalDiff = z
   .looseObject({
     type: z.literal('diff'),
-    path: z.string().describe('Path of the file, as the agent names it.'),
-    diff: z.string().meta({
-      description:
-        'Complete change as a unified diff against the content at the time of the request. A file that would be created or removed has `/dev/null` as its other name.',
-    }),
+    path: text('Path of the file, as the agent names it.'),
+    diff: text(
+      'Complete change as a unified diff against the content at the time of the request. A file that would be created or removed has `/dev/null` as its other name.',
+    ),
   })
   .meta({ id: 'ApprovalDiff', description: 'A file that would change.' });
 
@@ -55,7 +51,7 @@ const approvalInput = z
 const approvalOmitted = z
   .looseObject({
     type: z.literal('omitted'),
-    name: z.string().describe('Description of the omitted part.'),
+    name: text('Description of the omitted part.'),
     bytes: z.int().describe('Size of the omitted part as JSON, in bytes.'),
   })
   .meta({
@@ -123,10 +119,9 @@ export const approval = z
         'Questions to answer when accepting an approval of the kind `question`. Null if the agent does not list them.',
     }),
     answers: z.record(z.string(), z.array(z.string())).nullable(),
-    held: z.boolean().meta({
-      description:
-        'Whether the approval was accepted while no agent was running to receive the decision. It becomes false when the turn continues or ends.',
-    }),
+    held: flag(
+      'Whether the approval was accepted while no agent was running to receive the decision. It becomes false when the turn continues or ends.',
+    ),
     status: approvalStatus,
     decision: z.enum(['accept', 'decline']).nullable(),
     scope: approvalScope.nullable().meta({

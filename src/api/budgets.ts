@@ -1,5 +1,13 @@
 import { z } from 'zod';
-import { nullableText, nullableTime, optionalText, pageQuery, timestamp } from './common.ts';
+import {
+  flag,
+  nullableText,
+  nullableTime,
+  optionalText,
+  pageQuery,
+  text,
+  timestamp,
+} from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { timeZoneName } from './usage.ts';
 
@@ -58,10 +66,9 @@ export const budget = z
       'Limits that apply now. Initially equal to `limit`. After each acceptance: the amount spent so far plus `limit`. Each new day starts with `limit`.',
     ),
     spent: spent.describe('Usage so far, in total or on the current day of the budget.'),
-    hard: z.boolean().meta({
-      description:
-        'Whether running turns are interrupted when the budget is reached. Otherwise they continue.',
-    }),
+    hard: flag(
+      'Whether running turns are interrupted when the budget is reached. Otherwise they continue.',
+    ),
     status: budgetStatus,
     reached_at: timestamp.nullable(),
     approval_id: nullableText('Approval that is pending or was declined. Null if there is none.'),
@@ -70,7 +77,7 @@ export const budget = z
       'Start of the day that `spent` covers (Unix ms). Null if the budget has no days.',
     ),
     day_ends_at: nullableTime('Start of the next day (Unix ms). Null if the budget has no days.'),
-    created_by: z.string().describe('Id of the token that last set the budget.'),
+    created_by: text('Id of the token that last set the budget.'),
     created_at: timestamp,
     updated_at: timestamp,
   })

@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { nullableText } from './common.ts';
+import { nullableText, text } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { sessionParam } from './sessions.ts';
 
 const agentCommand = z
   .looseObject({
-    name: z.string().describe('Name of the command, without the slash.'),
+    name: text('Name of the command, without the slash.'),
     description: z.string(),
     hint: nullableText('Text that shows the arguments of the command. Null if unknown.'),
   })

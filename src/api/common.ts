@@ -7,6 +7,10 @@ export const timestamp = z.int().nonnegative();
 /** Integer Unix milliseconds in a request, at most the latest time that a JavaScript date can represent. */
 export const requestedTime = z.int().min(0).max(8.64e15);
 
+export const text = (description: string) => z.string().describe(description);
+
+export const flag = (description: string) => z.boolean().describe(description);
+
 /** A text that may be null in a response. */
 export const nullableText = (description: string) => z.string().nullable().describe(description);
 

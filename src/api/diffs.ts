@@ -1,13 +1,11 @@
 import { z } from 'zod';
-import { nullableText, timestamp } from './common.ts';
+import { flag, nullableText, text, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { sessionParam } from './sessions.ts';
 
 const fileChange = z
   .looseObject({
-    path: z
-      .string()
-      .describe('Path of the file relative to `root`. Bytes that are not UTF-8 are replaced.'),
+    path: text('Path of the file relative to `root`. Bytes that are not UTF-8 are replaced.'),
     old_path: nullableText('Path of the file before the change. Null unless the file was renamed.'),
     status: z.enum(['added', 'deleted', 'modified', 'renamed', 'type_changed']),
     old_mode: nullableText(
@@ -67,7 +65,7 @@ export type DiffBase = z.output<typeof diffBase>;
 export const sessionDiff = z
   .looseObject({
     session_id: z.string(),
-    root: z.string().describe('Directory that the paths are relative to.'),
+    root: text('Directory that the paths are relative to.'),
     base: diffBase,
     head_commit: nullableText('Commit that is or was checked out. Null if there is none.'),
     taken_at: timestamp.describe('Time at which the files were read (Unix ms).'),
@@ -75,9 +73,7 @@ export const sessionDiff = z
     files_changed: z.int(),
     additions: z.int(),
     deletions: z.int(),
-    is_cut: z
-      .boolean()
-      .describe('Whether files, patches or lists are incomplete because of a limit.'),
+    is_cut: flag('Whether files, patches or lists are incomplete because of a limit.'),
     left_out: z.array(leftOut).describe('Changed files whose content was not read. At most 100.'),
     left_out_count: z.int(),
   })

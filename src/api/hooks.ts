@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nullableText, nullableTime, timestamp } from './common.ts';
+import { flag, nullableText, nullableTime, text, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 
 const seq = z.int().min(0);
@@ -12,7 +12,7 @@ const hookFailure = z
     }),
     since: timestamp.describe('Time of the first failure for this event (Unix ms).'),
     attempts: z.int().describe('Number of attempts.'),
-    error: z.string().describe('Last error.'),
+    error: text('Last error.'),
     retry_at: timestamp.describe('Time of the next attempt (Unix ms).'),
   })
   .meta({
@@ -50,11 +50,10 @@ export const hook = z
       })
       .nullable()
       .describe('Scope of the events. Null for events of the whole runtime.'),
-    target: z.string().meta({
-      description:
-        '`command`, or the origin of the URL. The rest of the URL is not shown because it may be a secret.',
-    }),
-    links: z.boolean().describe('Whether events contain links that answer approvals.'),
+    target: text(
+      '`command`, or the origin of the URL. The rest of the URL is not shown because it may be a secret.',
+    ),
+    links: flag('Whether events contain links that answer approvals.'),
     cursor: seq.describe('Sequence number up to which all events are handled.'),
     waiting: z.int().describe('Number of pending events, counted up to 1000.'),
     waiting_since: nullableTime(
@@ -126,14 +125,12 @@ export const skipHook = endpoint('POST /v1/hooks/{hook_name}/skip', {
 
 export const approvalLink = z
   .looseObject({
-    id: z.string().meta({
-      description:
-        'Id of the link. If the approval is answered with the link, `decided_by` contains this id.',
-    }),
-    url: z.string().meta({
-      description:
-        'URL of a page that accepts or declines the approval. Anyone who has the URL can answer the approval once.',
-    }),
+    id: text(
+      'Id of the link. If the approval is answered with the link, `decided_by` contains this id.',
+    ),
+    url: text(
+      'URL of a page that accepts or declines the approval. Anyone who has the URL can answer the approval once.',
+    ),
     expires_at: timestamp,
   })
   .meta({

@@ -1,5 +1,13 @@
 import { z } from 'zod';
-import { failure, nullableText, optionalText, ownerQuery, pageQuery, timestamp } from './common.ts';
+import {
+  failure,
+  flag,
+  nullableText,
+  optionalText,
+  ownerQuery,
+  pageQuery,
+  timestamp,
+} from './common.ts';
 import { endpoint } from './endpoint.ts';
 
 const position = z.int().min(0).max(Number.MAX_SAFE_INTEGER).optional();
@@ -38,7 +46,7 @@ export const processRecord = z
     }),
     stdout_bytes: z.int().describe('Size of the output in bytes, including dropped output.'),
     stderr_bytes: z.int(),
-    stdout_truncated: z.boolean().describe('Whether the middle of the output was dropped.'),
+    stdout_truncated: flag('Whether the middle of the output was dropped.'),
     stderr_truncated: z.boolean(),
     on_exit: z.enum(['notify']).nullable(),
     notice: z.enum(['pending', 'delivered', 'dropped']).nullable().meta({
@@ -48,9 +56,7 @@ export const processRecord = z
     queued_at: timestamp,
     started_at: timestamp.nullable(),
     ended_at: timestamp.nullable(),
-    trimmed: z
-      .boolean()
-      .describe('Whether retention has deleted the events and output of the process.'),
+    trimmed: flag('Whether retention has deleted the events and output of the process.'),
   })
   .meta({ id: 'Process', description: 'A command that the server runs or ran.' });
 export type Process = z.output<typeof processRecord>;
@@ -67,11 +73,10 @@ const logPart = z
     offset: z.int().describe('Position of the first byte of the content in the whole output.'),
     bytes: z.int(),
     total_bytes: z.int().describe('Size of the whole output in bytes.'),
-    truncated: z.boolean().describe('Whether the content is only a part of the output.'),
-    verified: z.boolean().meta({
-      description:
-        'Whether the content was verified by its checksums. False while the process runs, for output that an earlier version stored, and if the server was killed before it had stored the checksums.',
-    }),
+    truncated: flag('Whether the content is only a part of the output.'),
+    verified: flag(
+      'Whether the content was verified by its checksums. False while the process runs, for output that an earlier version stored, and if the server was killed before it had stored the checksums.',
+    ),
   })
   .meta({ id: 'LogPart', description: 'The end of one output stream of a process.' })
   .nullable();

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nullableText, nullableTime } from './common.ts';
+import { flag, nullableText, nullableTime, text } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { agentName, providerId } from './provider-kinds.ts';
 
@@ -22,17 +22,16 @@ const agent = z
   .looseObject({
     name: agentName,
     display_name: z.string(),
-    configured: z.boolean().describe('Whether the configuration has a section for the agent.'),
-    installed: z.boolean().describe('Whether the command of the agent was found.'),
-    healthy: z.boolean().meta({
-      description:
-        'Whether the agent can be used. False if it cannot start, its last start failed, or its processes have reported that it is not logged in.',
-    }),
-    detail: z.string().describe('`ready`, or the problem and how to solve it.'),
+    configured: flag('Whether the configuration has a section for the agent.'),
+    installed: flag('Whether the command of the agent was found.'),
+    healthy: flag(
+      'Whether the agent can be used. False if it cannot start, its last start failed, or its processes have reported that it is not logged in.',
+    ),
+    detail: text('`ready`, or the problem and how to solve it.'),
     version: nullableText(
       'Version that the agent reported at its last start. Null if it has not been started yet.',
     ),
-    default: z.boolean().describe('Whether new sessions use the agent if they name none.'),
+    default: flag('Whether new sessions use the agent if they name none.'),
     modes: z.array(z.string()).meta({
       description:
         "The agent's own modes, for agent_mode, as the agent reported them last. Empty if it has none or none are known yet.",
@@ -70,16 +69,11 @@ export const provider = z
     login_checked_at: nullableTime(
       'Time of the report of logged_in (Unix ms). Null if no report has been received.',
     ),
-    login_is_stale: z.boolean().meta({
-      description:
-        'Whether logged_in is older than a minute, or older than a change of the login. The agent has not reported its login state since.',
-    }),
-    detail: z
-      .string()
-      .describe('`ready`, or the problem and how to solve it. A missing login is a problem.'),
-    default: z
-      .boolean()
-      .describe("Whether the server's configuration selects this provider for new sessions."),
+    login_is_stale: flag(
+      'Whether logged_in is older than a minute, or older than a change of the login. The agent has not reported its login state since.',
+    ),
+    detail: text('`ready`, or the problem and how to solve it. A missing login is a problem.'),
+    default: flag("Whether the server's configuration selects this provider for new sessions."),
     capabilities: z.looseObject({
       images: z.boolean(),
       approvals: z.boolean(),

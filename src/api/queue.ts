@@ -6,6 +6,7 @@ import {
   optionalText,
   pageQuery,
   requestedTime,
+  text,
   timestamp,
 } from './common.ts';
 import { endpoint } from './endpoint.ts';
@@ -34,11 +35,10 @@ const overlap = z.enum(['skip', 'queue']).meta({
 
 export const hold = z
   .looseObject({
-    code: z.string().meta({
-      description:
-        'Code of the hold, in snake_case. Holds of queue entries: paused, session_closed or session_failed. Holds of sessions: paused, stopped or no_agent. Later versions may add codes.',
-    }),
-    message: z.string().describe('Reason, for users to read.'),
+    code: text(
+      'Code of the hold, in snake_case. Holds of queue entries: paused, session_closed or session_failed. Holds of sessions: paused, stopped or no_agent. Later versions may add codes.',
+    ),
+    message: text('Reason, for users to read.'),
     since: nullableTime('Time at which the hold started (Unix ms). Null if unknown.'),
     until: nullableTime(
       'Time at which the hold ends automatically (Unix ms). Null if it does not.',
@@ -108,7 +108,7 @@ export const storedQueueEntry = z
     last_status: turnStatus.nullable().describe('Result of that turn. Null if no turn has ended.'),
     runs: z.int().describe('Number of turns that have started.'),
     skipped: z.int().describe('Number of runs that were skipped.'),
-    created_by: z.string().describe('Id of the token that created the entry.'),
+    created_by: text('Id of the token that created the entry.'),
     created_at: timestamp,
     updated_at: timestamp,
   })

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nullableText, timestamp } from './common.ts';
+import { nullableText, text, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { sessionParam } from './sessions.ts';
 import { turnOptions } from './turns.ts';
@@ -46,8 +46,8 @@ export const storedReviewComment = z
       description:
         'Lines at the time of the comment, each with its diff marker (" ", "+", "-"). Lines of the other side between them are included. Each line is cut after 1000 characters.',
     }),
-    text: z.string().describe('Text of the comment.'),
-    created_by: z.string().describe('Id of the token that created the comment.'),
+    text: text('Text of the comment.'),
+    created_by: text('Id of the token that created the comment.'),
     created_at: timestamp,
     updated_at: timestamp,
   })

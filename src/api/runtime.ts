@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { failure, timestamp } from './common.ts';
+import { failure, text, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { processDiagnostics } from './processes.ts';
 import { providerDiagnostics } from './providers.ts';
@@ -180,9 +180,7 @@ export const diagnostics = z
             z.looseObject({
               session_id: z.string(),
               waited_ms: z.int(),
-              reason: z
-                .string()
-                .describe('Limit that is reached, and the sessions that use it up.'),
+              reason: text('Limit that is reached, and the sessions that use it up.'),
             }),
           )
           .describe('Sessions whose turn waits for an agent, longest wait first.'),
@@ -234,7 +232,7 @@ export const getVersion = endpoint('GET /v1/version', {
     name: z.literal('cadre'),
     version: z.string(),
     api_version: z.literal('v1'),
-    epoch: z.string().describe('Id of the event log. It changes when the log is replaced.'),
+    epoch: text('Id of the event log. It changes when the log is replaced.'),
     node: z.string(),
     commit: z.string(),
   }),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nullableText, nullableTime, pageQuery, requestedTime, timestamp } from './common.ts';
+import { nullableText, nullableTime, pageQuery, requestedTime, text, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { providerId } from './provider-kinds.ts';
 
@@ -25,10 +25,9 @@ const searchHit = z
     created_at: timestamp.describe(
       'Time of the text (Unix ms). For a title: creation time of the session.',
     ),
-    text: z.string().meta({
-      description:
-        'Excerpt around the match, as one line of about 200 characters without control characters.',
-    }),
+    text: text(
+      'Excerpt around the match, as one line of about 200 characters without control characters.',
+    ),
     marks: z
       .array(
         z
@@ -36,7 +35,7 @@ const searchHit = z
           .meta({ id: 'SearchMark', description: 'A range in a text, in UTF-16 code units.' }),
       )
       .describe('Ranges of the matches in `text`, in order.'),
-    url: z.string().describe('Path of the turn, or of the session for a title.'),
+    url: text('Path of the turn, or of the session for a title.'),
   })
   .meta({ id: 'SearchHit', description: 'A search result.' });
 export type SearchHit = z.output<typeof searchHit>;

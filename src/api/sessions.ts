@@ -1,11 +1,13 @@
 import { z } from 'zod';
 import {
   failure,
+  flag,
   nameOfLength,
   nullableText,
   nullableTime,
   pageQuery,
   requestedTime,
+  text,
   timestamp,
 } from './common.ts';
 import { endpoint } from './endpoint.ts';
@@ -100,16 +102,13 @@ export const session = z
     title: sessionTitle,
     title_source: titleSource,
     status: sessionStatus,
-    pinned: z
-      .boolean()
-      .describe('Whether a user has pinned the session. Clients show pinned sessions first.'),
+    pinned: flag('Whether a user has pinned the session. Clients show pinned sessions first.'),
     snoozed_until: nullableTime(
       'Time until which the session sends no notifications to the user (Unix ms). It is not cleared when it has passed. Null if the session is not snoozed.',
     ),
-    muted: z.boolean().meta({
-      description:
-        'Whether the bell and desktop notifications are turned off for the session. A muted session is still listed.',
-    }),
+    muted: flag(
+      'Whether the bell and desktop notifications are turned off for the session. A muted session is still listed.',
+    ),
     seen_seq: z.int().nonnegative().meta({
       description:
         'Sequence number (seq) of the newest event of the session that a user has seen. It never decreases.',
@@ -156,10 +155,9 @@ export const session = z
     created_at: timestamp,
     updated_at: timestamp,
     closed_at: timestamp.nullable(),
-    trimmed: z.boolean().meta({
-      description:
-        'Whether retention has deleted the events of the session and the contents of its turns.',
-    }),
+    trimmed: flag(
+      'Whether retention has deleted the events of the session and the contents of its turns.',
+    ),
   })
   .meta({
     id: 'Session',
@@ -196,9 +194,7 @@ export const turn = z
     started_at: timestamp.nullable(),
     ended_at: timestamp.nullable(),
     interrupt_requested_at: timestamp.nullable(),
-    trimmed: z
-      .boolean()
-      .describe('Whether retention has deleted the input, text and items of the turn.'),
+    trimmed: flag('Whether retention has deleted the input, text and items of the turn.'),
   })
   .meta({
     id: 'Turn',
@@ -213,7 +209,7 @@ export const item = z
     turn_id: z.string().nullable(),
     kind: z.enum(['message', 'reasoning', 'tool']),
     status: z.enum(['open', 'completed', 'interrupted', 'failed']),
-    text: z.string().describe('Text of the message or reasoning, or output of the tool call.'),
+    text: text('Text of the message or reasoning, or output of the tool call.'),
     tool: toolCall.nullable(),
     created_at: timestamp,
     completed_at: timestamp.nullable(),

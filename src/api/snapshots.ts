@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nullableText, timestamp } from './common.ts';
+import { flag, nullableText, text, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { sessionParam } from './sessions.ts';
 
@@ -17,14 +17,12 @@ export const snapshot = z
     head_commit: nullableText('Commit that was checked out. Null if there was none.'),
     root: nullableText('Directory of the files.'),
     problem: nullableText('Reason why the snapshot could not be taken. Null if it was taken.'),
-    is_whole: z.boolean().meta({
-      description:
-        'Whether the snapshot is complete. False if changed files were left out because they are too large or too many.',
-    }),
-    is_late: z.boolean().meta({
-      description:
-        'Whether the turn started before the snapshot was taken, because taking it took too long.',
-    }),
+    is_whole: flag(
+      'Whether the snapshot is complete. False if changed files were left out because they are too large or too many.',
+    ),
+    is_late: flag(
+      'Whether the turn started before the snapshot was taken, because taking it took too long.',
+    ),
     taken_at: timestamp,
     took_ms: z.int(),
   })
@@ -36,7 +34,7 @@ export type Snapshot = z.output<typeof snapshot>;
 
 const sessionSnapshots = z.looseObject({
   session_id: z.string(),
-  enabled: z.boolean().describe('Whether a snapshot is taken at the next turn.'),
+  enabled: flag('Whether a snapshot is taken at the next turn.'),
   chosen: z.boolean().nullable().meta({
     description:
       'Snapshot setting of this session. Null if the configuration key `snapshots.enabled` applies.',
@@ -91,14 +89,14 @@ export const listSessionFiles = endpoint('GET /v1/sessions/{session_id}/files', 
         z
           .looseObject({
             path: z.string(),
-            mode: z.string().describe("Mode of the file in git's notation, such as 100644."),
+            mode: text("Mode of the file in git's notation, such as 100644."),
             blob: z.string(),
             bytes: z.int().nullable(),
           })
           .meta({ id: 'FileOfSession', description: 'A file of a session.' }),
       )
       .describe('Files. At most 5,000.'),
-    is_cut: z.boolean().describe('Whether the list is incomplete because of the limit.'),
+    is_cut: flag('Whether the list is incomplete because of the limit.'),
   }),
   errors: ['not_found', 'conflict', 'shutting_down'],
 });
@@ -122,9 +120,7 @@ export const restoreFile = endpoint('PATCH /v1/sessions/{session_id}/files', {
     path: z.string(),
     turn_id: z.string(),
     moment,
-    changed: z
-      .boolean()
-      .describe('Whether the file was changed. False if it already had this content.'),
+    changed: flag('Whether the file was changed. False if it already had this content.'),
     kept_as: nullableText(
       'Path of the copy of the replaced file, relative to the root. Null if there is none.',
     ),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { failure, nullableText, nullableTime, pageQuery, timestamp } from './common.ts';
+import { failure, flag, nullableText, nullableTime, pageQuery, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { imagePaths, teamParam } from './teams.ts';
 import { messageInputItem, storedImage, storedInputItem } from './input.ts';
@@ -33,9 +33,9 @@ export const message = z
     policy,
     correlation_id: z.string().nullable(),
     reply_to_message_id: z.string().nullable(),
-    onboarding: z
-      .boolean()
-      .describe('Whether this is the first message to a new member that was created for the team.'),
+    onboarding: flag(
+      'Whether this is the first message to a new member that was created for the team.',
+    ),
     created_at: timestamp,
     cancelled_at: timestamp.nullable(),
   })

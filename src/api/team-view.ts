@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { timestamp } from './common.ts';
+import { text, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { delivery, message } from './team-messages.ts';
 import { member, team, teamParam } from './teams.ts';
@@ -13,7 +13,7 @@ const memberRow = member
         message_id: z.string(),
         direction: z.enum(['sent', 'received']),
         sender_agent_id: z.string(),
-        text: z.string().describe('Start of the text of the message.'),
+        text: text('Start of the text of the message.'),
         created_at: timestamp,
       })
       .meta({ id: 'LastMessage', description: 'Summary of a message in the row of a member.' })

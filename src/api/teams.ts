@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nameOfLength, optionalText, pageQuery, timestamp } from './common.ts';
+import { nameOfLength, optionalText, pageQuery, text, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { gitReference, worktree, worktreeName } from './worktrees.ts';
 import { agentName, providerId } from './provider-kinds.ts';
@@ -21,10 +21,10 @@ export type Team = z.output<typeof team>;
 export const member = z
   .looseObject({
     team_id: z.string(),
-    agent_id: z.string().describe('Session id of the member.'),
+    agent_id: text('Session id of the member.'),
     title: z.string().nullable(),
     joined_at: timestamp,
-    added_by: z.string().describe('Id of the session that added the member, or "api".'),
+    added_by: text('Id of the session that added the member, or "api".'),
     worktree_id: z.string().nullable(),
   })
   .meta({ id: 'Member', description: 'A session in a team.' });
@@ -46,7 +46,7 @@ export const createTeam = endpoint('POST /v1/teams', {
   summary: 'Create a team of sessions',
   body: z.strictObject({
     name: nameOfLength(200),
-    lead_agent_id: z.string().describe('Session that leads the team. It becomes a member.'),
+    lead_agent_id: text('Session that leads the team. It becomes a member.'),
     member_agent_ids: z.array(z.string()).max(1000).nullish().meta({
       description: 'Session ids of the other members.',
     }),
@@ -137,10 +137,9 @@ export const spawnMember = endpoint('POST /v1/teams/{team_id}/members/spawn', {
   summary: 'Create a session as a new member of a team; if a step fails, nothing remains',
   params: teamParam,
   body: z.strictObject({
-    source_session_id: z.string().meta({
-      description:
-        'Member that requests the new member. Absent settings are copied from its session.',
-    }),
+    source_session_id: text(
+      'Member that requests the new member. Absent settings are copied from its session.',
+    ),
     provider: providerId.nullish(),
     agent: agentName
       .nullish()

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { optionalText, pageQuery } from './common.ts';
+import { optionalText, pageQuery, text } from './common.ts';
 import type { ToolInfo, toolNamespaceNames } from './gateway.ts';
 import { policy, priority, messageFields } from './team-messages.ts';
 import { imagePaths, memberTitle } from './teams.ts';
@@ -162,9 +162,7 @@ const teamTools = {
     hints: { readOnly: false, destructive: false, idempotent: false, openWorld: false },
     args: z.strictObject({
       team_id,
-      recipient_agent_id: z
-        .string()
-        .describe('agent_id of a member, or "broadcast" for all members.'),
+      recipient_agent_id: text('agent_id of a member, or "broadcast" for all members.'),
       message: z.string().regex(/\S/, 'is empty: enter a text'),
       image_paths: imagePaths,
       priority: priority.nullish().describe('Priority. Default: normal.'),

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { afterLimit } from './after-limit.ts';
-import { nullableText, nullableTime, timestamp } from './common.ts';
+import { nullableText, nullableTime, text, timestamp } from './common.ts';
 
 /** The reason why a session waits for a usage limit that its agent has reported. */
 export const usageLimit = z
   .looseObject({
-    message: z.string().describe('Message of the agent about the limit.'),
+    message: text('Message of the agent about the limit.'),
     since: timestamp,
     resets_at: nullableTime(
       'Time at which the limit resets (Unix ms). Null if the agent did not report it.',

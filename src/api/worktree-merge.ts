@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nameOfLength, nullableText, optionalText, timestamp } from './common.ts';
+import { flag, nameOfLength, nullableText, optionalText, text, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { gitReference, worktree } from './worktrees.ts';
 
@@ -8,11 +8,10 @@ const worktreeParam = { worktree_id: z.string().describe('Worktree id.') };
 const conflict = z
   .looseObject({
     path: z.string(),
-    kind: z.string().meta({
-      description:
-        "Kind of the conflict in git's terms, such as contents, modify/delete or rename/rename.",
-    }),
-    message: z.string().describe('Message of git. It may be empty.'),
+    kind: text(
+      "Kind of the conflict in git's terms, such as contents, modify/delete or rename/rename.",
+    ),
+    message: text('Message of git. It may be empty.'),
   })
   .meta({ id: 'MergeConflict', description: 'A merge conflict in a file.' });
 export type Conflict = z.output<typeof conflict>;
@@ -21,7 +20,7 @@ const commit = z
   .looseObject({
     commit: z.string(),
     subject: z.string(),
-    author: z.string().describe('Name of the author.'),
+    author: text('Name of the author.'),
     authored_at: timestamp,
   })
   .meta({ id: 'FinishedCommit', description: 'A commit of a worktree.' });
@@ -150,13 +149,12 @@ export const rebaseWorktree = endpoint('POST /v1/worktrees/{worktree_id}/rebase'
 const pullRequest = z
   .looseObject({
     ...common,
-    remote: z.string().describe('Name of the git remote.'),
-    remote_url: z.string().describe('URL of the remote, without a password.'),
-    branch: z.string().describe('Branch on the remote that the pull request is created from.'),
-    pushed: z.boolean().meta({
-      description:
-        'Whether that branch points to source_commit. In a plan, this is the state that the repository knows, because a plan does not connect to the remote.',
-    }),
+    remote: text('Name of the git remote.'),
+    remote_url: text('URL of the remote, without a password.'),
+    branch: text('Branch on the remote that the pull request is created from.'),
+    pushed: flag(
+      'Whether that branch points to source_commit. In a plan, this is the state that the repository knows, because a plan does not connect to the remote.',
+    ),
     title: z.string(),
     body: z.string(),
     draft: z.boolean(),

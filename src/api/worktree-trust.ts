@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { pageQuery, timestamp } from './common.ts';
+import { pageQuery, text, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 
 const sha256 = z
@@ -29,11 +29,9 @@ const brought = z
       description:
         'Kind of content. `included_files`: patterns of ignored files that are copied into new worktrees.',
     }),
-    name: z.string().describe('Path in the repository, or name of the setting.'),
+    name: text('Path in the repository, or name of the setting.'),
     sha256,
-    text: z
-      .string()
-      .describe('Commands that would run, or patterns of files that would be copied.'),
+    text: text('Commands that would run, or patterns of files that would be copied.'),
     trusted: z.boolean(),
   })
   .meta({

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nullableText, optionalText, pageQuery, timestamp } from './common.ts';
+import { nullableText, optionalText, pageQuery, text, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 
 const worktreeStatus = z.enum(['active', 'retained', 'cleaned', 'missing']);
@@ -166,9 +166,9 @@ export const sessionWorktree = z
 export const createWorktree = endpoint('POST /v1/worktrees', {
   summary: 'Create a worktree for a session, or claim the existing one with that name',
   body: z.strictObject({
-    source_session_id: z
-      .string()
-      .describe('Session that owns the worktree. It gets a claim with the role "owner".'),
+    source_session_id: text(
+      'Session that owns the worktree. It gets a claim with the role "owner".',
+    ),
     repo_root: z.string().min(1).nullish().meta({
       description: 'Directory in the repository. Default: the working directory of the session.',
     }),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { text } from '../common.ts';
 import { approval } from '../approvals.ts';
 import { toolCall } from '../tool-call.ts';
 import { item, usage } from '../sessions.ts';
@@ -163,9 +164,7 @@ export const agentKinds = {
           z
             .looseObject({
               content: z.string(),
-              status: z
-                .string()
-                .describe('Status, as the agent reports it: pending, in_progress or completed.'),
+              status: text('Status, as the agent reports it: pending, in_progress or completed.'),
               priority: z.string().nullable(),
             })
             .meta({ id: 'PlanEntry', description: 'A step in the plan of an agent.' }),
