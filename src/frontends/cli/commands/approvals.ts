@@ -17,7 +17,7 @@ import { milliseconds } from '../milliseconds.ts';
 import { approvals } from '../nouns.ts';
 import { asRecord } from '../output-options.ts';
 import { ago, details, listOf, shortId, plain } from '../output.ts';
-import { sessionAs, limit, rule } from '../parameters.ts';
+import { sessionAs, limit, rule, valueOf } from '../parameters.ts';
 import { clientAction, type CommandContext } from '../world.ts';
 import { usageError } from '../../../api/errors.ts';
 import {
@@ -50,11 +50,7 @@ const approvalRuleCommands = commandGroup('rules', 'Manage rules that answer app
       'Add an approval rule (if several rules match a request, deny overrides ask, and ask overrides allow)',
     endpoint: endpoints.addApprovalRule,
     operands: [
-      {
-        flags: '<effect>',
-        description: 'Decision of the rule about each matching approval request',
-        field: 'effect',
-      },
+      valueOf('effect', '<effect>', 'Decision of the rule about each matching approval request'),
     ],
     options: [
       {
@@ -111,11 +107,7 @@ const approvalRuleCommands = commandGroup('rules', 'Manage rules that answer app
     description: 'Show how the approval rules would answer a request, without running a command',
     endpoint: endpoints.testApprovalRules,
     operands: [
-      {
-        flags: '[command]',
-        description: 'Command line to test against the approval rules, in quotes',
-        field: 'command',
-      },
+      valueOf('command', '[command]', 'Command line to test against the approval rules, in quotes'),
     ],
     options: [
       {

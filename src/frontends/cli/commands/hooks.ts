@@ -4,6 +4,7 @@ import { usageError } from '../../../api/errors.ts';
 import { oneLine } from '../../../core/lib/plain.ts';
 import { durationText } from '../../terminal/time.ts';
 import { commandGroup, endpointCommand } from '../endpoint-command.ts';
+import { valueOf } from '../parameters.ts';
 import { exitCodes } from '../exit.ts';
 import { ago, listOf } from '../output.ts';
 
@@ -58,7 +59,7 @@ export const hookCommands = commandGroup('hooks', 'Send events to commands and U
           'Skip only the event with this sequence number (if another event is next, skip nothing)',
         read: (seq: string) => ({ event_seq: seqOf(seq) }),
       },
-      { flags: '--all', description: 'Skip all pending events of the hook', field: 'all' },
+      valueOf('all', '--all', 'Skip all pending events of the hook'),
     ],
     print: ({ name, after_seq, up_to_seq }) =>
       after_seq === up_to_seq

@@ -13,6 +13,7 @@ import type { AgentRecord, AuthStatus, Model, ProviderRecord } from '../../../ap
 import type { Client } from '../../../client/client.ts';
 import { usageError } from '../../../api/errors.ts';
 import { commandGroup, endpointCommand } from '../endpoint-command.ts';
+import { valueOf } from '../parameters.ts';
 import { providersDiscover } from './providers-discover.ts';
 import { loginText } from '../login-text.ts';
 import { details, listOf, table } from '../output.ts';
@@ -47,7 +48,7 @@ export const providerCommands = commandGroup(
       name: 'models',
       description: 'List the models of a provider',
       endpoint: endpoints.listModels,
-      operands: [{ flags: '<provider>', description: 'Provider', field: 'provider' }],
+      operands: [valueOf('provider', '<provider>', 'Provider')],
       options: [
         {
           flags: '--agent <agent>',

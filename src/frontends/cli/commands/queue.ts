@@ -6,7 +6,7 @@ import { choose } from '../choose.ts';
 import { commandGroup, endpointCommand } from '../endpoint-command.ts';
 import { entryArgument, entryId, sessionId, sessionArgument } from '../find.ts';
 import { details, labelOf } from '../output.ts';
-import { entry, entryAs, limit, sessionAs } from '../parameters.ts';
+import { entry, entryAs, limit, sessionAs, valueOf } from '../parameters.ts';
 import { inOrder, entryStateText, queueTable } from '../queue-text.ts';
 import { momentOf, momentText, zoneOf } from '../when.ts';
 import { clientAction, type CommandContext, type World } from '../world.ts';
@@ -28,11 +28,7 @@ export const queueCommands = commandGroup(
       endpoint: endpoints.listQueue,
       options: [
         sessionAs('session_id', '--session <session>', 'Show only queue entries of this session'),
-        {
-          flags: '-s, --status <status>',
-          description: 'Show only queue entries with this status',
-          field: 'status',
-        },
+        valueOf('status', '-s, --status <status>', 'Show only queue entries with this status'),
         limit,
       ],
       document: inOrder,

@@ -10,7 +10,7 @@ import { commandGroup, endpointCommand } from '../endpoint-command.ts';
 import { TURN_FAILED } from '../layout.ts';
 import { afterLimitText } from '../limit-text.ts';
 import { ago, details, labelOf, listOf, plain, shortId } from '../output.ts';
-import { limit, reason, session, turn, turnAs } from '../parameters.ts';
+import { limit, reason, session, turn, turnAs, valueOf } from '../parameters.ts';
 import { sessionEdit } from './session-edit.ts';
 import { sessionExport } from './session-export.ts';
 import { sessionFileCommands } from './session-files.ts';
@@ -45,16 +45,8 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
     description: 'List sessions, newest first',
     endpoint: endpoints.listSessions,
     options: [
-      {
-        flags: '-s, --status <status>',
-        description: 'Show only sessions with this status',
-        field: 'status',
-      },
-      {
-        flags: '--provider <provider>',
-        description: 'Show only sessions of this provider',
-        field: 'provider',
-      },
+      valueOf('status', '-s, --status <status>', 'Show only sessions with this status'),
+      valueOf('provider', '--provider <provider>', 'Show only sessions of this provider'),
       limit,
     ],
     empty: 'no sessions: start a session with cadre run "say hello"',
@@ -142,10 +134,7 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
     name: 'rename',
     description: 'Change the title of a session',
     endpoint: endpoints.updateSession,
-    operands: [
-      session,
-      { flags: '<title>', description: 'New title of the session', field: 'title' },
-    ],
+    operands: [session, valueOf('title', '<title>', 'New title of the session')],
     print: ({ id, title }) => `Renamed session ${id} to "${plain(title ?? '')}"\n`,
   }),
   sessionEdit,

@@ -2,7 +2,7 @@ import { endpoints } from '../../../api/index.ts';
 import { usageError } from '../../../api/errors.ts';
 import { endpointCommand } from '../endpoint-command.ts';
 import { parseMetadata } from '../metadata.ts';
-import { imagesOption, sessionAs, team } from '../parameters.ts';
+import { imagesOption, sessionAs, team, valueOf } from '../parameters.ts';
 import { readPrompt } from '../prompt.ts';
 
 const source = 'Team member that the new session copies its settings from by default';
@@ -22,23 +22,15 @@ export const teamSpawn = endpointCommand({
   ],
   options: [
     { ...sessionAs('source_session_id', '--source <session>', source), required: true },
-    {
-      flags: '--title <title>',
-      description: 'Title of the new member in the team',
-      field: 'title',
-    },
-    {
-      flags: '--provider <provider>',
-      description: 'Provider of the agent that the new member runs',
-      field: 'provider',
-    },
+    valueOf('title', '--title <title>', 'Title of the new member in the team'),
+    valueOf('provider', '--provider <provider>', 'Provider of the agent that the new member runs'),
     {
       flags: '--agent <agent>',
       description:
         'Name of the agent for the provider acp, such as gemini (list the names with cadre providers discover)',
       field: 'agent',
     },
-    { flags: '--model <model>', description: 'Model of the agent', field: 'model' },
+    valueOf('model', '--model <model>', 'Model of the agent'),
     {
       flags: '--preset <name>',
       description:

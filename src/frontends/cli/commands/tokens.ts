@@ -6,7 +6,7 @@ import { commandGroup, endpointCommand } from '../endpoint-command.ts';
 import { asList } from '../output-options.ts';
 import { tokens } from '../nouns.ts';
 import { ago, labelOf, listOf, shortId } from '../output.ts';
-import { token } from '../parameters.ts';
+import { token, valueOf } from '../parameters.ts';
 import { clientAction, type CommandContext } from '../world.ts';
 
 /** `cadre tokens …`: the tokens beside the API token. */
@@ -19,7 +19,7 @@ export const tokenCommands = commandGroup('tokens', 'Manage API tokens', [
     name: 'create',
     description: 'Create an API token, and print its secret, which is shown only once',
     endpoint: endpoints.createToken,
-    operands: [{ flags: '<name>', description: 'Name of the API token', field: 'name' }],
+    operands: [valueOf('name', '<name>', 'Name of the API token')],
     options: [
       {
         flags: '--scope <scope>',
