@@ -14,17 +14,17 @@ import { workingDirectory } from '../../sessions/working-directory.ts';
 import type { ServerParts } from '../../../../core/events/server-parts.ts';
 import { type SaveResponse, saveNothing } from '../../../../core/store/idempotency-store.ts';
 import { type RecordPage, RecordTable } from '../../../../core/store/records.ts';
-import { conditionsOf, refusalOf } from './refusal.ts';
 import { evaluateRules, ruleText } from './evaluate-rules.ts';
 import { CommandNames } from './command-names.ts';
 import { RealPaths } from './real-paths.ts';
 import {
-  commandIn,
-  fileIn,
   type Lookups,
   type RequestedAction,
+  commandIn,
+  fileIn,
   requestedActionOf,
 } from './requested-action.ts';
+import { readPattern, whyNothingFits } from './command-pattern.ts';
 
 /** The maximum number of rules, because all of them are in memory. */
 const MAX_RULES = 1000;
@@ -216,4 +216,55 @@ function assertUsable({
     throw invalidError('body: a rule with effect allow requires a command, a path or a tool');
   const refusal = refusalOf({ effect, command, path, i_know });
   if (refusal !== null) throw invalidError(`body.${refusal.field}: ${refusal.why}`);
+}
+
+type Conditions = Pick<ApprovalRule, 'effect' | 'command' | 'path' | 'i_know'>;
+
+/** A field of a rule and why it cannot be as it is. */
+interface Refusal {
+  field: 'command' | 'path';
+  why: string;
+}
+
+/** Why a rule can match nothing, or would allow more than it says; null if neither. */
+function refusalOf({ effect, command, path: file, i_know }: Conditions): Refusal | null {
+  if (file !== null) {
+    const why = whyNoFile(file);
+    return why === null ? null : { field: 'path', why };
+  }
+  if (command === null) return null;
+  const why = whyNothingFits(command);
+  if (why !== null) return { field: 'command', why };
+  const pattern = readPattern(command, effect === 'allow' ? 'strict' : 'any', i_know);
+  return 'why' in pattern ? { field: 'command', why: pattern.why } : null;
+}
+
+/** Why no file fits a pattern of paths; null if some may. */
+function whyNoFile(pattern: string): string | null {
+  const names = pattern.split('/');
+  if (names[0]?.startsWith('~') === true)
+    return 'a path that starts with "~" never matches: use the absolute path';
+  if (/^(["']).*\1$/.test(pattern))
+    return 'a path with quotes never matches, because rules do not read quotes: leave them out';
+  const open = names.findIndex((name) => name.includes('*'));
+  if (open >= 0 && names.indexOf('..', open) >= 0)
+    return '".." after * never matches: write the path without ".."';
+  const shortest = nodePath.posix.normalize(pattern).replace(/(?<=.)\/$/, '');
+  if (shortest === '/' || shortest === '.' || shortest.split('/').at(-1) === '..')
+    return `"${pattern}" is a directory, so the rule never matches: add /** for all files below it`;
+  if (pattern.endsWith('/'))
+    return `a path that ends with "/" never matches: use ${shortest}/** for all files below it`;
+  if (pattern.startsWith('/') && pattern !== shortest)
+    return `the rule never matches: the path has to be written as ${shortest}`;
+  return null;
+}
+
+/** Returns the fields in which two rules with the same decisions are equal. */
+function conditionsOf(
+  rule: Pick<ApprovalRule, 'effect' | 'provider' | 'tool' | 'command' | 'path' | 'directory'>,
+): string {
+  const { effect, provider, tool, command, path: file, directory } = rule;
+  const words = command?.split(/[ \t]+/).filter((word) => word !== '') ?? null;
+  const names = file === null ? null : nodePath.posix.normalize(file);
+  return JSON.stringify([effect, provider, tool, words, names, directory]);
 }
