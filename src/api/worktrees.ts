@@ -18,7 +18,7 @@ const initScript = z.looseObject({
   status: z
     .enum(['completed', 'not_found', 'off', 'skipped_untrusted'])
     .describe(
-      'Result of the init script. `not_found`: the repository has no init script. `skipped_untrusted`: its content is not allowed. If the script fails, no worktree is created.',
+      'Result of the init script. `not_found`: the repository has no init script. `skipped_untrusted`: its content is not trusted. If the script fails, no worktree is created.',
     ),
   exit_code: z.int().nullable(),
   output_tail: z.string(),
@@ -32,7 +32,7 @@ const initScript = z.looseObject({
     .string()
     .nullish()
     .describe(
-      'Instructions to allow a script that was skipped. Null or absent if it was not skipped.',
+      'Instructions to trust a script that was skipped. Null or absent if it was not skipped.',
     ),
 });
 
@@ -40,7 +40,7 @@ const included = z.looseObject({
   status: z
     .enum(['completed', 'not_found', 'off', 'skipped_untrusted'])
     .describe(
-      'Result of the copy. `not_found`: the repository has no .worktreeinclude, or no main worktree. `skipped_untrusted`: its content is not allowed. If a file cannot be copied, no worktree is created.',
+      'Result of the copy. `not_found`: the repository has no .worktreeinclude, or no main worktree. `skipped_untrusted`: its content is not trusted. If a file cannot be copied, no worktree is created.',
     ),
   files: z.int().describe('Number of copied files.'),
   bytes: z.int().describe('Total size of the copied files in bytes.'),
@@ -164,13 +164,13 @@ export const worktreeSettings = {
     .boolean()
     .nullish()
     .describe(
-      'Whether to run the init script. `true` runs it even if its content is not allowed. Default: run it if its content is allowed.',
+      'Whether to run the init script. `true` runs it even if its content is not trusted. Default: run it if its content is trusted.',
     ),
   copy_included: z
     .boolean()
     .nullish()
     .describe(
-      'Whether to copy the ignored files that .worktreeinclude names. `true` copies them even if its content is not allowed. Default: copy them if its content is allowed.',
+      'Whether to copy the ignored files that .worktreeinclude names. `true` copies them even if its content is not trusted. Default: copy them if its content is trusted.',
     ),
 };
 
