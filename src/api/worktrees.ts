@@ -17,7 +17,7 @@ const claimRole = z
 const initScript = z.looseObject({
   status: z.enum(['completed', 'not_found', 'off', 'skipped_untrusted']).meta({
     description:
-      'Result of the init script. `not_found`: the repository has no init script. `skipped_untrusted`: its content is not allowed. If the script fails, no worktree is created.',
+      'Result of the init script. `not_found`: the repository has no init script. `skipped_untrusted`: its content is not trusted. If the script fails, no worktree is created.',
   }),
   exit_code: z.int().nullable(),
   output_tail: z.string(),
@@ -25,14 +25,14 @@ const initScript = z.looseObject({
     'SHA-256 digest of the script that is committed in the main worktree. Null or absent if there is none.',
   ),
   how_to_allow: optionalText(
-    'Instructions to allow a script that was skipped. Null or absent if it was not skipped.',
+    'Instructions to trust a script that was skipped. Null or absent if it was not skipped.',
   ),
 });
 
 const included = z.looseObject({
   status: z.enum(['completed', 'not_found', 'off', 'skipped_untrusted']).meta({
     description:
-      'Result of the copy. `not_found`: the repository has no .worktreeinclude, or no main worktree. `skipped_untrusted`: its content is not allowed. If a file cannot be copied, no worktree is created.',
+      'Result of the copy. `not_found`: the repository has no .worktreeinclude, or no main worktree. `skipped_untrusted`: its content is not trusted. If a file cannot be copied, no worktree is created.',
   }),
   files: z.int().describe('Number of copied files.'),
   bytes: z.int().describe('Total size of the copied files in bytes.'),
@@ -142,11 +142,11 @@ export const worktreeSettings = {
   }),
   run_init_script: z.boolean().nullish().meta({
     description:
-      'Whether to run the init script. `true` runs it even if its content is not allowed. Default: run it if its content is allowed.',
+      'Whether to run the init script. `true` runs it even if its content is not trusted. Default: run it if its content is trusted.',
   }),
   copy_included: z.boolean().nullish().meta({
     description:
-      'Whether to copy the ignored files that .worktreeinclude names. `true` copies them even if its content is not allowed. Default: copy them if its content is allowed.',
+      'Whether to copy the ignored files that .worktreeinclude names. `true` copies them even if its content is not trusted. Default: copy them if its content is trusted.',
   }),
 };
 

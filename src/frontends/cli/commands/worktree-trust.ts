@@ -48,7 +48,7 @@ export const trustCommands: readonly Register[] = [
     options: [repositoryOption('Show only trusted content of this repository')],
     fields: () => ({ limit: 500 }),
     empty:
-      'no allowed content: show and allow the content of a repository with cadre worktrees trust',
+      'no trusted content: show and trust the content of a repository with cadre worktrees trust',
     print: listOf<Trusted>(['SHA-256', 'AGE', 'BY', 'REPOSITORY'], (one, now) => [
       one.sha256,
       ago(one.trusted_at, now),
@@ -77,8 +77,8 @@ async function trust(context: CommandContext, options: TrustOptions): Promise<vo
     trusted.push(await client.call(endpoints.trustContent, { body }));
   }
   show(trusted, () => {
-    if (trusted.length === 0) return 'Nothing was allowed\n';
-    return trusted.map((one) => `Allowed ${one.sha256} for ${plain(one.repo_root)}\n`).join('');
+    if (trusted.length === 0) return 'Nothing was trusted\n';
+    return trusted.map((one) => `Trusted ${one.sha256} for ${plain(one.repo_root)}\n`).join('');
   });
 }
 
@@ -97,7 +97,7 @@ async function chosen(
   const wanted: string[] = [];
   for (const one of brings) {
     world.stderr.write(shown(one));
-    if (one.trusted) world.stderr.write('  already allowed\n');
+    if (one.trusted) world.stderr.write('  already trusted\n');
     else if (
       yes ||
       (canAsk && (await askYes(world, `  allow ${wish(one)} of the repository? [y/N] `)))

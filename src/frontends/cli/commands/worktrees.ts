@@ -56,7 +56,7 @@ const create = endpointCommand({
     {
       flags: '--init-if-trusted',
       description:
-        "Run the repository's init script only if you have allowed its content with cadre worktrees trust",
+        "Run the repository's init script only if you have trusted its content with cadre worktrees trust",
     },
     {
       flags: '--no-include',
@@ -65,7 +65,7 @@ const create = endpointCommand({
     {
       flags: '--include-if-trusted',
       description:
-        'Copy the files listed in .worktreeinclude only if you have allowed its content with cadre worktrees trust',
+        'Copy the files listed in .worktreeinclude only if you have trusted its content with cadre worktrees trust',
     },
   ],
   // The person who runs this command consents by that to the script and the copies, unless an option says otherwise.

@@ -10,8 +10,8 @@ import type { Observable } from '../observable.ts';
 import { Tint } from '../tint.tsx';
 import { type Editor, emptyEditor, inserted } from './editor.ts';
 import { Field } from './field.tsx';
+import { PermissionField, permissionTexts } from './permission-field.tsx';
 import type { Overview } from '../overview.ts';
-import type { permissionModes } from '../../../api/permission-modes.ts';
 
 /** Maximum number of offered directories. */
 const MAX_DIRECTORIES = 20;
@@ -54,16 +54,6 @@ const hints: Record<FieldName, string> = {
   cwd: 'Directory of the server',
   worktree: 'None; +: new; a name: new or existing',
 };
-
-/** A line for each permission mode. `bypass` is another name of `full_access`. */
-const permissionTexts: Readonly<Record<string, string>> = {
-  require_approval: 'asks you before it acts',
-  default: 'settings of the agent; what they do not allow is declined',
-  read_only: 'only reads; other requests are declined',
-  workspace_write: 'edits files in its directory; other requests are declined',
-  accept_edits: 'edits files; other requests are declined',
-  full_access: 'does everything without asking',
-} satisfies Record<Exclude<(typeof permissionModes)[number], 'bypass'>, string>;
 
 /** Empty: the mode of the defaults. */
 const PERMISSIONS = ['', ...Object.keys(permissionTexts)];
@@ -309,46 +299,4 @@ export function recentDirectories({ sessions, worktrees }: Overview): string[] {
     worktree_id === null ? cwd : worktrees.get(worktree_id)?.repo_root,
   );
   return [...new Set(directories.filter((one) => one !== undefined))].slice(0, MAX_DIRECTORIES);
-}
-
-interface PermissionProps extends Pick<
-  Parameters<typeof Field>[0],
-  'editor' | 'columns' | 'isActive' | 'onChange' | 'onEnter' | 'onOther'
-> {
-  /** The mode of the empty field. */
-  byDefault: string;
-  /** Whether there is room for a line for each mode. */
-  hasRoom: boolean;
-}
-
-/** The permission mode with what it means, and while it is chosen a line for each mode. */
-function PermissionField({ byDefault, hasRoom, ...field }: PermissionProps): ReactNode {
-  const { editor, columns, isActive } = field;
-  const mode = editor.text.trim() || byDefault;
-  const means = permissionTexts[mode] ?? 'mode of the agent';
-  const isDefault = editor.text === '';
-  return (
-    <Box flexDirection="column" flexShrink={0} width={columns}>
-      <Box height={1} overflow="hidden">
-        <Box flexShrink={0}>
-          <Field
-            {...field}
-            columns={isDefault ? columns : Math.min(columns, editor.text.length + 1)}
-            rows={1}
-            placeholder={`${mode}: ${means}`}
-          />
-        </Box>
-        {!isDefault && <Tint tone="faint" wrap="truncate-end">{`: ${means}`}</Tint>}
-      </Box>
-      {isActive &&
-        hasRoom &&
-        Object.entries(permissionTexts).map(([name, text]) => (
-          <Text key={name} wrap="truncate-end">
-            <Tint tone={name === mode ? 'name' : 'faint'}>
-              {`${name === mode ? '●' : '○'} ${name}: ${text}`}
-            </Tint>
-          </Text>
-        ))}
-    </Box>
-  );
 }

@@ -85,7 +85,7 @@ export class InitScripts {
 
   /**
    * Withdraws the permission of one content of a repository, or of all if `sha256` is null; returns what was withdrawn.
-   * Throws `not_found` if that content was not allowed.
+   * Throws `not_found` if that content was not trusted.
    */
   async untrust(
     directory: string,
@@ -102,7 +102,7 @@ export class InitScripts {
       const withdrawn = all.filter((one) => sha256 === null || one.sha256 === sha256);
       if (withdrawn.length === 0 && sha256 !== null)
         throw notFoundError(
-          `content with the SHA-256 ${sha256} is not allowed for the repository ${repo_root}`,
+          `content with the SHA-256 ${sha256} is not trusted for the repository ${repo_root}`,
         );
       for (const one of withdrawn) this.#trusted.deleteWhere(tx, 'id = ?', trustId(one));
       const answer = { repo_root, withdrawn };
