@@ -18,7 +18,6 @@ export interface ServerState {
   processes: readonly Process[];
 }
 
-/** The state of each server. */
 export async function listEach(servers: Servers): Promise<ServerState[]> {
   return Promise.all((await servers.list()).map((entry) => serverStateOf(servers, entry)));
 }

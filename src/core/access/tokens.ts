@@ -17,7 +17,6 @@ import { type RecordPage, RecordTable } from '../store/records.ts';
 import type { Writer, Reader } from '../store/transaction.ts';
 import type { Statement } from '../store/statement.ts';
 
-/** A token as it is stored. */
 export type StoredToken = Token & { secret_sha256: string };
 
 /** The rows of tokens. */
@@ -91,7 +90,6 @@ interface InForce {
   end: AbortController;
 }
 
-/** The holder of a token. */
 export interface TokenHolder {
   /** Identifies the holder in the log and in `decided_by`; it reveals nothing of the secret. */
   id: string;

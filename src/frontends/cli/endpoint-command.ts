@@ -109,7 +109,6 @@ export interface Call {
   now: number;
 }
 
-/** Makes the command of an entry. */
 export function endpointCommand<E extends Endpoint>(entry: EndpointCommand<E>): Register {
   const { name, description, endpoint, operands = [], options = [] } = entry;
   return (parent, world) => {

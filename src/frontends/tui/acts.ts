@@ -86,7 +86,6 @@ export class Acts {
     return this.#client.call(endpoints.getApproval, { params: { session_id, approval_id } });
   }
 
-  /** The slash commands of the agent of a session. */
   commands(session_id: string): Promise<AgentCommand[]> {
     return this.#client.call(endpoints.listCommands, { params: { session_id } });
   }
@@ -133,13 +132,11 @@ export class Acts {
     return agentChoices(await this.#client.call(endpoints.listProviders, {}), this.#defaults);
   }
 
-  /** The models of an agent. */
   models({ provider, agent }: Pick<AgentChoice, 'provider' | 'agent'>): Promise<Model[]> {
     const query = agent === null ? {} : { agent };
     return this.#client.call(endpoints.listModels, { params: { provider }, query });
   }
 
-  /** Interrupts the active turn of a session. */
   async interrupt({ id: session_id, active_turn_id: turn_id }: Session): Promise<void> {
     if (turn_id === null) return;
     await this.#client.call(endpoints.interruptTurn, { params: { session_id, turn_id }, body: {} });
@@ -190,7 +187,6 @@ export class Acts {
     return this.#client.call(endpoints.mergeWorktree, { params, body: { ...body, squash } });
   }
 
-  /** The queue of a session. */
   queue(session_id: string): Promise<SessionQueue> {
     return this.#client.call(endpoints.getSessionQueue, { params: { session_id } });
   }

@@ -9,7 +9,6 @@ import type { LinkDeps, LinkedApproval } from '../hooks/links.ts';
 import type { SaveResponse } from '../../core/store/idempotency-store.ts';
 import type { Base } from './base.ts';
 
-/** The parts of the server that hooks and links use. */
 interface HookParts extends Pick<LinkDeps, 'approval' | 'session' | 'decide'> {
   feed: Feed;
   supervisor: Supervisor;

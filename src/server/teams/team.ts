@@ -79,7 +79,6 @@ const states: Record<Session['status'], MemberRow['state']> = {
   failed: 'failed',
 };
 
-/** Returns the state of a member from its session. */
 export function memberStateOf({ status }: Session): MemberRow['state'] {
   return states[status];
 }

@@ -8,7 +8,6 @@ import { type Ended, type Program, runAndRead } from '../run-program.ts';
 export const managerNames = ['systemd', 'launchd'] as const;
 export type ManagerName = (typeof managerNames)[number];
 
-/** The state of the service. */
 export interface ServiceState {
   state: 'running' | 'starting' | 'stopping' | 'stopped' | 'failed';
   /** The process of the server; null where none runs. */

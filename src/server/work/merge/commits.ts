@@ -161,7 +161,6 @@ export function writeCommit(
   return git.text(refsOf(repository), ['hash-object', '-t', 'commit', '-w', '--stdin'], content);
 }
 
-/** Returns the trees of commits. */
 export async function treesOf(
   git: Git,
   repository: Repository,
