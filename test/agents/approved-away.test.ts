@@ -119,7 +119,7 @@ const titled = (scene: Scene) => ({ ...scene.row, scene });
 const changed = rows.map((row) => titled(new Scene(row, [row.good, row.evil])));
 const repeated = rows.map((row) => titled(new Scene(row, [row.good, row.good])));
 
-describe('an approval given after the server was killed', () => {
+describe('an approval that is given after the server was killed', () => {
   const killed = shared<Killed>('server that was killed', (use) =>
     afterKill(
       [...changed, ...repeated].map(({ scene }) => scene),
@@ -127,7 +127,7 @@ describe('an approval given after the server was killed', () => {
     ),
   );
 
-  test.for(changed)('is not good for something else ($provider: $name)', ({ scene }) =>
+  test.for(changed)('The approval does not allow another action ($provider: $name)', ({ scene }) =>
     accepted(killed(), scene, async ({ approval, again }) => {
       const second = await again();
       expect(second.id).not.toBe(approval.id);
@@ -137,7 +137,7 @@ describe('an approval given after the server was killed', () => {
   );
 
   test.for(repeated.filter(({ isWhole }) => isWhole))(
-    'lets the same run once, without another question ($provider: $name)',
+    'The approval allows the same action once without another request ($provider: $name)',
     ({ scene }) =>
       accepted(killed(), scene, async ({ end, approvals }) => {
         await end();
@@ -148,7 +148,7 @@ describe('an approval given after the server was killed', () => {
   );
 
   test.for(repeated.filter(({ isWhole }) => !isWhole))(
-    'lets the same run once, when it was asked for again ($provider: $name)',
+    'The same action runs once after a second approval ($provider: $name)',
     ({ scene }) =>
       accepted(killed(), scene, async ({ again }) => {
         await again();

@@ -272,10 +272,10 @@ const messages: Record<string, [field: string, message: object][]> = {
 };
 
 describe.each(Object.keys(adapters))(
-  'a message of %s whose field is a hundred times its limit',
+  'a message of %s with a field of a hundred times its limit',
   (adapter) => {
     test.each(messages[adapter] ?? [])(
-      'is read no further than the limit: %s',
+      'The message is not read beyond the limit: %s',
       (_field, message) => {
         const { value, reads } = counted(message);
         const made = adapters[adapter]?.(value as never) ?? [];
@@ -412,7 +412,7 @@ const requests: [agent: string, field: string, message: object][] = [
 ];
 
 test.each(requests)(
-  'A request of %s with the largest of %s has few details, which are whole, and a short title',
+  'A request of %s with the largest %s has a short title and few details, none of which is cut',
   async (agent, field, message) => {
     const { value, reads } = counted(message);
     const request = await asking[agent]?.(value);
@@ -426,7 +426,7 @@ test.each(requests)(
   },
 );
 
-test('An approval writes each text of earlier messages about a call in one line at most once, up to a limit, and shows all of them.', () => {
+test('An approval formats each text of earlier messages at most once, and shows all of them', () => {
   const earlier = Array.from({ length: 16 }, (_, message) => ({
     rawInput: Object.fromEntries(
       Array.from({ length: 100 }, (_field, at) => [

@@ -22,10 +22,10 @@ import {
 } from '../../support/providers/lost-agent.ts';
 import { refuse } from '../../support/providers/rows.ts';
 
-describe('an agent that is asked after a restart which sessions it has', () => {
+describe('session recovery after a restart', () => {
   const listing = { ...capabilities, sessionCapabilities: { resume: {}, list: {} } };
 
-  test('is asked for its list, and to resume only what is not on it', () => {
+  test('Recovery lists the sessions of the agent and resumes only the sessions that are not listed', () => {
     const refs: string[] = [];
     const forgets: Play = ({ sessionId }) =>
       sessionId === refs[2] ? refuse(-32_002, 'unknown') : {};
@@ -84,30 +84,33 @@ describe('an agent that is asked after a restart which sessions it has', () => {
     ],
     ['does not answer', { ...emptyList, 'session/resume': () => never }],
   ];
-  test.each(someOf(troubles, 2))('and %s fails no session, and is ended', (_name, methods) => {
-    let isAsked = false;
-    const whileAsked = Object.entries(methods).map(([method, play]) => [
-      method,
-      (params: Params, agent: RawAgent) =>
-        isAsked || method === 'initialize' ? play(params, agent) : {},
-    ]);
-    return withRawAgent(
-      { methods: Object.fromEntries(whileAsked) as Record<string, Play> },
-      async (stage) => {
-        const { id } = await used(stage);
-        isAsked = true;
-        await stage.restart();
-        expect((await stage.recovered()).sessions_failed).toEqual([]);
-        await stage.noAgents();
-        expect(await sessionOf(stage.client, { id })).toMatchObject(ready);
-        isAsked = false;
-        await expectGoesOn(stage, id);
-      },
-      { acp: { request_timeout_ms: scaled(3000) } },
-    );
-  });
+  test.each(someOf(troubles, 2))(
+    'Recovery fails no session and leaves no agent running if the agent %s',
+    (_name, methods) => {
+      let isAsked = false;
+      const whileAsked = Object.entries(methods).map(([method, play]) => [
+        method,
+        (params: Params, agent: RawAgent) =>
+          isAsked || method === 'initialize' ? play(params, agent) : {},
+      ]);
+      return withRawAgent(
+        { methods: Object.fromEntries(whileAsked) as Record<string, Play> },
+        async (stage) => {
+          const { id } = await used(stage);
+          isAsked = true;
+          await stage.restart();
+          expect((await stage.recovered()).sessions_failed).toEqual([]);
+          await stage.noAgents();
+          expect(await sessionOf(stage.client, { id })).toMatchObject(ready);
+          isAsked = false;
+          await expectGoesOn(stage, id);
+        },
+        { acp: { request_timeout_ms: scaled(3000) } },
+      );
+    },
+  );
 
-  test('and whose list never ends is not asked for ever', () => {
+  test('Recovery stops after 500 pages of an endless session list', () => {
     let pages = 0;
     return withRawAgent(
       {
@@ -130,7 +133,7 @@ describe('an agent that is asked after a restart which sessions it has', () => {
     );
   });
 
-  test('and can resume none is asked for none', () =>
+  test('Recovery does not ask an agent to resume a session if the agent cannot do so', () =>
     withRawAgent({ methods: offering({}) }, async (stage) => {
       await used(stage);
       await stage.restart();
@@ -139,7 +142,7 @@ describe('an agent that is asked after a restart which sessions it has', () => {
     }));
 
   // As Kiro and Devin, which lock the sessions they have open.
-  test('does not keep those that it has open from the turns sent meanwhile', () => {
+  test('A turn runs although the agent of the recovery still has its session open', () => {
     const holders = new Map<unknown, RawAgent>();
     return withRawAgent(
       {

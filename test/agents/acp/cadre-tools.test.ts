@@ -252,22 +252,22 @@ function isOwn({ before, call, more, opencode = false }: Asking): boolean {
   return isCadreTool(readPermission(params), before as ReportedCall | undefined, quirks);
 }
 
-test.each(own)("a tool of cadre's own is recognised by %s", (_what, request) => {
+test.each(own)('A request for a tool of cadre is recognised by %s', (_what, request) => {
   expect(isOwn(request)).toBe(true);
 });
 
-test.each(foreign)("no tool of cadre's own is %s", (_what, request) => {
+test.each(foreign)('A request is not taken for a tool of cadre: %s', (_what, request) => {
   expect(isOwn(request)).toBe(false);
 });
 
-describe("a permission request for a tool of cadre's own", () => {
+describe('permission requests for tools of cadre', () => {
   const asks = goes(async (agent) => {
     const { optionId } = await agent.ask({ toolCallId: 't1', name, rawInput: message });
     agent.say(`answered ${optionId}`);
     return endTurn;
   });
 
-  test('is allowed once, and nobody is asked, whatever the permission_mode: the gateway gates', () =>
+  test('A request for a cadre tool is allowed once without an approval in every permission mode', () =>
     withRawAgent(asks, async ({ open }) => {
       const session = await open();
       for (const more of [{}, asking, { permission_mode: 'default' }]) {
@@ -279,7 +279,7 @@ describe("a permission request for a tool of cadre's own", () => {
       expect(ofKind(session.watch.events, 'approval.requested')).toEqual([]);
     }));
 
-  test('is asked for where the agent does not offer to allow it once', () =>
+  test('A request for a cadre tool needs an approval if the agent has no option to allow it once', () =>
     withRawAgent(
       goes(async (agent) => {
         const call = { toolCallId: 't1', name, rawInput: message };
@@ -293,7 +293,7 @@ describe("a permission request for a tool of cadre's own", () => {
       },
     ));
 
-  test('is not what a command is whose title says so: a person is asked, or the turn fails', () =>
+  test('A command whose title names a cadre tool needs an approval, or fails the turn by default', () =>
     withRawAgent(
       goes(async (agent) => {
         await agent.ask({ ...touch, title: name, rawInput: { command: `rm -rf ${name}` } });

@@ -31,7 +31,7 @@ function nested(levels: number): unknown {
   return value;
 }
 
-describe('a request for permission that is larger than what is read', () => {
+describe('large permission requests', () => {
   test.each([
     [
       'of more than 8 MiB',
@@ -44,7 +44,7 @@ describe('a request for permission that is larger than what is read', () => {
       /more than 50000 values/,
     ],
     ['nested 1,000 levels deep', () => ({ deep: nested(1000) }), /nested deeper than 200 levels/],
-  ])('%s is declined, and the session says why', (_name, rawInput, why) =>
+  ])('A permission request %s is declined with a notice', (_name, rawInput, why) =>
     on(
       asksFor(() => ({ toolCallId: 'c', title: 'do it', kind: 'execute', rawInput: rawInput() })),
       async ({ client, open }) => {
@@ -67,7 +67,7 @@ describe('a request for permission that is larger than what is read', () => {
     ),
   );
 
-  test('but not by much is asked whole', () =>
+  test('A permission request just below the limits can be approved', () =>
     on(
       asksFor(() => ({
         toolCallId: 'c',

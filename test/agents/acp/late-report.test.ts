@@ -31,7 +31,7 @@ test('An approval shows the arguments of a call that is reported just after its 
     },
   ));
 
-test('An approval waits past reports without arguments for the one that has some', () =>
+test('An approval skips reports without arguments and shows the first report with arguments', () =>
   on(
     goes(async (agent) => {
       const answer = agent.ask(shell);
@@ -95,7 +95,7 @@ test('A report after the approval was opened changes nothing in the approval', (
   );
 });
 
-test('A request that the agent takes back while it waits for a report opens no approval that stays', () =>
+test('A request that the agent withdraws before a report arrives leaves no approval', () =>
   on(
     goes(async (agent) => {
       const params = { sessionId: 'raw', toolCall: shell, options: [] };

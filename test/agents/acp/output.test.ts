@@ -32,7 +32,7 @@ const delta = (data: string) => news({ terminal_output_delta: { terminal_id: 't1
 const whole = (data: string) => news({ terminal_output: { terminal_id: 't1', data } });
 const terminal = { content: [{ type: 'terminal', terminalId: 't1' }] };
 
-describe('the output of a tool of an ACP agent', () => {
+describe('tool output of an ACP agent', () => {
   test.each<[string, object[], string]>([
     [
       'in pieces in _meta.terminal_output_delta, as codex-acp sends it,',
@@ -81,11 +81,11 @@ describe('the output of a tool of an ACP agent', () => {
       ],
       'out',
     ],
-  ])('is shown %s', (_what, updates, text) =>
+  ])('The output of a tool is shown: %s', (_what, updates, text) =>
     expectReported(updates, { text, status: 'completed' }),
   );
 
-  test('is not the text of its permission, also where it ends with no content, as gemini does', () =>
+  test('A permission text is not tool output, even if the tool ends without content, as in gemini', () =>
     on(
       goes(async (agent) => {
         const question = { ...touch, content: [textContent('May I touch it?')] };
@@ -110,7 +110,7 @@ describe('the output of a tool of an ACP agent', () => {
       },
     ));
 
-  test('has its diffs with the old text, and the places that it is about', () => {
+  test('A tool item has its diffs with the old text, and the locations of the call', () => {
     const diff = '--- /a.txt\n+++ /a.txt\n@@ -1,2 +1,2 @@\n same\n-old\n+new\n';
     return expectReported(
       [
@@ -136,7 +136,7 @@ describe('the output of a tool of an ACP agent', () => {
   });
 });
 
-describe('what an ACP agent shows besides text', () => {
+describe('images and resources of an ACP agent', () => {
   const bytes = Buffer.from('not really a picture');
   const image = { type: 'image', mimeType: 'image/png', data: bytes.toString('base64') };
   const blob = { uri: 'file:///x.bin', mimeType: 'application/x', blob: image.data };
@@ -159,7 +159,7 @@ describe('what an ACP agent shows besides text', () => {
     return endTurn;
   };
 
-  test('is in its messages and tools as links, in their order, and its data is kept', () =>
+  test('Messages and tools show images and resources as links in order, and the data is stored', () =>
     on(goes(shows), async ({ client, open }) => {
       const session = await open();
       const turn = await session.run('go');
