@@ -9,7 +9,7 @@ import {
 } from '../../src/agents/json-lines.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
-/** A child whose end the test decides. */
+/** A child that exits when the test calls `exit`. */
 function child(): Child & { exit: (code: number) => void; endings: number[] } {
   const { promise: exited, resolve } = Promise.withResolvers<Awaited<Child['exited']>>();
   const endings: number[] = [];
@@ -112,7 +112,7 @@ describe('the loss of an agent', () => {
 });
 
 describe('the output lines of an agent', () => {
-  test('The lines make progress while one is handled, and the first error ends them', async () => {
+  test('Reading makes progress while a line is handled, and ends with the first error', async () => {
     const output = new PassThrough();
     const handled = Promise.withResolvers<void>();
     const heard = readJsonLines(output, (line) => {

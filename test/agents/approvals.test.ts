@@ -87,7 +87,7 @@ describe('the subject of a request', () => {
 describe('the text of an approval', () => {
   test.for([
     ['a command', { rawInput: { command: 'rm -rf x' } }, 'Bash: rm -rf x'],
-    ['a command in words', { rawInput: { command: ['rm', '-rf', 'x'] } }, 'Bash: rm -rf x'],
+    ['a command in a list', { rawInput: { command: ['rm', '-rf', 'x'] } }, 'Bash: rm -rf x'],
     ['a text', { content: [textContent('Running: rm -rf x')] }, 'Bash: Running: rm -rf x'],
     [
       'changes of files',
@@ -99,10 +99,10 @@ describe('the text of an approval', () => {
       },
       'Bash: /a, /b',
     ],
-    ['places', { locations: [{ path: '/a' }] }, 'Bash: /a'],
+    ['locations', { locations: [{ path: '/a' }] }, 'Bash: /a'],
     ['another input', { rawInput: { url: 'http://x' } }, 'Bash: http://x'],
     [
-      'a title that says it',
+      'a title with the command',
       { title: 'run `rm -rf x`', rawInput: { command: 'rm -rf x' } },
       'run `rm -rf x`',
     ],
@@ -186,7 +186,7 @@ describe('an approval whose request says less than its tool call', () => {
       { content: [{ type: 'diff', path: 'a', newText: 'b' }], rawInput: {} },
     ],
     ['a long title, and a short one', { title: long }, { title: 'echo' }],
-    ['a field of its own, and an input', { extra: long }, { rawInput: { command: 'echo' } }],
+    ['an unknown field, and an input', { extra: long }, { rawInput: { command: 'echo' } }],
   ])('An approval shows all of the earlier message and the request: %s', (_name, before, later) => {
     const toolCall = { toolCallId: 't', kind: 'execute', title: 'Bash', ...later };
     const messages = withMessage(withMessage([], before), { status: 'pending', title: 'Bash' });
@@ -251,12 +251,12 @@ describe('an approval whose request says less than its tool call', () => {
 
   test.each<[string, object, object]>([
     [
-      'a title in one word',
+      'a title of one word',
       { title: './deploy.sh' },
       { title: 'Shell', rawInput: { description: 'x' } },
     ],
     [
-      'a title that may be a name, where nothing else is said',
+      'a title that may be a name, if there is nothing else',
       { title: 'reboot' },
       { title: 'Shell' },
     ],
@@ -313,7 +313,7 @@ describe('an approval whose request says less than its tool call', () => {
     const request = ask();
     expect(JSON.stringify(request.details)).toContain('"command":"reboot"');
     expect(request.lacksArguments).toBeUndefined();
-    // Nobody knows whether these are all arguments, so no other request is equal.
+    // These may not be all arguments, so no other request is equal.
     expect(request.subject).toBeNull();
   });
 

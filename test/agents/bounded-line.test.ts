@@ -2,7 +2,7 @@ import { assert, integer, json, property, string } from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { BoundedLine, MESSAGE_LIMITS } from '../../src/agents/bounded-line.ts';
 
-/** The line of a text that arrives in parts of `size` bytes. */
+/** Returns the line of a text that arrives in parts of `size` bytes. */
 function lineOf(text: string, size = 65_536): BoundedLine {
   const line = new BoundedLine();
   const bytes = Buffer.from(text);
@@ -10,7 +10,6 @@ function lineOf(text: string, size = 65_536): BoundedLine {
   return line;
 }
 
-/** The value that is kept of a message. */
 function kept(text: string): unknown {
   return JSON.parse(lineOf(text).text);
 }
@@ -46,7 +45,7 @@ describe('a line of an agent', () => {
     const message = JSON.parse(line.text) as { params: { text: string; more: string } };
     expect(line.excess).toEqual({ bytes: line.bytes, limit: 'bytes' });
     expect(Buffer.byteLength(line.text)).toBeLessThan(MESSAGE_LIMITS.bytes + 1000);
-    // No pattern over the whole text: V8 may run out of stack on one with millions of repetitions.
+    // V8 may run out of stack on a pattern over the whole text, which has millions of repetitions.
     const [start = '', end] = message.params.text.split(' … [omitted');
     expect(start.replaceAll('ö', '')).toBe('');
     expect(end).toBeDefined();

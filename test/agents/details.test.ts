@@ -38,10 +38,10 @@ describe('the diff of a file change', () => {
 
   test.each([
     ['that is new', null, 'a\n', ['--- /dev/null', '+++ a', '@@ -0,0 +1,1 @@', '+a']],
-    ['that goes', 'a\n', null, ['--- a', '+++ /dev/null', '@@ -1,1 +0,0 @@', '-a']],
+    ['that is deleted', 'a\n', null, ['--- a', '+++ /dev/null', '@@ -1,1 +0,0 @@', '-a']],
     ['that is new and empty', null, '', ['--- /dev/null', '+++ a']],
     [
-      'whose last line ends otherwise',
+      'whose last line gets a line break',
       'a',
       'a\n',
       ['--- a', '+++ a', '@@ -1,1 +1,1 @@', '-a', '\\ No newline at end of file', '+a'],
@@ -54,7 +54,7 @@ describe('the diff of a file change', () => {
     const lines = (word: string) => Array.from({ length: 200 }, (_, at) => `${word} ${at}\n`);
     const [before, after] = [`same\n${lines('old').join('')}`, `same\n${lines('new').join('')}`];
     const hunkOf = (among: number) => diffDetail('a', before, after, among);
-    // Both are true; one of many files is not searched for lines that stay.
+    // Both diffs are correct. The second is not searched for unchanged lines.
     expect(hunkOf(1)).toMatchObject({ diff: expect.stringContaining('\n same\n') as string });
     expect(hunkOf(100)).toMatchObject({ diff: expect.stringContaining('\n-same\n') as string });
   });
@@ -145,7 +145,7 @@ describe('the details of an ACP request', () => {
 });
 
 describe('the details of a claude request', () => {
-  /** Shows a tool in a directory with a file `a` of three lines, and a notebook. */
+  /** Returns the details of a tool call in a directory with files of several kinds. */
   async function shown(tool: string, input: object) {
     await using place = tempDirectory('details');
     const file = (name: string) => join(place.path, name);
@@ -234,7 +234,7 @@ describe('the details of a claude request', () => {
 
   test.each([
     ['is not in the file', { old_string: 'nowhere', new_string: 'x' }],
-    ['is there twice', { old_string: 'two', new_string: 'x' }],
+    ['is in the file twice', { old_string: 'two', new_string: 'x' }],
   ])('The details show the input if the replaced text %s', async (_name, change) => {
     const input = { file_path: 'a', ...change };
     const inputs = Object.entries(input).map(([name, value]) => ({ type: 'input', name, value }));

@@ -11,7 +11,7 @@ import { withRawCodex } from '../support/providers/raw-codex.ts';
 const health = async (client: Client, provider: string) =>
   (await client.call(endpoints.listProviders, {})).find(({ id }) => id === provider);
 
-/** An agent that comes up only while `isGood` says so. */
+/** An agent that starts only while `isGood` returns true. */
 const moody = (isGood: () => boolean) => (agent: { exit(code: number): void }) => {
   if (!isGood()) agent.exit(1);
 };
@@ -54,7 +54,7 @@ test.for(['claude', 'codex'] as const)(
   },
 );
 
-/** Agents whose login ends in the middle of a session, each in its own words. */
+/** Agents whose login expires during a session, each with its own error. */
 const loggingOut = {
   acp: (play: Parameters<typeof withRawAgent>[1]) =>
     withRawAgent(
@@ -94,7 +94,7 @@ const loggingOut = {
 };
 
 test.for(['acp', 'claude', 'codex'] as const)(
-  'A login that expires fails the turn with the login command, and is unhealthy until a turn completes (%s)',
+  'An expired login fails the turn with the login command, and makes its provider unhealthy (%s)',
   (provider) =>
     loggingOut[provider](async ({ client, open }) => {
       const session = await open();

@@ -16,24 +16,32 @@ describe('usage limits of claude', () => {
   const failure = { type: 'result', subtype: 'success', is_error: true, result: 'no more' };
 
   it.for([
-    ['names it', { api_error: 'usage_limit_reached' }, rejected, ofAccount],
-    ['has no word for it yet', { api_error_status: 429 }, rejected, ofAccount],
+    ['reports the limit', { api_error: 'usage_limit_reached' }, rejected, ofAccount],
     [
-      'names it, and nothing else',
+      'reports the status 429 and a rejected rate limit',
+      { api_error_status: 429 },
+      rejected,
+      ofAccount,
+    ],
+    [
+      'reports the limit without a reset time',
       { api_error: 'usage_limit_reached' },
       null,
       { resetsAt: null, isOfAccount: true },
     ],
     ['was refused by a busy server', { api_error_status: 429 }, { status: 'rejected' }, undefined],
     ['was near a limit', { api_error_status: 429 }, { ...rejected, status: 'allowed' }, undefined],
-    ['failed otherwise', { api_error_status: 500 }, rejected, undefined],
-  ] as const)('A failed turn has reached a usage limit or not, as claude %s', (given) => {
-    const [, more, told, limit] = given;
-    const rateLimit = limitAfter(null, { rate_limit_info: told });
-    const outcome = claudeOutcome({ ...failure, ...more }, loginOf('claude'), rateLimit);
-    expect(outcome.limit).toEqual(limit);
-    expect(outcome.error?.code).toBe(limit ? 'usage_limit' : 'provider_error');
-  });
+    ['failed for another reason', { api_error_status: 500 }, rejected, undefined],
+  ] as const)(
+    'The failure of a turn shows whether a usage limit was reached: claude %s',
+    (given) => {
+      const [, more, told, limit] = given;
+      const rateLimit = limitAfter(null, { rate_limit_info: told });
+      const outcome = claudeOutcome({ ...failure, ...more }, loginOf('claude'), rateLimit);
+      expect(outcome.limit).toEqual(limit);
+      expect(outcome.error?.code).toBe(limit ? 'usage_limit' : 'provider_error');
+    },
+  );
 
   it('A limit of one model is not a limit of the account', () => {
     const limit = refusedBy({ ...rejected, rateLimitType: 'seven_day_opus' });
@@ -57,7 +65,7 @@ describe('usage limits of codex', () => {
   });
 
   it.for([
-    ['nothing was told', null],
+    ['no limits were reported', null],
     ['no window is used up', told({ primary: window(99, AT), secondary: null })],
     ['the window has reset', told({ primary: window(100, 1), secondary: null })],
     ['the window has no time', told({ primary: window(100, null), secondary: null })],
@@ -88,10 +96,15 @@ describe('usage limits of an ACP agent', () => {
   const told = limitAfterUpdate(null, update);
 
   it.for([
-    ['codex-acp names it', refusal({ codexErrorInfo: 'usageLimitExceeded' }), null, null],
-    ['claude was refused', refusal({ errorKind: 'rate_limit' }), told, AT * 1000],
+    ['codex-acp reports the limit', refusal({ codexErrorInfo: 'usageLimitExceeded' }), null, null],
     [
-      'claude says so in words',
+      'claude was refused after it reported a rejected rate limit',
+      refusal({ errorKind: 'rate_limit' }),
+      told,
+      AT * 1000,
+    ],
+    [
+      'the error message of claude names the limit',
       refusal({ errorKind: 'rate_limit' }, 'Internal error: You\u2019ve hit your limit'),
       null,
       null,
@@ -101,10 +114,13 @@ describe('usage limits of an ACP agent', () => {
   });
 
   it.for([
-    ['its server is busy', refusal({ errorKind: 'rate_limit' }, 'Request rejected (429)')],
-    ['it failed otherwise', refusal({ errorKind: 'server_error' })],
-    ['it says nothing more', refusal(undefined)],
-    ['it is gone', new Error('gone')],
+    [
+      'the server of the agent is busy',
+      refusal({ errorKind: 'rate_limit' }, 'Request rejected (429)'),
+    ],
+    ['the agent failed for another reason', refusal({ errorKind: 'server_error' })],
+    ['the error has no details', refusal(undefined)],
+    ['the agent has exited', new Error('gone')],
   ] as const)('A usage limit is not reached if %s', ([, error]) => {
     expect(limitIn(error, null)).toBeNull();
   });

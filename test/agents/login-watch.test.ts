@@ -16,7 +16,7 @@ import { tempDirectory } from '../support/temp.ts';
 const yes: AuthStatus = { authenticated: true, mode: 'account', detail: 'yes' };
 const no: AuthStatus = { authenticated: false, mode: 'not_configured', detail: 'no' };
 
-/** A watch whose questions are answered by the test. */
+/** A watch whose requests for the login state the test answers. */
 function watched() {
   const clock = new ManualClock();
   const asked: PromiseWithResolvers<AuthStatus>[] = [];
@@ -63,7 +63,7 @@ test('A login state that cannot be read again keeps its time and is read again a
   asked[2]?.resolve(yes);
   await until('the new answer is kept', () => watch.get().authenticated === true);
   expect(watch.get()).toEqual({ ...yes, checked_at: clock.now(), is_stale: false });
-  // A change of the login makes the answer old at once.
+  // A change of the login makes the state stale at once.
   watch.forget();
   expect(watch.get()).toMatchObject({ authenticated: true, is_stale: true });
 });
@@ -97,7 +97,7 @@ test('A login state that was read before a login or a turn changed it is dropped
 const provider = async (client: Client, id: string) =>
   (await client.call(endpoints.listProviders, {})).find((one) => one.id === id);
 
-/** An app-server that answers only what is asked to read an account. */
+/** An app-server that only supports the requests for an account. */
 const APP_SERVER = `
 while read -r line; do
   id=$(printf %s "$line" | sed -n 's/.*"id":\\([0-9][0-9]*\\).*/\\1/p')
@@ -145,11 +145,11 @@ test('Providers show whether claude and codex are logged in, as their programs r
       expect(await client.call(endpoints.getHealth, {})).toMatchObject({ status: 'ok' });
       fs.writeFileSync(file('claude-says'), '{"loggedIn": true, "authMethod": "claude.ai"}');
       fs.writeFileSync(file('needed'), 'false');
-      // Whoever asks for the login itself is answered anew, and lists show that answer.
+      // A request for the login status always reads it again, and lists show the result.
       await client.call(endpoints.getClaudeAuthStatus, {});
       expect(await claude()).toMatchObject({ logged_in: true, detail: 'ready' });
       await client.call(endpoints.getCodexAuthStatus, {});
-      // The models of its configuration need no login.
+      // The models that codex is configured with need no login.
       expect(await codex()).toMatchObject({ logged_in: true, detail: 'ready' });
     },
     { asksLogins: true, config: { providers } },

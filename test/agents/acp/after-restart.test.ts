@@ -66,8 +66,14 @@ describe('session recovery after a restart', () => {
 
   const emptyList = { ...offering(listing), 'session/list': () => ({ sessions: [] }) };
   const troubles: [string, Record<string, Play>][] = [
-    ['has junk for a list', { ...offering(listing), 'session/list': () => ({ sessions: 'all' }) }],
-    ['has no login', { ...emptyList, 'session/resume': () => refuse(-32_000, 'Please log in') }],
+    [
+      'returns an invalid list',
+      { ...offering(listing), 'session/list': () => ({ sessions: 'all' }) },
+    ],
+    [
+      'requires a login',
+      { ...emptyList, 'session/resume': () => refuse(-32_000, 'Please log in') },
+    ],
     [
       'dies',
       {
@@ -79,7 +85,7 @@ describe('session recovery after a restart', () => {
       },
     ],
     [
-      'offers a list and has none',
+      'refuses the list that it offers',
       { ...offering(listing), 'session/list': () => refuse(-32_601, 'no method') },
     ],
     ['does not answer', { ...emptyList, 'session/resume': () => never }],
@@ -141,7 +147,7 @@ describe('session recovery after a restart', () => {
       expect(asked(stage.agents[1])).toEqual(['initialize']);
     }));
 
-  // As Kiro and Devin, which lock the sessions they have open.
+  // Kiro and Devin lock the sessions that they have open.
   test('A turn runs although the agent of the recovery still has its session open', () => {
     const holders = new Map<unknown, RawAgent>();
     return withRawAgent(
@@ -153,7 +159,7 @@ describe('session recovery after a restart', () => {
             if (holder && !holder.gone) refuse(-32_603, 'already open in another process');
             const isSecond = holders.size === 1 && !holder;
             holders.set(sessionId, agent);
-            // Asked for the second, it takes its time.
+            // The agent of the recovery keeps running while it resumes the second session.
             return isSecond ? never : {};
           },
         },
@@ -167,7 +173,7 @@ describe('session recovery after a restart', () => {
     );
   });
 
-  /** A session whose agent has seen a turn. */
+  /** Opens a session and completes a turn in it, so that there is something to resume. */
   async function used(stage: RawStage): Promise<RawSession> {
     const session = await stage.open();
     await expectWorks(session, 'before');

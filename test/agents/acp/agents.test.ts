@@ -9,7 +9,7 @@ import { Watch } from '../../support/providers/watch.ts';
 import { sharedRuntime, withRuntime } from '../../support/runtime.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
-/** What an agent says to a prompt, in a session of its own. */
+/** Runs a prompt in a new session. */
 async function said(client: Client, agent: string | undefined, prompt: string) {
   const body = { provider: 'acp' as const, agent };
   const session = await client.call(endpoints.createSession, { body });

@@ -9,7 +9,6 @@ import { initialized, withRawAgent } from '../../support/providers/raw-agent.ts'
 import { withRuntime } from '../../support/runtime.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
-/** An agent that nobody has heard of. */
 const added: CatalogueEntry = {
   ...unknownAgent,
   name: 'novel',

@@ -14,7 +14,7 @@ import { refuse } from '../../support/providers/rows.ts';
 
 const on = sharedRawAgent();
 
-/** The choices of a played agent whose efforts depend on its model, as those of codex-acp do. */
+/** The options of an agent whose efforts depend on its model, as in codex-acp. */
 class Dependent {
   model = 'custom';
   effort = 'medium';
@@ -26,7 +26,7 @@ class Dependent {
   };
 
   options(): object[] {
-    // A model from the configuration is in the list only while it is the current one.
+    // A custom model is in the list only while it is the current one.
     const models = this.model === 'custom' ? ['custom', 'small', 'large'] : ['small', 'large'];
     return [
       option('mode', 'mode', this.mode, ['read-only', 'agent']),
@@ -68,7 +68,7 @@ function option(id: string, category: string | null, now: string, values: string
   return { id, name: id, category, type: 'select', currentValue: now, options };
 }
 
-/** What cadre has set, and the prompts, in order. */
+/** Returns the options that cadre has set, and the prompts, in order. */
 function wanted(agent: RawAgent | undefined): string[] {
   return (agent?.heard ?? []).flatMap(({ method, params }) => {
     if (method === 'session/prompt') return ['prompt'];
@@ -359,8 +359,8 @@ describe('the options of an agent', () => {
 
   test.each<[string, string, string | null, string]>([
     ['the model, not its provider', 'provider', 'model', 'model'],
-    ['the id that contains the category', 'maker', 'model', 'the-model'],
-    ['the id alone, without a category', 'speed', null, 'model'],
+    ['the option whose id contains the category', 'maker', 'model', 'the-model'],
+    ['the option with a matching id if there is no category', 'speed', null, 'model'],
   ])(
     'The model is set with the right one of several options: %s',
     async (_what, other, category, id) => {
@@ -422,7 +422,7 @@ describe('options that an agent offers after it has opened the session', () => {
     ['a model', { model: 'two' }, 'model=two'],
     ["a mode of the agent's own", { agent_mode: 'yolo' }, 'mode=yolo'],
     ['full_access', { permission_mode: 'full_access' }, 'mode=yolo'],
-    ['the mode in which it asks', { permission_mode: 'require_approval' }, null],
+    ['require_approval', { permission_mode: 'require_approval' }, null],
   ])('The first turn waits for deferred options: %s', (_what, wish, set) => {
     const modes = { full_access: 'yolo', require_approval: 'ask' };
     return withRawAgent(

@@ -30,7 +30,7 @@ const made = {
   content: [textContent('made')],
 };
 
-/** Answers the prompt, and says more in the same breath. */
+/** Answers the prompt and sends more updates in the same write. */
 function answerAndSay(agent: RawAgent, ...more: object[]): Promise<never> {
   const { id } = agent.last('session/prompt') ?? {};
   agent.send({ id, result: endTurn }, ...more.map((one) => agent.updating(one)));

@@ -49,7 +49,7 @@ const form = {
   },
 };
 
-/** Asks by `elicitation/create`, and says the answer. */
+/** Sends `elicitation/create` and repeats the answer as a message. */
 function elicit(agent: RawAgent, params: object): Promise<unknown> {
   const sessionId = agent.last('session/prompt')?.params?.sessionId;
   return agent
@@ -130,7 +130,7 @@ describe('elicitations of an ACP agent', () => {
           count: 3,
           ratio: 0.5,
           sure: false,
-          // Not answered, so it is what the form says.
+          // A field without an answer has the default of the form.
           colour: 'green',
           size: 's',
           parts: ['a', 'b'],
@@ -280,7 +280,7 @@ describe('elicitations of an ACP agent', () => {
 describe('forms', () => {
   test.each([
     ['without fields', { type: 'object' }],
-    ['whose fields are no record', { type: 'object', properties: ['name'] }],
+    ['whose fields are not an object', { type: 'object', properties: ['name'] }],
   ])('A form %s is accepted without an answer', (_name, requestedSchema) =>
     on(
       goes((agent) => elicit(agent, { mode: 'form', requestedSchema })),

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { withRawAgent } from '../../support/providers/raw-agent.ts';
 
-/** What the process of a session's agent was given. */
+/** Returns the environment of the agent process of a new session. */
 async function environmentOf(env: Record<string, string> = {}): Promise<Map<string, string>> {
   let found = new Map<string, string>();
   await withRawAgent(

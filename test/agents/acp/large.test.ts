@@ -11,7 +11,7 @@ import { asking } from '../../support/providers/rows.ts';
 
 const on = sharedRawAgent();
 
-/** An agent that asks for a call, and says which option was chosen. */
+/** An agent that requests a permission and repeats the chosen option as a message. */
 function asksFor(toolCall: () => object): Role {
   return {
     turns: {
@@ -39,7 +39,7 @@ describe('large permission requests', () => {
       /the request is too large: \d+ bytes \(limit 8 MiB\)/,
     ],
     [
-      'of too many fields',
+      'with too many fields',
       () => ({ list: Array.from({ length: 60_000 }, () => 0) }),
       /more than 50000 values/,
     ],

@@ -19,7 +19,7 @@ const apiKey = { id: 'api-key', name: 'API key', _meta: { 'api-key': { provider:
 const browser = { id: 'browser', name: 'Sign in with a browser' };
 const terminal = { id: 'tui', name: 'In a terminal', type: 'terminal', args: ['--login'] };
 
-/** An agent that refuses `refused` until one of its processes was logged in to. */
+/** An agent that refuses the method `refused` until one of its processes has authenticated. */
 function lockedRole(
   authMethods: readonly unknown[],
   refused: 'session/new' | 'session/resume' | 'session/prompt' = 'session/new',

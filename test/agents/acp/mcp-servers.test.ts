@@ -27,7 +27,7 @@ const mcp_servers = [
   },
 ];
 
-/** What an agent is given of them. */
+/** The same servers in the form of ACP. */
 const asGiven = [
   { name: 'files', command: '/bin/files', args: ['--all'], env: [{ name: 'KEY', value: SECRET }] },
   {
@@ -60,7 +60,7 @@ describe('MCP servers of a session', () => {
       const params = { session_id: session.id };
       const body = { input: [{ type: 'text' as const, text: 'again' }] };
       await stage.client.call(endpoints.sendTurn, { params, body });
-      // The agent that verifies sessions after a restart may start before or after that of the turn.
+      // The agent of the recovery may start before or after the agent of the turn.
       const resumed = () => agents.flatMap((one) => one.last('session/resume') ?? []);
       const given = () => resumed().map(({ params }) => params?.mcpServers as object[]);
       await expectEventually(() => given().find(({ length }) => length > 0)).toMatchObject([
@@ -85,7 +85,7 @@ describe('MCP servers of a session', () => {
       expect(JSON.stringify(shown)).not.toContain(SECRET);
       expect(await rowsIn(client, 'session_mcp_servers')).toBe(1);
       await client.call(endpoints.closeSession, { params, body: {} });
-      // Rows are counted once a minute.
+      // Rows are counted at the start and once a minute.
       await stage.restart();
       expect(await rowsIn(stage.client, 'session_mcp_servers')).toBe(0);
     }));

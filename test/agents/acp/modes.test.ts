@@ -17,7 +17,7 @@ import {
 } from '../../support/providers/raw-agent.ts';
 import { asking, done, goes, touch } from '../../support/providers/rows.ts';
 
-/** An agent that starts in a mode in which it asks nobody. */
+/** An agent that starts in a mode in which it never asks. */
 const automatic: Role = {
   methods: {
     'session/new': (_params, { pid }) => ({
@@ -32,7 +32,7 @@ const automatic: Role = {
 
 const names: AgentModes = { require_approval: 'default', read_only: 'plan', full_access: 'yolo' };
 
-/** What the configuration says of the agent, as the catalogue does of those that it knows. */
+/** Configures the agent with fields that the catalogue has for known agents. */
 function knownAs(agent: object): RawOptions {
   return { acp: { agents: { default: agent } } };
 }
@@ -64,8 +64,8 @@ describe('require_approval', () => {
     }));
 
   test.each([
-    ['it is not known', {}],
-    ['the agent does not have it', { modes: { require_approval: 'other' } }],
+    ['its asking mode is unknown', {}],
+    ['the agent lacks its asking mode', { modes: { require_approval: 'other' } }],
   ])('A session with require_approval does not change the mode of the agent if %s', (_why, agent) =>
     withRawAgent(
       automatic,
@@ -86,7 +86,7 @@ describe('an agent mode that does not ask', () => {
 
   test.each([
     ['a known agent', { modes: names }],
-    ['an agent of which nothing is known', {}],
+    ['an unknown agent', {}],
   ])(
     'A session reports once that its agent does not ask if nobody chose a mode: %s',
     (_what, agent) =>
@@ -206,7 +206,7 @@ describe('an agent that never asks', () => {
 
   test.each([
     ['is known to ask', {}, { asks: true }],
-    ['acts in a turn that wants nobody to be asked', { permission_mode: 'default' }, {}],
+    ['acts in a turn without approvals', { permission_mode: 'default' }, {}],
   ])('An agent that acts without asking is not reported if it %s', (_what, more, agent) =>
     withRawAgent(
       { turns: acts },

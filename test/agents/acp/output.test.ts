@@ -7,7 +7,7 @@ import { asking, done, goes, textContent, touch } from '../../support/providers/
 
 const on = sharedRawAgent();
 
-/** Runs a turn in which the agent reports a call so, and expects the item of the call. */
+/** Runs a turn in which the agent sends these updates of a call, and expects one item. */
 function expectReported(updates: readonly object[], expected: object): Promise<void> {
   return on(
     goes((agent) => {
@@ -35,7 +35,7 @@ const terminal = { content: [{ type: 'terminal', terminalId: 't1' }] };
 describe('tool output of an ACP agent', () => {
   test.each<[string, object[], string]>([
     [
-      'in pieces in _meta.terminal_output_delta, as codex-acp sends it,',
+      'pieces in _meta.terminal_output_delta, as codex-acp sends them',
       [
         news({}, terminal),
         delta('one\n'),
@@ -45,13 +45,17 @@ describe('tool output of an ACP agent', () => {
       'one\ntwo\n',
     ],
     [
-      'in pieces in _meta.terminal_output',
+      'pieces in _meta.terminal_output',
       [whole('one\n'), whole('two\n'), { ...done, ...terminal }],
       'one\ntwo\n',
     ],
-    ['again and again whole', [whole('one\n'), whole('one\ntwo\n'), done], 'one\ntwo\n'],
     [
-      'with the end of its command',
+      'the whole output, sent several times',
+      [whole('one\n'), whole('one\ntwo\n'), done],
+      'one\ntwo\n',
+    ],
+    [
+      'the exit code of its command',
       [
         delta('no such file'),
         { ...done, _meta: { terminal_exit: { terminal_id: 't1', exit_code: 2, signal: null } } },
@@ -59,22 +63,22 @@ describe('tool output of an ACP agent', () => {
       'no such file\n[exit code 2]\n',
     ],
     [
-      'beside a text of its content, once',
+      'a text of its content instead of the terminal output',
       [delta('out\n'), { ...done, content: [textContent('it said: out')] }],
       'it said: out',
     ],
     [
-      'as the formatted output of an older version',
+      'the formatted output of an older version',
       [{ ...done, rawOutput: { formatted_output: 'out', exit_code: 0 } }],
       'out',
     ],
     [
-      'of a block that nobody knows',
+      'a placeholder for an unknown block',
       [{ ...done, content: [{ type: 'hologram' }] }],
       '[hologram: not shown]',
     ],
     [
-      'that it had, where it ends with no content',
+      'the earlier output if the tool ends without content',
       [
         news({}, { status: 'in_progress', content: [textContent('out')] }),
         { ...done, content: [] },

@@ -244,11 +244,11 @@ describe('permission requests', () => {
         expect(turn).toMatchObject({ status: 'failed', error: { code: 'permission_required' } });
         expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
       },
-      // Time to start an agent has to be left.
+      // The limit leaves the agent enough time to start.
       { clock: quick(20), acp: { request_timeout_ms: 120_000 } },
     ));
 
-  /** Asks, and says how that was answered. */
+  /** An agent that requests a permission and repeats the answer as a message. */
   function askThenSay(options: object[]): Role {
     return goes(async (agent) => {
       const { outcome, optionId } = await agent.ask(touch, options);

@@ -8,7 +8,7 @@ import type { ProviderContext } from '../../../src/agents/provider.ts';
 
 const settingsOf = (acp: object | null) => configSchema.parse({ providers: { acp } }).providers.acp;
 
-/** An agent as it is used with a section `[providers.acp]`. */
+/** Resolves an agent with a section `[providers.acp]`. */
 function agent(name: string, acp: object | null, from: NodeJS.ProcessEnv = {}) {
   const found = resolveAgents(settingsOf(acp), from).find((one) => one.name === name);
   if (!found) throw new Error(`there is no agent ${name}`);

@@ -125,8 +125,8 @@ describe('a session whose agent has exited', () => {
   );
 
   test.each([
-    ['is on the list of the agent is not lost, whatever its words', true],
-    ['is not on the list of the agent is failed with its turn, whatever its words', false],
+    ['on the list of the agent survives', true],
+    ['that is not on the list of the agent fails with its turn', false],
   ])('A session %s, whatever the error of the agent says', (_what, isListed) => {
     const can = { ...capabilities, sessionCapabilities: { resume: {}, list: {} } };
     let ref: unknown;
@@ -177,7 +177,7 @@ describe('a session whose agent has exited', () => {
     });
   });
 
-  // As the agent of OpenClaw, whose resume knows only the sessions of its own process.
+  // The resume of OpenClaw only knows the sessions of its own process.
   test('A session is loaded if the agent cannot resume it but can load it', () =>
     withLost(
       reopened('session/resume', () => refuse(-32_603, 'Session not found')),
@@ -215,7 +215,7 @@ describe('a session whose agent has exited', () => {
       },
     ));
 
-  test('Each of several sessions is resumed with its own reference', () =>
+  test('Several sessions are each resumed with their own reference', () =>
     on({}, async (stage) => {
       const { open, agents } = stage;
       const [first, second] = [await open(), await open()];
@@ -267,8 +267,8 @@ describe('an agent that resumes a session', () => {
       },
       /exited with code 3: panic: no disk/,
     ],
-    ['goes without a word', (agent) => agent.exit(0), /exited with code 0/],
-    ['hangs up, and lives on,', (agent) => agent.hangUp(), /was stopped/],
+    ['exits without output', (agent) => agent.exit(0), /exited with code 0/],
+    ['closes its output but keeps running', (agent) => agent.hangUp(), /was stopped/],
     ['is killed', ({ pid }) => process.kill(pid, 'SIGKILL'), /SIGKILL/],
   ];
   test.each(someOf(deaths, 2))('An agent that %s fails only the turn', (_name, die, says) => {
@@ -393,13 +393,13 @@ describe('an agent that resumes a session', () => {
   const plan = { permission_mode: 'plan' };
   const answers: [string, unknown, object?][] = [
     ['null', null],
-    ['nothing', {}],
+    ['an empty object', {}],
     ['another id', { sessionId: 'another' }],
-    ['words for modes', { modes: 'plan' }],
+    ['a text instead of modes', { modes: 'plan' }],
     ['modes without a list', { modes: { currentModeId: 'plan' } }],
-    ['junk for options', { configOptions: { id: 3 } }],
-    ['modes, and junk for options', { modes, configOptions: [{ id: 3 }] }, plan],
-    ['modes, none of them the current one', { modes: { ...modes, currentModeId: null } }, plan],
+    ['invalid options', { configOptions: { id: 3 } }],
+    ['modes and invalid options', { modes, configOptions: [{ id: 3 }] }, plan],
+    ['modes without a current one', { modes: { ...modes, currentModeId: null } }, plan],
   ];
   test.each(someOf(answers, 3))(
     'An agent that answers %s to the resume request resumes the session',
@@ -407,16 +407,16 @@ describe('an agent that resumes a session', () => {
   );
 
   const harderAnswers: typeof answers = [
-    ['a number for an id', { sessionId: 7 }],
-    ['words', 'resumed'],
+    ['a number instead of an id', { sessionId: 7 }],
+    ['a text', 'resumed'],
     [
-      'modes, one of them junk',
+      'modes with one invalid entry',
       { modes: { ...modes, availableModes: [{ id: 'plan' }, {}] } },
       plan,
     ],
     ['true', true],
     [
-      'options, one of them junk',
+      'options with one invalid entry',
       { configOptions: [{ id: 3 }, select('the-mode', 'mode', 'default', 'plan')] },
       plan,
     ],
@@ -427,7 +427,7 @@ describe('an agent that resumes a session', () => {
   );
 
   test('A second answer to the resume request is ignored', async () => {
-    // The SDK tells the console, past our log.
+    // The SDK writes to the console instead of our log.
     using _console = vi.spyOn(console, 'error').mockReturnValue();
     const twice: Play = (_params, agent) => {
       const { id } = agent.last('session/resume') ?? {};
@@ -484,17 +484,17 @@ describe('updates of an agent while it resumes', () => {
     return withLost(reopened('session/load', replayAll), expectNothingOld);
   });
 
-  // As Gemini CLI, which answers first and replays then.
+  // Gemini CLI answers first and then replays the history.
   test('A history that the agent replays after its answer belongs to no turn', () => {
     const told = Promise.withResolvers<void>();
     const goOn = async (params: Params, agent: RawAgent) => {
-      // That cadre answers this proves that it has read what came before it.
+      // The answer proves that cadre has read everything before the ping.
       await agent.request('_raw/ping', {});
       replay(params, agent);
       await agent.request('_raw/ping', {});
       told.resolve();
     };
-    // However slow this machine is, the agent tells its history before the silence is long enough.
+    // Even on a slow machine, the agent replays its history before the pause ends.
     const sleep: Clock['sleep'] = async (ms, signal) => {
       if (ms === HISTORY_PAUSE_MS) await told.promise;
       return systemClock.sleep(ms, signal);
@@ -576,7 +576,7 @@ describe('updates of an agent while it resumes', () => {
     });
   });
 
-  /** The next turn is what it would be without a history, and nothing else came to be. */
+  /** Expects a turn without any text of the history, and no other events. */
   async function expectNothingOld({ client }: RawStage, session: RawSession): Promise<void> {
     const before = session.watch.events.length;
     const turn = await session.run('hello');
@@ -755,7 +755,7 @@ async function expectFailed(session: RawSession): Promise<void> {
   await expect(session.send('more')).rejects.toMatchObject({ code: 'session_failed' });
 }
 
-/** The second agent costs one turn, is gone after that, and a third one goes on. */
+/** Expects that the second agent fails one turn and exits, and that a third one resumes the session. */
 async function expectAnotherAgent(
   { agents, noAgents }: RawStage,
   session: RawSession,

@@ -138,7 +138,7 @@ describe('permission modes', () => {
 
   test('A slow mode change does not delay an interrupt', () => {
     const set = Promise.withResolvers<object>();
-    // As real agents do, it forgets a cancel that comes while it has no prompt.
+    // Like real agents, it ignores a cancel while it has no prompt.
     const go = () => never;
     return on(
       { methods: { ...withModes, 'session/set_mode': () => set.promise }, turns: { go } },

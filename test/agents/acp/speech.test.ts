@@ -85,7 +85,7 @@ describe('messages of an agent', () => {
       },
     ));
 
-  // In one write with the end: it may be taken for the last words of the turn, or for words after it.
+  // Text and end arrive in one write, so the text may belong to the turn or follow it.
   test('Text right after the end of a turn is recorded once', () =>
     on(
       goes((agent) => {
@@ -108,7 +108,7 @@ describe('messages of an agent', () => {
     ));
 
   test('A second answer to a prompt is ignored', async () => {
-    // The SDK tells the console, past our log.
+    // The SDK writes to the console instead of our log.
     using _console = vi.spyOn(console, 'error').mockReturnValue();
     await on(
       goes((agent) => {

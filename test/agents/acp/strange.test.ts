@@ -121,7 +121,7 @@ describe('unusual answers to a prompt', () => {
 
   test.each([
     ['whose code is a text', { code: 'E_LIMIT', message: 'no credit left' }],
-    ['that is a text alone', 'no credit left'],
+    ['that is only a text', 'no credit left'],
   ])('An answer with an error %s fails the turn with the text of the error', (_name, error) =>
     on(
       goes((agent) => {
@@ -138,9 +138,9 @@ describe('unusual answers to a prompt', () => {
   );
 
   test.each([
-    ['a progress', '.... '],
-    ['the title of a terminal', '\u001b]0;working\u0007\u001b[2K\r'],
-    ['the mark of a byte order', '\ufeff'],
+    ['progress dots', '.... '],
+    ['a terminal title', '\u001b]0;working\u0007\u001b[2K\r'],
+    ['a byte order mark', '\ufeff'],
   ])('An answer after %s in the same line is read', (_name, marks) =>
     on(
       goes((agent) => {
@@ -174,8 +174,8 @@ describe('session lists', () => {
   });
 
   test.each([
-    ['that leads in a circle is read once around', (at: number) => (at + 1) % 2, 'failed'],
-    ['without an end does not say what is lost', (at: number) => at + 1, 'ready'],
+    ['repeats its pages is read once', (at: number) => (at + 1) % 2, 'failed'],
+    ['never ends does not show that a session is lost', (at: number) => at + 1, 'ready'],
   ])('A session list that %s', (_name, next, status) =>
     on(
       losing((at) => ({ sessions: [{ sessionId: 'x' }], nextCursor: `${next(at)}` })),
@@ -194,7 +194,7 @@ function field(name: string, value: unknown): object {
   return { type: 'input', name, value };
 }
 
-/** Asks for a permission in any shape, and says what was chosen. */
+/** Sends a permission request of any shape and repeats the chosen option as a message. */
 function asksFor(request: object): Role {
   return goes(async (agent: RawAgent) => {
     const sessionId = agent.last('session/prompt')?.params?.sessionId;

@@ -5,7 +5,7 @@ import { MessageBudget } from '../../../src/agents/budget.ts';
 
 const MEGABYTE = 1024 * 1024;
 
-/** Reports messages about calls to a tracker in a turn, as the adapter does. */
+/** Starts a turn and reports messages to the tracker as the adapter does. */
 function reporting() {
   const tracker = new ToolCallTracker();
   tracker.beginTurn();

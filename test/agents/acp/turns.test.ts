@@ -89,17 +89,17 @@ describe('turns of an ACP agent', () => {
 
   const counted = { sessionUpdate: 'usage_update', used: 50, size: 100 };
   const usages: [string, object | null, object[], object | null][] = [
-    ['words', { usage: 'much' }, [], null],
+    ['a text instead of counts', { usage: 'much' }, [], null],
     ['null', { usage: null }, [], null],
     [
-      'only some of it',
+      'only some counts',
       { usage: { inputTokens: 3, outputTokens: null } },
       [],
       { input_tokens: 3, output_tokens: null, total_tokens: null, context_tokens: null },
     ],
-    ['nothing', null, [], null],
+    ['no usage', null, [], null],
     [
-      'both, and a cost',
+      'tokens, context and cost',
       { usage: { inputTokens: 3, outputTokens: 4, totalTokens: 7, cachedReadTokens: 1 } },
       [{ ...counted, cost: { amount: 0.25, currency: 'USD' } }],
       {
@@ -112,7 +112,7 @@ describe('turns of an ACP agent', () => {
       },
     ],
     [
-      'only how full its context is',
+      'only the size of the context',
       { usage: null },
       [counted],
       { input_tokens: null, context_tokens: 50, context_window: 100, cost_usd: null },

@@ -30,12 +30,12 @@ const usageIn = ({ usage }: Record<string, unknown>) => (usage ?? {}) as Partial
 
 describe('the usage of a turn of an ACP agent', () => {
   test.each([
-    ['in the answer to its prompt', { usage: tokens(10, 2) }],
+    ['the answer to the prompt', { usage: tokens(10, 2) }],
     [
-      'in _meta.quota, as gemini has it,',
+      '_meta.quota, as gemini sends it',
       { _meta: { quota: { token_count: { input_tokens: 10, output_tokens: 2 } } } },
     ],
-    ['in _meta.usage', { _meta: { usage: tokens(10, 2) } }],
+    ['_meta.usage', { _meta: { usage: tokens(10, 2) } }],
   ])('The usage is read from %s', (_where, more) =>
     on(
       goes(() => ({ ...endTurn, ...more })),
@@ -177,7 +177,7 @@ describe('the usage of a turn of an ACP agent', () => {
       expect((await session.run('go')).usage?.cost_usd).toBe(2);
       cost = 3;
       expect((await session.run('go')).usage?.cost_usd).toBe(3);
-      // The conversation is begun anew, and its cost with it.
+      // A new conversation starts with a cost of its own.
       cost = 1;
       expect((await session.run('go')).usage?.cost_usd).toBe(3);
       expect((await session.record()).usage?.cost_usd).toBe(12);

@@ -11,13 +11,13 @@ import {
 } from '../../support/providers/raw-claude.ts';
 
 const on = sharedRawClaude();
-/** As root it takes full_access there alone. */
+/** For root, claude only accepts full_access in a sandbox. */
 const inSandbox = sharedRawClaude({ env: { IS_SANDBOX: '1' } });
 
 const asking = { permission_mode: 'require_approval' };
 const isRoot = process.getuid?.() === 0;
 
-/** Asks for a tool, and says what it was answered. */
+/** Requests a permission for a tool and repeats the answer as a message. */
 function asks(id: string, tool: string, input: object): ClaudeRole {
   return {
     turns: {
@@ -59,7 +59,7 @@ const rules = [
 ];
 const mode = { type: 'setMode', mode: 'acceptEdits' };
 
-/** Asks with what it proposes to allow from now on, and says what it was answered. */
+/** Requests a permission with suggestions of lasting permissions, and repeats the answer as a message. */
 function proposes(suggestions: unknown): ClaudeRole {
   return {
     turns: {
@@ -100,10 +100,10 @@ test.for([
 );
 
 const notForSession = [
-  ['nothing', undefined],
+  ['no permission', undefined],
   ['a rule that denies', [{ ...rules[0], behavior: 'deny' }]],
   ['another mode', [{ type: 'setMode', mode: 'bypassPermissions' }]],
-  ['also something that nobody knows', [...rules, { type: 'somethingNew' }]],
+  ['a permission of an unknown type', [...rules, { type: 'somethingNew' }]],
 ] as const;
 test.for(someOf(notForSession, 2))(
   'A request that suggests %s can be accepted once only',

@@ -15,7 +15,7 @@ const on = sharedRawClaude();
 const never = () => new Promise<never>(() => undefined);
 const onIdle = sharedRawClaude({ providers: { idle_timeout_ms: 1 } });
 
-/** It does not have any session, which it says on stderr alone. */
+/** A claude that has no session to resume, and reports that on stderr only. */
 const forgetful: ClaudeRole = {
   begins(claude) {
     if (!claude.args.some((one) => one.startsWith('--resume='))) return;
@@ -209,7 +209,6 @@ test('A change of the login of the user is refused with the command that changes
 test('A key is stored in a private home that only the user can read, and claude gets it by environment', async () => {
   using own = tempDirectory('home');
   const privateHome = join(own.path, 'private');
-  // It answers as `claude auth` does.
   const script = `[ -n "$ANTHROPIC_API_KEY" ] && m=api_key || m=none
     [ "$*" = "auth logout" ] || echo "{\\"loggedIn\\": $([ $m = none ] && echo false || echo true), \\"authMethod\\": \\"$m\\"}"`;
   await withRawClaude(

@@ -15,7 +15,7 @@ interface Rpc {
   params?: object;
 }
 
-/** Sends a message to the tools of cadre; resolves with what came back. */
+/** Sends a message to the tools of cadre and resolves with the response. */
 async function tell(claude: RawClaude, name: string, message: Rpc): Promise<unknown> {
   const request = {
     subtype: 'mcp_message',
@@ -47,7 +47,7 @@ test('Claude receives the tools of cadre at its start, and they need no permissi
     expect(claude?.args).toContain('--allowedTools=mcp__cadre');
   }));
 
-/** The operator lets agents run commands. */
+/** The tool policy allows agents to run commands. */
 const freed = { gateway: { free: ['cadre_process_run'] } };
 
 test('Claude calls the tools of cadre over its control channel, as its own session', () =>

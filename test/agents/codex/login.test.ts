@@ -43,7 +43,7 @@ test.for([
     }),
 );
 
-/** A server that knows the key it was given. */
+/** An app-server that stores the key of a login. */
 function keeper(): CodexRole {
   let key: unknown = null;
   return {
@@ -129,7 +129,7 @@ test('The next turn of each session uses an imported login', async () => {
 test.for<[string, Record<string, unknown>]>([
   ['nothing', {}],
   ['an empty key', { OPENAI_API_KEY: '' }],
-  ['half of its tokens', { tokens: { access_token: 'an-access' } }],
+  ['only some of the tokens', { tokens: { access_token: 'an-access' } }],
 ])('An import of a login with %s is refused and writes no file', async ([, auth_json]) => {
   using own = tempDirectory('home');
   const home = join(own.path, 'private');

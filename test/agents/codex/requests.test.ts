@@ -16,7 +16,7 @@ const asking = { permission_mode: 'require_approval' };
 const onCommand = 'item/commandExecution/requestApproval';
 const command = { itemId: 'i', command: "/bin/bash -lc 'make it'", cwd: '/w' };
 
-/** Shows an item, asks, and says what it was answered. */
+/** Starts an item, sends a request, and repeats the answer as a message. */
 function asks(
   method: string,
   params: object,
@@ -51,7 +51,7 @@ interface Row {
   item?: object;
   shown: object;
   accept: object;
-  /** The answer where it is accepted for the session; undefined where codex offers no such thing. */
+  /** The answer if the request is accepted for the session. Undefined if codex does not offer that. */
   session?: object;
   decline: object;
 }
@@ -134,10 +134,10 @@ const rows: Row[] = [
 ];
 
 for (const [nth, decision] of (['accept', 'decline'] as const).entries()) {
-  // In the suite every other row is accepted, and those between them are declined.
+  // The suite accepts every other row and declines the rows between them.
   const decided = rows.filter((_, at) => (at + nth) % atLength(2, 1, 1) === 0);
   test.for(decided)(
-    `Codex receives the answer of an ${decision} to $method`,
+    `Codex receives the answer to $method after ${decision}`,
     ({ method, params, item, shown, ...answers }) =>
       withRawCodex(asks(method, params, item), async ({ open, client }) => {
         const session = await open(asking);
@@ -260,7 +260,7 @@ test.for(someOf([null, 'default', 'read_only', 'workspace_write', 'untrusted'], 
     ),
 );
 
-/** Asks, and waits for no answer. */
+/** Sends a request and does not wait for the answer. */
 function waits(turn: RawTurn): void {
   turn.begin({ type: 'commandExecution', id: 'i', status: 'inProgress' });
   void turn.ask(onCommand, command, 'q').catch(() => undefined);

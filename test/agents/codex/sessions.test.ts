@@ -17,7 +17,7 @@ const on = sharedRawCodex();
 
 const never = () => new Promise<never>(() => undefined);
 
-/** Runs a turn with wishes of its own. */
+/** Runs a turn with the given settings. */
 async function runWith(client: Client, session: WatchedSession, wishes: object): Promise<void> {
   const params = { session_id: session.id };
   const body = { input: [{ type: 'text' as const, text: 'x' }], ...wishes };
@@ -150,7 +150,7 @@ test('A thread is named at its start, and resumed in its directory without its t
     ]);
   }));
 
-/** Its servers forget what the ones before had. */
+/** Each new server has no threads of the previous one. */
 const forgetful: CodexRole = { begins: ({ memory }) => memory.clear() };
 
 test('A session that codex no longer has fails with its turn and the error of codex', () =>
@@ -246,7 +246,7 @@ test('A thread whose file is missing is lost, although codex still lists it', ()
 
 test.for<[string, CodexRole, RegExp]>([
   [
-    'is too old to know it',
+    'is too old for the app-server',
     {
       begins(server) {
         server.stderr("error: unrecognized subcommand 'app-server'\n");

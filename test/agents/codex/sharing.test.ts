@@ -20,7 +20,7 @@ interface Server {
   env: Record<string, string>;
 }
 
-/** Says a text, and does not end. */
+/** Sends a text and does not end the turn. */
 const half = (turn: RawTurn) =>
   turn.note('item/agentMessage/delta', { itemId: 'm', delta: `of ${turn.thread}` });
 
@@ -31,7 +31,7 @@ test('A session that is closed stops its MCP servers, and other sessions keep th
     const mcp_servers = [{ type: 'stdio' as const, name: 'files', command: '/bin/files' }];
     const sessions = [await open({ mcp_servers }), await open({ mcp_servers })];
     for (const session of sessions) await session.run('hello');
-    // Codex starts the servers of each thread, and keeps them when the thread is left.
+    // Codex keeps the MCP servers of a thread running after the thread was unsubscribed.
     const started = agents[0]?.heard
       .filter(({ method }) => method === 'thread/start')
       .flatMap(({ params }) => {
@@ -202,7 +202,7 @@ test('A response that is too long fails only its own request', () =>
     },
   ));
 
-/** Hears no interrupt. */
+/** Ignores interrupts. */
 const deaf: CodexRole = { turns: { go: half }, requests: { 'turn/interrupt': () => ({}) } };
 
 test('A session that is closed ends its own turn and no other', () =>

@@ -8,7 +8,7 @@ interface Server {
   env: Record<string, string>;
 }
 
-/** The tools that a thread was given. */
+/** Returns the configuration of the cadre tools in the parameters of a thread. */
 function toolsIn(params: Record<string, unknown> | undefined): Server & Record<string, unknown> {
   const { config } = params as {
     config: { mcp_servers: { cadre: Server & Record<string, unknown> } };

@@ -268,7 +268,7 @@ test('Images are sent by their path', () =>
 const never = () => new Promise<never>(() => undefined);
 
 test.for<[string, CodexRole]>([
-  ['speaks', goes((turn) => turn.note('item/agentMessage/delta', { itemId: 'm', delta: 'a' }))],
+  ['sends text', goes((turn) => turn.note('item/agentMessage/delta', { itemId: 'm', delta: 'a' }))],
   ['is silent', goes(() => undefined)],
 ])('An interrupt ends a turn that %s', ([, role]) =>
   on(role, async ({ open, client, agents }) => {

@@ -13,7 +13,7 @@ describe('session/cancel', () => {
     ['waits', 'say ready; wait 60000; say never'],
     ['repeats', 'say ready; repeat 9 60000 again; say never'],
     ['floods', 'say ready; flood 100000000'],
-    ['is silent', 'say ready; silent; say never'],
+    ['sends nothing', 'say ready; silent; say never'],
   ])('A cancel ends a turn that %s', async (_what, script) => {
     const client = await openClient();
     const sessionId = await client.newSession();
@@ -127,7 +127,7 @@ describe('the end of a turn', () => {
     await next.update((update) => chunkOf(update) === 'ready');
   });
 
-  test('A cancel is read during a flood, even if the client reads without a pause', async () => {
+  test('A cancel takes effect during a flood, even if the client always accepts more', async () => {
     const turn = unheardTurn('flood 30000');
     const answer = runTurn(turn);
     await nextLoop();
@@ -137,7 +137,7 @@ describe('the end of a turn', () => {
   });
 });
 
-/** A turn whose updates go nowhere, at once. */
+/** A turn whose updates are accepted without any delay. */
 function unheardTurn(text: string): Turn {
   const files = { save: () => undefined, read: () => undefined, list: () => [] };
   const client: Pick<AgentContext, 'notify'> = { notify: () => Promise.resolve() };

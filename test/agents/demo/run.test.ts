@@ -41,7 +41,7 @@ describe('runDemoAgent', () => {
   test('A request to close an unknown session is refused', async () => {
     const { wire } = inProcess();
     await newSession(wire);
-    // The client library hides this one: it takes "not found" for closed.
+    // The client library would hide this error, because it treats "not found" as closed.
     const { error } = await wire.request('session/close', { sessionId: 'unknown' });
     expect(error).toMatchObject({ code: -32_002 });
   });

@@ -73,7 +73,7 @@ describe.skipIf(!hasPty)('ids of every kind complete under the alias of the set-
           columns: 120,
         },
       );
-      /** Types once the shell waits, and expects what comes then. */
+      /** Types a text and expects new output. */
       let seen = 0;
       const type = async (text: string, ...wanted: readonly RegExp[]) => {
         terminal.type(text);
@@ -83,9 +83,9 @@ describe.skipIf(!hasPty)('ids of every kind complete under the alias of the set-
       };
       await type('', /ready> /);
 
-      // A noun, a verb, an option with its choice: each completed, the command runs.
+      // The noun, the verb, the option and its value are completed one after the other.
       await type('cadre sess\tlis\t--stat\trea\t\r', /ID +PROVIDER/, /a long job[^]*ready> /);
-      // The id of the only process, and that of a session beside its title and state.
+      // The only process id is completed; several session ids are listed with title and state.
       await type('cadre processes sho\t\t\r', new RegExp(`process_id +${processId}`), /ready> /);
       await type(`cadre sessions get ${tabs}`, /ready +a long job/, /ready +a short one/);
       await type('\u0015');

@@ -15,7 +15,7 @@ import {
 
 const shape = { columns: 50, palette: colorless };
 
-/** The lines of a text that came in pieces, and those of each step. */
+/** Returns the lines of a text that arrives in pieces. */
 function grow(text: string, piece: number): string[] {
   const growing = new GrowingMarkdown();
   let lines: string[] = [];

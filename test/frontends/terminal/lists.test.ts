@@ -15,14 +15,14 @@ describe.skipIf(!hasPty)('on a terminal', () => {
   const server = sharedDemo();
   let processId = '';
 
-  /** What a command shows on a terminal of these columns, without colours, and with them. */
+  /** Runs a command for a terminal of this width, and returns its output with and without colours. */
   async function shown(args: readonly string[], columns: number, env: Record<string, string> = {}) {
     const options = { isTerminal: true, columns, env: { TERM: 'xterm-256color', ...env } };
     const { stdout, stderr } = await cadreOn(server())(args, options);
     return asShown(stdout + stderr);
   }
 
-  /** The same for a terminal that is real. */
+  /** Runs a command in a real terminal. */
   async function really(args: readonly string[], columns: number) {
     await using terminal = inTerminal(server().directory, args, {}, { rows: 40, columns });
     await terminal.ended;

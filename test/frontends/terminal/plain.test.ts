@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { plain, plainAfter, revealed } from '../../../src/core/lib/plain.ts';
 import { hasUnsafe, text } from '../../support/terminal/texts.ts';
 
-/** What is shown of a text that comes in pieces. */
+/** Returns the plain text of a text that arrives in pieces. */
 function inPieces(pieces: readonly string[]): string {
   return pieces.map((piece, at) => plainAfter(pieces.slice(0, at).join(''), piece)).join('');
 }

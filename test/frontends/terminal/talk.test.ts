@@ -49,7 +49,7 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     type('say from here\r');
     await expectShows(/> say from here\nfrom here\n>/);
     await untilReady(client, id);
-    // What is typed stays, whatever comes above it.
+    // An unsent line stays while other text appears above it.
     type('say half');
     await runTurn(client, id, 'tool look => x; say from another');
     await expectShows(

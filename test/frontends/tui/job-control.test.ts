@@ -13,7 +13,7 @@ import { hasPty, inTerminal, programInTerminal } from '../../support/tui/pty.ts'
 
 const CTRL_Z = '\u001a';
 
-/** Of the shell, for root or for others, with nothing behind it. */
+/** The prompt of the shell, for root and other users, without typed text. */
 const prompt = /[#$]$/;
 
 const question = {
