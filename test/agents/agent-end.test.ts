@@ -37,7 +37,7 @@ const soon = async () => {
 describe('the reason for the end of an agent', () => {
   const stderr = () => '';
 
-  test('The reason is the error in the output of the agent, even if the exit was seen long before', async () => {
+  test('The reason is the error in the output of the agent, even if the exit was seen long before.', async () => {
     const clock = new ManualClock();
     const given = child();
     const ended = Promise.withResolvers<string | null>();
@@ -55,7 +55,7 @@ describe('the reason for the end of an agent', () => {
     expect(await how).toBe('broke the protocol and was stopped: a line is too long');
   });
 
-  test('The reason is the exit with the end of stderr if the output has no error', async () => {
+  test('The reason is the exit with the end of stderr if the output has no error.', async () => {
     const given = child();
     const heard = { ended: Promise.resolve(null), progress: () => 0 };
     const how = agentEndOf(given, { heard, stderr: () => 'no key', clock: new ManualClock() });
@@ -64,7 +64,7 @@ describe('the reason for the end of an agent', () => {
     expect(given.endings).toEqual([]);
   });
 
-  test('The reason is the exit if another process holds the output open and writes nothing', async () => {
+  test('The reason is the exit if another process holds the output open and writes nothing.', async () => {
     const clock = new ManualClock();
     const given = child();
     const heard = { ended: new Promise<null>(() => undefined), progress: () => 0 };
@@ -77,7 +77,7 @@ describe('the reason for the end of an agent', () => {
     expect(await how).toBe('exited with code 3');
   });
 
-  test('The reason is the closed output if the agent keeps running, and the agent is killed', async () => {
+  test('The reason is the closed output if the agent keeps running, and the agent is killed.', async () => {
     const clock = new ManualClock();
     const given = child();
     const heard = { ended: Promise.resolve(null), progress: () => 0 };
@@ -91,7 +91,7 @@ describe('the reason for the end of an agent', () => {
 
 describe('the loss of an agent', () => {
   test.each(['its output ends', 'it exits'])(
-    'An agent is lost as soon as %s, before it is gone',
+    'An agent is lost as soon as %s, before it is gone.',
     async (why) => {
       const given = child();
       const output = Promise.withResolvers<string | null>();
@@ -112,7 +112,7 @@ describe('the loss of an agent', () => {
 });
 
 describe('the output lines of an agent', () => {
-  test('Reading makes progress while a line is handled, and ends with the first error', async () => {
+  test('Reading makes progress while a line is handled, and ends with the first error.', async () => {
     const output = new PassThrough();
     const handled = Promise.withResolvers<void>();
     const heard = readJsonLines(output, (line) => {
@@ -127,7 +127,7 @@ describe('the output lines of an agent', () => {
     expect(heard.progress()).toBe(heard.progress());
   });
 
-  test('An agent is stopped after a thousand lines in a row that are not JSON', () => {
+  test('An agent is stopped after a thousand lines in a row that are not JSON.', () => {
     const nonProtocol = new NonProtocolOutput();
     for (let line = 1; line < 5000; line++) {
       nonProtocol.note(`hello ${line}`);
@@ -140,7 +140,7 @@ describe('the output lines of an agent', () => {
     expect(storm).toThrow('the agent sent 1000 lines in a row that are not JSON: line 1000');
   });
 
-  test('The last lines of stderr are returned without terminal control sequences', async () => {
+  test('The last lines of stderr are returned without terminal control sequences.', async () => {
     const stderr = new PassThrough();
     const tail = tailOf(stderr);
     stderr.end('\u001B[31mred\u001B[0m\u0007\nlast\n');

@@ -40,7 +40,7 @@ const read: Record<
 
 describe('the subject of a request', () => {
   test.for(requestRows)(
-    'The subject of a request differs from the subject of another action ($provider: $name)',
+    'The subject of a request differs from the subject of another action ($provider: $name).',
     async (row) => {
       const [good, evil] = await Promise.all(
         [row.good, row.evil].map(async (shown) => read[row.provider](shown)),
@@ -51,7 +51,7 @@ describe('the subject of a request', () => {
   );
 
   test.for(requestRows)(
-    'The subject of a repeated request is the same ($provider: $name)',
+    'The subject of a repeated request is the same ($provider: $name).',
     async (row) => {
       const [first, again] = await Promise.all(
         [row.good, row.good].map(async (shown) => read[row.provider](shown)),
@@ -61,7 +61,7 @@ describe('the subject of a request', () => {
     },
   );
 
-  test('The subject ignores call ids, the status and the description that claude writes', async () => {
+  test('The subject ignores call ids, the status and the description that claude writes.', async () => {
     const call = { title: 'Shell', kind: 'execute', rawInput: { command: 'touch it' } };
     const one = await read.acp({ ...call, toolCallId: 'one', status: 'pending' });
     expect((await read.acp({ ...call, toolCallId: 'two' })).subject).toEqual(one.subject);
@@ -74,7 +74,7 @@ describe('the subject of a request', () => {
     expect(await worded('makes a file')).toEqual(await worded('touches it'));
   });
 
-  test('The subject differs if an acceptance would choose another option', () => {
+  test('The subject differs if an acceptance would choose another option.', () => {
     const toolCall = { toolCallId: 't', title: 'plan', rawInput: { plan: 'both' } };
     const taking = (name: string) => {
       const offered = [{ optionId: 'x', kind: 'allow_once', name }];
@@ -108,13 +108,13 @@ describe('the text of an approval', () => {
     ],
     ['nothing', {}, 'Bash'],
   ] as const)(
-    'The title of an approval of an ACP agent shows the action: %s',
+    'The title of an approval of an ACP agent shows the action: %s.',
     async ([, shown, title]) => {
       expect((await read.acp({ toolCallId: 't', title: 'Bash', ...shown })).title).toBe(title);
     },
   );
 
-  test('The title shows the command of an earlier message if the request only names the call', () => {
+  test('The title shows the command of an earlier message if the request only names the call.', () => {
     const known = {
       toolCallId: 't',
       sessionUpdate: 'tool_call',
@@ -141,11 +141,14 @@ describe('the text of an approval', () => {
     [{ tool: 'Bash', input: { command: 'rm -rf x' } }, 'rm -rf x'],
     [{ tool: 'Write', input: { file_path: '/a', content: 'x' } }, 'Write /a'],
     [{ tool: 'Done', input: {} }, 'Done'],
-  ] as const)('The title of an approval of claude shows the action: %o', async ([shown, title]) => {
-    expect((await read.claude(shown)).title).toBe(title);
-  });
+  ] as const)(
+    'The title of an approval of claude shows the action: %o.',
+    async ([shown, title]) => {
+      expect((await read.claude(shown)).title).toBe(title);
+    },
+  );
 
-  test('An approval shows a text once that an ACP agent sends in its input and its content', async () => {
+  test('An approval shows a text once that an ACP agent sends in its input and its content.', async () => {
     const rawInput = { command: 'touch it', description: 'makes a file' };
     const content = [textContent('makes a file'), textContent('in this directory')];
     const { details } = await read.acp({ toolCallId: 't', title: 'Bash', rawInput, content });
@@ -156,7 +159,7 @@ describe('the text of an approval', () => {
     ]);
   });
 
-  test('The title of a long command shows its end', () => {
+  test('The title of a long command shows its end.', () => {
     const title = cutTitle(`echo ${'x'.repeat(500)} && rm -rf /`);
     expect(title.length).toBeLessThan(220);
     expect(title).toMatch(/^echo x.* … .*&& rm -rf \/$/);
@@ -187,15 +190,18 @@ describe('an approval whose request says less than its tool call', () => {
     ],
     ['a long title, and a short one', { title: long }, { title: 'echo' }],
     ['an unknown field, and an input', { extra: long }, { rawInput: { command: 'echo' } }],
-  ])('An approval shows all of the earlier message and the request: %s', (_name, before, later) => {
-    const toolCall = { toolCallId: 't', kind: 'execute', title: 'Bash', ...later };
-    const messages = withMessage(withMessage([], before), { status: 'pending', title: 'Bash' });
-    const merged = { ...before, title: 'Bash' };
-    const asked = acpRequest(readPermission({ toolCall, options }), merged, '/w', messages);
-    expect(JSON.stringify(asked.details)).toContain('LONGEVIL');
-  });
+  ])(
+    'An approval shows all of the earlier message and the request: %s.',
+    (_name, before, later) => {
+      const toolCall = { toolCallId: 't', kind: 'execute', title: 'Bash', ...later };
+      const messages = withMessage(withMessage([], before), { status: 'pending', title: 'Bash' });
+      const merged = { ...before, title: 'Bash' };
+      const asked = acpRequest(readPermission({ toolCall, options }), merged, '/w', messages);
+      expect(JSON.stringify(asked.details)).toContain('LONGEVIL');
+    },
+  );
 
-  test('Streamed arguments are kept once, in their final form', () => {
+  test('Streamed arguments are kept once, in their final form.', () => {
     const pieces = ['{"com', '{"command":"echo', '{"command":"echo 1"}'];
     const messages = pieces.reduce<readonly object[]>(
       (all, one) => withMessage(all as never, { content: saying(one) }),
@@ -204,7 +210,7 @@ describe('an approval whose request says less than its tool call', () => {
     expect(messages).toEqual([{ content: saying('{"command":"echo 1"}') }]);
   });
 
-  test('Streamed arguments that are always valid JSON are kept once, in their final form', () => {
+  test('Streamed arguments that are always valid JSON are kept once, in their final form.', () => {
     const pieces = Array.from({ length: 40 }, (_, at) =>
       JSON.stringify({ command: long.slice(0, at * 9) }),
     );
@@ -215,7 +221,7 @@ describe('an approval whose request says less than its tool call', () => {
     expect(messages).toEqual([{ content: saying(JSON.stringify({ command: long })) }]);
   });
 
-  test('An approval shows the first and the newest of too many messages, and counts the others', () => {
+  test('An approval shows the first and the newest of too many messages, and counts the others.', () => {
     const messages = Array.from({ length: 40 }, (_, at) => ({
       rawInput: { command: `say ${at};` },
     }))
@@ -235,7 +241,7 @@ describe('an approval whose request says less than its tool call', () => {
     expect(asked.lacksArguments).toBe(true);
   });
 
-  test('An approval differs from one with another earlier message', () => {
+  test('An approval differs from one with another earlier message.', () => {
     const lasting = [...options, { optionId: 'p', kind: 'allow_always' }];
     const toolCall = { toolCallId: 't', kind: 'execute', rawInput: { command: 'echo aaa…' } };
     const ask = (command: string) => {
@@ -265,7 +271,7 @@ describe('an approval whose request says less than its tool call', () => {
       { rawInput: { command: 'echo\nreboot' } },
       { rawInput: { command: 'echo reboot' } },
     ],
-  ])('An approval shows messages that differ only slightly: %s', (_name, before, later) => {
+  ])('An approval shows messages that differ only slightly: %s.', (_name, before, later) => {
     const toolCall = { toolCallId: 't', kind: 'execute', ...later };
     const messages = withMessage([], before as ReportedCall);
     const { details } = acpRequest(
@@ -278,7 +284,7 @@ describe('an approval whose request says less than its tool call', () => {
     expect(JSON.stringify(details)).toContain(said);
   });
 
-  test('An approval shows that its arguments are missing if no message has any', () => {
+  test('An approval shows that its arguments are missing if no message has any.', () => {
     const toolCall = {
       toolCallId: 't',
       kind: 'execute',
@@ -309,7 +315,7 @@ describe('an approval whose request says less than its tool call', () => {
           ...withMessage([], { _meta: { rawInput: { command: 'reboot' } } }),
         ]),
     ],
-  ])('An approval shows the arguments in _meta %s', (_name, ask) => {
+  ])('An approval shows the arguments in _meta %s.', (_name, ask) => {
     const request = ask();
     expect(JSON.stringify(request.details)).toContain('"command":"reboot"');
     expect(request.lacksArguments).toBeUndefined();
@@ -317,7 +323,7 @@ describe('an approval whose request says less than its tool call', () => {
     expect(request.subject).toBeNull();
   });
 
-  test('An approval shows _meta without arguments, and that the arguments are missing', () => {
+  test('An approval shows _meta without arguments, and that the arguments are missing.', () => {
     const _meta = { maker: { toolName: 'Shell' }, terminal_output: { data: 'old' } };
     const { details, lacksArguments } = askIn({ _meta });
     expect(details).toContainEqual({
@@ -328,7 +334,7 @@ describe('an approval whose request says less than its tool call', () => {
     expect(lacksArguments).toBe(true);
   });
 
-  test('An approval shows the arguments in _meta beside an input, and its subject includes them', () => {
+  test('An approval shows the arguments in _meta beside an input, and its subject includes them.', () => {
     const ask = (args: object) =>
       askIn({ rawInput: { command: 'make' }, _meta: { name: 'x', args } }, {}, []);
     const [good, evil] = [ask({ target: 'test' }), ask({ target: 'publish' })];

@@ -127,7 +127,7 @@ describe('an approval that is given after the server was killed', () => {
     ),
   );
 
-  test.for(changed)('The approval does not allow another action ($provider: $name)', ({ scene }) =>
+  test.for(changed)('The approval does not allow another action ($provider: $name).', ({ scene }) =>
     accepted(killed(), scene, async ({ approval, again }) => {
       const second = await again();
       expect(second.id).not.toBe(approval.id);
@@ -137,7 +137,7 @@ describe('an approval that is given after the server was killed', () => {
   );
 
   test.for(repeated.filter(({ isWhole }) => isWhole))(
-    'The approval allows the same action once without another request ($provider: $name)',
+    'The approval allows the same action once without another request ($provider: $name).',
     ({ scene }) =>
       accepted(killed(), scene, async ({ end, approvals }) => {
         await end();
@@ -148,7 +148,7 @@ describe('an approval that is given after the server was killed', () => {
   );
 
   test.for(repeated.filter(({ isWhole }) => !isWhole))(
-    'The same action runs once after a second approval ($provider: $name)',
+    'The same action runs once after a second approval ($provider: $name).',
     ({ scene }) =>
       accepted(killed(), scene, async ({ again }) => {
         await again();

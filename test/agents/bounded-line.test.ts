@@ -15,7 +15,7 @@ function kept(text: string): unknown {
 }
 
 describe('a line of an agent', () => {
-  test('A line within the limits is kept byte for byte, in whatever parts it arrives', () => {
+  test('A line within the limits is kept byte for byte, in whatever parts it arrives.', () => {
     assert(
       property(
         json({ noUnicodeString: false }),
@@ -30,7 +30,7 @@ describe('a line of an agent', () => {
     );
   });
 
-  test('A line that is not a message is kept as far as it explains a failure', () => {
+  test('A line that is not a message is kept as far as it explains a failure.', () => {
     expect(lineOf('panicked at nothing').text).toBe('panicked at nothing');
     expect(lineOf('\u001b[2K{"a":1} and more').text).toBe('\u001b[2K{"a":1} and more');
     for (const one of ['x', '[', ' ', '[1,'])
@@ -38,7 +38,7 @@ describe('a line of an agent', () => {
     expect(lineOf(`{"a":1}${'}'.repeat(1_000_000)}`).text.length).toBeLessThan(10_000);
   });
 
-  test('A line with a very long text keeps the start of the text with a mark', () => {
+  test('A line with a very long text keeps the start of the text with a mark.', () => {
     const line = lineOf(
       `{"id":7,"params":{"text":"${'ö'.repeat(9e6)}","more":"short"},"method":"m"}`,
     );
@@ -56,7 +56,7 @@ describe('a line of an agent', () => {
     ['escapes', String.raw`\u001b`],
     ['quotes', String.raw`\"`],
     ['characters of four bytes', '😀'],
-  ])('A cut line whose text consists of %s is still JSON', (_name, unit) => {
+  ])('A cut line whose text consists of %s is still JSON.', (_name, unit) => {
     const { text } = lineOf(`{"a":"${unit.repeat(3e6)}","b":1}`, 1021);
     expect(JSON.parse(text)).toMatchObject({ b: 1 });
     expect(Buffer.byteLength(text)).toBeLessThan(MESSAGE_LIMITS.bytes + 1000);
@@ -73,7 +73,7 @@ describe('a line of an agent', () => {
       'fields of its outer record',
       `{${Array.from({ length: 1e5 }, (_, n) => `"${n}":[{}]`).join(',')},"params":{"id":2},"id":1}`,
     ],
-  ])('A line with too many %s keeps the first ones and the short outer fields', (name, text) => {
+  ])('A line with too many %s keeps the first ones and the short outer fields.', (name, text) => {
     const line = lineOf(text, 1021);
     const message = JSON.parse(line.text) as { id: number; params?: { id: number } };
     let values = 0;
@@ -87,7 +87,7 @@ describe('a line of an agent', () => {
       expect(message).toMatchObject({ id: 1, params: { id: 2 } });
   });
 
-  test('A line that is nested too deeply has a mark in place of the deepest part', () => {
+  test('A line that is nested too deeply has a mark in place of the deepest part.', () => {
     const deep = (levels: number) =>
       `{"params":{"deep":${'['.repeat(levels)}1${']'.repeat(levels)},"b":2},"id":1}`;
     const line = lineOf(deep(5000), 7);
@@ -98,7 +98,7 @@ describe('a line of an agent', () => {
     expect(kept('{"a":{"b":[]},"c":{}}')).toEqual({ a: { b: [] }, c: {} });
   });
 
-  test('A line never exceeds its limits, whatever its content', () => {
+  test('A line never exceeds its limits, whatever its content.', () => {
     for (const unit of ['{"', ' ', '9', '":"', '}]', '{"a":[1],'])
       for (const start of ['{"a":', '{"a":"']) {
         const line = lineOf(start + unit.repeat(1e7 / unit.length));

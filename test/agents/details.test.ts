@@ -14,7 +14,7 @@ import { tempDirectory } from '../support/temp.ts';
 const diffOf = (...lines: string[]) => `${lines.join('\n')}\n`;
 
 describe('the diff of a file change', () => {
-  test('A diff shows the changed lines with the lines around them', () => {
+  test('A diff shows the changed lines with the lines around them.', () => {
     const before = Array.from({ length: 20 }, (_, at) => `line ${at + 1}\n`).join('');
     const after = before.replace('line 10\n', 'line ten\n');
     expect(diffDetail('/w/a', before, after)).toEqual({
@@ -46,11 +46,11 @@ describe('the diff of a file change', () => {
       'a\n',
       ['--- a', '+++ a', '@@ -1,1 +1,1 @@', '-a', '\\ No newline at end of file', '+a'],
     ],
-  ])('A diff shows a file %s', (_name, before, after, lines) => {
+  ])('A diff shows a file %s.', (_name, before, after, lines) => {
     expect(diffDetail('a', before, after)).toMatchObject({ diff: diffOf(...lines) });
   });
 
-  test('A diff among many files skips the search for unchanged lines, so that it takes little time', () => {
+  test('A diff among many files skips the search for unchanged lines, so that it takes little time.', () => {
     const lines = (word: string) => Array.from({ length: 200 }, (_, at) => `${word} ${at}\n`);
     const [before, after] = [`same\n${lines('old').join('')}`, `same\n${lines('new').join('')}`];
     const hunkOf = (among: number) => diffDetail('a', before, after, among);
@@ -59,7 +59,7 @@ describe('the diff of a file change', () => {
     expect(hunkOf(100)).toMatchObject({ diff: expect.stringContaining('\n-same\n') as string });
   });
 
-  test('A diff has every line of both sides, however many differ', () => {
+  test('A diff has every line of both sides, however many differ.', () => {
     const lines = (word: string) => Array.from({ length: 3000 }, (_, at) => `${word} ${at}`);
     const [before, after] = [lines('old'), lines('new')];
     const detail = diffDetail('a', `${before.join('\n')}\n`, `${after.join('\n')}\n`);
@@ -75,7 +75,7 @@ describe('the diff of a file change', () => {
   });
 });
 
-test('A command with arguments in a list is shown in shell syntax', () => {
+test('A command with arguments in a list is shown in shell syntax.', () => {
   expect(commandDetail(['bash', '-c', "echo 'a b'; rm -rf $X", ''], null)).toEqual({
     type: 'command',
     command: `bash -c 'echo '\\''a b'\\''; rm -rf $X' ''`,
@@ -87,7 +87,7 @@ describe('the details of an ACP request', () => {
   const shown = (call: object, title = 'Shell') =>
     acpDetails({ ...call }, title, { cwd: '/w', budget: new MessageBudget() });
 
-  test('The details show the whole command and the other fields of the input', () => {
+  test('The details show the whole command and the other fields of the input.', () => {
     const command = `cd build && ${'make clean; '.repeat(100)}\nrm -rf /precious`;
     expect(shown({ rawInput: { command, timeout: 5 } })).toEqual([
       { type: 'command', command, cwd: '/w' },
@@ -98,7 +98,7 @@ describe('the details of an ACP request', () => {
     ]);
   });
 
-  test('The details show the diffs of the content, and their texts only once', () => {
+  test('The details show the diffs of the content, and their texts only once.', () => {
     const content = [
       { type: 'diff', path: '/w/a', oldText: 'x\n', newText: 'y\n' },
       { type: 'diff', path: '/w/b', newText: 'z\n' },
@@ -115,7 +115,7 @@ describe('the details of an ACP request', () => {
     ]);
   });
 
-  test('The details show the locations that no diff names', () => {
+  test('The details show the locations that no diff names.', () => {
     const change = { type: 'diff', path: 'a.md', oldText: 'a', newText: '/etc/x' };
     const asked = {
       rawInput: { new_string: '/etc/x', destination: '/etc/x' },
@@ -128,7 +128,7 @@ describe('the details of an ACP request', () => {
     ]);
   });
 
-  test('The details show the whole title if nothing else is known or the title was cut', () => {
+  test('The details show the whole title if nothing else is known or the title was cut.', () => {
     const title = `rm -rf ${'x'.repeat(500)}`;
     expect(shown({ locations: [{ path: '/a' }] }, title)).toEqual([
       { type: 'input', name: 'title', value: title },
@@ -165,7 +165,7 @@ describe('the details of a claude request', () => {
     diff: diffOf(`--- ${path}`, `+++ ${path}`, ...lines),
   });
 
-  test('The details show the command and the other fields of the input', async () => {
+  test('The details show the command and the other fields of the input.', async () => {
     expect(await claudeDetails('Bash', { command: 'make', run_in_background: true }, '/w')).toEqual(
       [
         { type: 'command', command: 'make', cwd: '/w' },
@@ -203,13 +203,13 @@ describe('the details of a claude request', () => {
       ['@@ -1,3 +1,4 @@', ' one', ' two', ' two', '+more'],
     ],
   ])(
-    'The details show the change that %s makes to the current file',
+    'The details show the change that %s makes to the current file.',
     async (tool, input, lines) => {
       expect(await shown(tool, input)).toEqual([changed(input.file_path, ...lines)]);
     },
   );
 
-  test('The details show the content of a new file', async () => {
+  test('The details show the content of a new file.', async () => {
     const diff = diffOf('--- /dev/null', '+++ new', '@@ -0,0 +1,1 @@', '+hello');
     const detail = { type: 'diff', path: 'new', diff };
     expect(await shown('Write', { file_path: 'new', content: 'hello\n' })).toEqual([detail]);
@@ -218,7 +218,7 @@ describe('the details of a claude request', () => {
   });
 
   test.each(['binary', 'large', 'directory'])(
-    'The details show the input if the file is not read (%s), and a mark for its missing content',
+    'The details show the input if the file is not read (%s), and a mark for its missing content.',
     async (file_path) => {
       expect(await shown('Write', { file_path, content: 'x' })).toEqual([
         { type: 'input', name: 'file_path', value: file_path },
@@ -235,13 +235,13 @@ describe('the details of a claude request', () => {
   test.each([
     ['is not in the file', { old_string: 'nowhere', new_string: 'x' }],
     ['is in the file twice', { old_string: 'two', new_string: 'x' }],
-  ])('The details show the input if the replaced text %s', async (_name, change) => {
+  ])('The details show the input if the replaced text %s.', async (_name, change) => {
     const input = { file_path: 'a', ...change };
     const inputs = Object.entries(input).map(([name, value]) => ({ type: 'input', name, value }));
     expect(await shown('Edit', input)).toEqual(inputs);
   });
 
-  test('The details show the input if its edits would take too long to apply', async () => {
+  test('The details show the input if its edits would take too long to apply.', async () => {
     const grow = { file_path: 'a', old_string: 'two', new_string: 'x'.repeat(3_000_000) };
     expect(await shown('Edit', { ...grow, replace_all: true })).toHaveLength(4);
     const change = { old_string: 'one', new_string: 'one' };
@@ -249,7 +249,7 @@ describe('the details of a claude request', () => {
     expect(await shown('MultiEdit', many)).toHaveLength(2);
   });
 
-  test('The details show the changed cell of a notebook', async () => {
+  test('The details show the changed cell of a notebook.', async () => {
     const cell = { notebook_path: 'n.ipynb', cell_id: 'c1', new_source: 'x = 1\ny = 3' };
     expect(await shown('NotebookEdit', cell)).toEqual([
       changed(
@@ -273,7 +273,7 @@ describe('the details of a claude request', () => {
     expect(await shown('NotebookEdit', unknown)).toHaveLength(3);
   });
 
-  test('The details show each argument of any other tool, and nothing beside questions', async () => {
+  test('The details show each argument of any other tool, and nothing beside questions.', async () => {
     expect(await shown('ExitPlanMode', { plan: '# Plan\n1. all' })).toEqual([
       { type: 'input', name: 'plan', value: '# Plan\n1. all' },
     ]);
@@ -288,7 +288,7 @@ describe('the details of a codex request', () => {
     return readRequest(method, { itemId: 'i', threadId: 't', ...params }, reader)?.request;
   };
 
-  test('The details show the command, the requested permissions and the reason', () => {
+  test('The details show the command, the requested permissions and the reason.', () => {
     const params = {
       command: 'make',
       cwd: '/w',
@@ -310,7 +310,7 @@ describe('the details of a codex request', () => {
     ]);
   });
 
-  test('The details show the changes of the item and the requested directory', () => {
+  test('The details show the changes of the item and the requested directory.', () => {
     const changes = [
       { path: '/w/new', kind: { type: 'add' }, diff: 'x\n' },
       { path: '/w/old', kind: { type: 'delete' }, diff: 'y\n' },
@@ -326,7 +326,7 @@ describe('the details of a codex request', () => {
     ]);
   });
 
-  test('The details show a change without a diff, and changes in the form of older versions', () => {
+  test('The details show a change without a diff, and changes in the form of older versions.', () => {
     const untold = { path: 'a', kind: { type: 'update' }, diff: null };
     expect(changeDetails(untold)).toMatchObject([{ type: 'input', name: 'change of a' }]);
     expect(legacyChangeDetails(['a', { type: 'add', content: 'x' }])).toMatchObject([
@@ -360,7 +360,7 @@ describe('the details of a codex request', () => {
     });
   });
 
-  test('The details show the arguments of an MCP tool', () => {
+  test('The details show the arguments of an MCP tool.', () => {
     const _meta = {
       codex_approval_kind: 'mcp_tool_call',
       tool_name: 't',

@@ -16,7 +16,7 @@ const moody = (isGood: () => boolean) => (agent: { exit(code: number): void }) =
   if (!isGood()) agent.exit(1);
 };
 
-test('A provider whose agent does not start is unhealthy until a start succeeds (acp)', () => {
+test('A provider whose agent does not start is unhealthy until a start succeeds (acp).', () => {
   let isGood = false;
   const initialize = (_params: object, agent: { exit(code: number): void }) => {
     moody(() => isGood)(agent);
@@ -38,7 +38,7 @@ test('A provider whose agent does not start is unhealthy until a start succeeds 
 });
 
 test.for(['claude', 'codex'] as const)(
-  'A provider whose agent does not start is unhealthy until a start succeeds (%s)',
+  'A provider whose agent does not start is unhealthy until a start succeeds (%s).',
   (provider) => {
     let isGood = false;
     const role = { begins: moody(() => isGood) };
@@ -94,7 +94,7 @@ const loggingOut = {
 };
 
 test.for(['acp', 'claude', 'codex'] as const)(
-  'An expired login fails the turn with the login command, and makes its provider unhealthy (%s)',
+  'An expired login fails the turn with the login command, and makes its provider unhealthy (%s).',
   (provider) =>
     loggingOut[provider](async ({ client, open }) => {
       const session = await open();
@@ -113,7 +113,7 @@ test.for(['acp', 'claude', 'codex'] as const)(
     }),
 );
 
-test('An interrupt during the start of an agent is not an error of the provider', () =>
+test('An interrupt during the start of an agent is not an error of the provider.', () =>
   withRawAgent(
     { methods: { initialize: () => new Promise(() => undefined) } },
     async ({ client, open, agents, diagnostics }) => {
@@ -129,7 +129,7 @@ test('An interrupt during the start of an agent is not an error of the provider'
     },
   ));
 
-test('A disabled section is reported as disabled, not as missing', () =>
+test('A disabled section is reported as disabled, not as missing.', () =>
   withRuntime(
     async ({ client }) => {
       const { detail } = (await health(client, 'acp')) ?? {};
@@ -138,7 +138,7 @@ test('A disabled section is reported as disabled, not as missing', () =>
     { config: { providers: { acp: { enabled: false, command: 'x' } } } },
   ));
 
-test('The stderr of a shared codex is not part of the error of a session', () =>
+test('The stderr of a shared codex is not part of the error of a session.', () =>
   withRawCodex({ turns: { go: () => undefined } }, async ({ open, agents, diagnostics }) => {
     const session = await open();
     const turnId = await session.send('go');

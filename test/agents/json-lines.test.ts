@@ -19,7 +19,7 @@ async function allOf(lines: AsyncIterable<BoundedLine>): Promise<string[]> {
 }
 
 describe('lines of a stream', () => {
-  test('Lines are read from chunks of any size, and a last line without an end is dropped', async () => {
+  test('Lines are read from chunks of any size, and a last line without an end is dropped.', async () => {
     const whole = Buffer.from('one\n\nzwölf\nrest');
     for (let size = 1; size <= whole.length; size++) {
       const chunks = [];
@@ -28,21 +28,21 @@ describe('lines of a stream', () => {
     }
   });
 
-  test('A line that is too long fails the stream', async () => {
+  test('A line that is too long fails the stream.', async () => {
     const stream = Readable.from(inChunks('a\n', 33 * MIB, 'z\nb\n'));
     await expect(allOf(linesOf(stream))).rejects.toThrow(
       /the agent sent a line of more than 33554432 bytes/,
     );
   });
 
-  test('A line of a shared agent may be longer, but has a limit too', async () => {
+  test('A line of a shared agent may be longer, but has a limit too.', async () => {
     const stream = Readable.from(inChunks('', 257 * MIB, ''));
     await expect(allOf(linesOf(stream, MAX_SHARED_LINE_BYTES))).rejects.toThrow(
       /the agent sent a line of more than/,
     );
   });
 
-  test('A line that is not JSON is not parsed', () => {
+  test('A line that is not JSON is not parsed.', () => {
     expect(parsed('{"a":1}')).toEqual({ a: 1 });
     expect(parsed('{"a"')).toBeUndefined();
   });

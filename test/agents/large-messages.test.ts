@@ -274,7 +274,7 @@ describe.each(Object.keys(adapters))(
   'a message of %s with a field of a hundred times its limit',
   (adapter) => {
     test.each(messages[adapter] ?? [])(
-      'The message is not read beyond the limit: %s',
+      'The message is not read beyond the limit: %s.',
       (_field, message) => {
         const { value, reads } = counted(message);
         const made = adapters[adapter]?.(value as never) ?? [];
@@ -411,7 +411,7 @@ const requests: [agent: string, field: string, message: object][] = [
 ];
 
 test.each(requests)(
-  'A request of %s with the largest %s has a short title and few details, none of which is cut',
+  'A request of %s with the largest %s has a short title and few details, none of which is cut.',
   async (agent, field, message) => {
     const { value, reads } = counted(message);
     const request = await asking[agent]?.(value);
@@ -425,7 +425,7 @@ test.each(requests)(
   },
 );
 
-test('An approval formats each text of earlier messages at most once, and shows all of them', () => {
+test('An approval formats each text of earlier messages at most once, and shows all of them.', () => {
   const earlier = Array.from({ length: 16 }, (_, message) => ({
     rawInput: Object.fromEntries(
       Array.from({ length: 100 }, (_field, at) => [

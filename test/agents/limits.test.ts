@@ -33,7 +33,7 @@ describe('usage limits of claude', () => {
     ['was near a limit', { api_error_status: 429 }, { ...rejected, status: 'allowed' }, undefined],
     ['failed for another reason', { api_error_status: 500 }, rejected, undefined],
   ] as const)(
-    'The failure of a turn shows whether a usage limit was reached: claude %s',
+    'The failure of a turn shows whether a usage limit was reached: claude %s.',
     (given) => {
       const [, more, told, limit] = given;
       const rateLimit = limitAfter(null, { rate_limit_info: told });
@@ -43,12 +43,12 @@ describe('usage limits of claude', () => {
     },
   );
 
-  it('A limit of one model is not a limit of the account', () => {
+  it('A limit of one model is not a limit of the account.', () => {
     const limit = refusedBy({ ...rejected, rateLimitType: 'seven_day_opus' });
     expect(limit?.isOfAccount).toBe(false);
   });
 
-  it('An event that cannot be read does not change the known limit', () => {
+  it('An event that cannot be read does not change the known limit.', () => {
     expect(limitAfter(rejected, { rate_limit_info: 7 })).toBe(rejected);
   });
 });
@@ -57,7 +57,7 @@ describe('usage limits of codex', () => {
   const window = (usedPercent: number, resetsAt: number | null) => ({ usedPercent, resetsAt });
   const told = (rateLimits: object) => limitsAfter(null, { rateLimits });
 
-  it('The reached limit is the window that is used up, or of two the one that resets last', () => {
+  it('The reached limit is the window that is used up, or of two the one that resets last.', () => {
     const [primary, secondary] = [window(100, AT), window(40, AT + 9)];
     expect(reachedLimit(told({ primary, secondary }), 0)).toEqual(ofAccount);
     const both = told({ primary, secondary: window(101, AT + 9) });
@@ -69,16 +69,16 @@ describe('usage limits of codex', () => {
     ['no window is used up', told({ primary: window(99, AT), secondary: null })],
     ['the window has reset', told({ primary: window(100, 1), secondary: null })],
     ['the window has no time', told({ primary: window(100, null), secondary: null })],
-  ] as const)('The reset time is unknown if %s', ([, limits]) => {
+  ] as const)('The reset time is unknown if %s.', ([, limits]) => {
     expect(reachedLimit(limits, 5000).resetsAt).toBeNull();
   });
 
-  it('A limit of other models is not a limit of the account', () => {
+  it('A limit of other models is not a limit of the account.', () => {
     const limits = told({ limitId: 'codex_other', primary: window(100, AT), secondary: null });
     expect(reachedLimit(limits, 0).isOfAccount).toBe(false);
   });
 
-  it('A turn with too many requests has not reached a usage limit', () => {
+  it('A turn with too many requests has not reached a usage limit.', () => {
     const ended = (codexErrorInfo: unknown) => {
       const error = { message: 'no more', codexErrorInfo };
       return codexOutcome({ turn: { id: 't', status: 'failed', error } }, null, loginOf('codex'));
@@ -109,7 +109,7 @@ describe('usage limits of an ACP agent', () => {
       null,
       null,
     ],
-  ] as const)('A usage limit is reached if %s', ([, error, limits, resetsAt]) => {
+  ] as const)('A usage limit is reached if %s.', ([, error, limits, resetsAt]) => {
     expect(limitIn(error, limits)).toEqual({ resetsAt, isOfAccount: true });
   });
 
@@ -121,7 +121,7 @@ describe('usage limits of an ACP agent', () => {
     ['the agent failed for another reason', refusal({ errorKind: 'server_error' })],
     ['the error has no details', refusal(undefined)],
     ['the agent has exited', new Error('gone')],
-  ] as const)('A usage limit is not reached if %s', ([, error]) => {
+  ] as const)('A usage limit is not reached if %s.', ([, error]) => {
     expect(limitIn(error, null)).toBeNull();
   });
 });

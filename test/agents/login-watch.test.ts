@@ -28,7 +28,7 @@ function watched() {
   return { clock, asked, watch };
 }
 
-test('A login state is returned at once, read once at a time, and read again after a minute', async () => {
+test('A login state is returned at once, read once at a time, and read again after a minute.', async () => {
   const { clock, asked, watch } = watched();
   expect(watch.get().authenticated).toBeNull();
   watch.get();
@@ -44,7 +44,7 @@ test('A login state is returned at once, read once at a time, and read again aft
   expect(asked).toHaveLength(2);
 });
 
-test('A login state that cannot be read again keeps its time and is read again after a minute', async () => {
+test('A login state that cannot be read again keeps its time and is read again after a minute.', async () => {
   const { clock, asked, watch } = watched();
   watch.get();
   asked[0]?.resolve(no);
@@ -68,7 +68,7 @@ test('A login state that cannot be read again keeps its time and is read again a
   expect(watch.get()).toMatchObject({ authenticated: true, is_stale: true });
 });
 
-test('A login state that was never read is unknown and not stale', async () => {
+test('A login state that was never read is unknown and not stale.', async () => {
   const { clock, asked, watch } = watched();
   watch.get();
   asked[0]?.reject(new Error('cannot be read'));
@@ -78,7 +78,7 @@ test('A login state that was never read is unknown and not stale', async () => {
 
 const situation = { id: 'claude', hasOwnHome: false, from: {}, given: {} } as const;
 
-test('A login state that was read before a login or a turn changed it is dropped', async () => {
+test('A login state that was read before a login or a turn changed it is dropped.', async () => {
   const { asked, watch } = watched();
   watch.get();
   watch.set(yes);
@@ -107,7 +107,7 @@ while read -r line; do
   esac
 done`;
 
-test('Providers show whether claude and codex are logged in, as their programs report it', async () => {
+test('Providers show whether claude and codex are logged in, as their programs report it.', async () => {
   await using own = tempDirectory('logins');
   const file = (name: string) => path.join(own.path, name);
   fs.writeFileSync(file('claude-says'), '{"loggedIn": false}');
@@ -156,7 +156,7 @@ test('Providers show whether claude and codex are logged in, as their programs r
   );
 });
 
-test('A login program that hangs is killed, delays no request, and leaves the login unknown', async () => {
+test('A login program that hangs is killed, delays no request, and leaves the login unknown.', async () => {
   await using own = tempDirectory('logins');
   const pid = path.join(own.path, 'pid');
   putProgram(own.path, 'claude', `echo $$ > ${pid}.new; mv ${pid}.new ${pid}; exec sleep 1000`);

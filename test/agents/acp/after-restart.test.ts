@@ -25,7 +25,7 @@ import { refuse } from '../../support/providers/rows.ts';
 describe('session recovery after a restart', () => {
   const listing = { ...capabilities, sessionCapabilities: { resume: {}, list: {} } };
 
-  test('Recovery lists the sessions of the agent and resumes only the sessions that are not listed', () => {
+  test('Recovery lists the sessions of the agent and resumes only the sessions that are not listed.', () => {
     const refs: string[] = [];
     const forgets: Play = ({ sessionId }) =>
       sessionId === refs[2] ? refuse(-32_002, 'unknown') : {};
@@ -91,7 +91,7 @@ describe('session recovery after a restart', () => {
     ['does not answer', { ...emptyList, 'session/resume': () => never }],
   ];
   test.each(someOf(troubles, 2))(
-    'Recovery fails no session and leaves no agent running if the agent %s',
+    'Recovery fails no session and leaves no agent running if the agent %s.',
     (_name, methods) => {
       let isAsked = false;
       const whileAsked = Object.entries(methods).map(([method, play]) => [
@@ -116,7 +116,7 @@ describe('session recovery after a restart', () => {
     },
   );
 
-  test('Recovery stops after 500 pages of an endless session list', () => {
+  test('Recovery stops after 500 pages of an endless session list.', () => {
     let pages = 0;
     return withRawAgent(
       {
@@ -139,7 +139,7 @@ describe('session recovery after a restart', () => {
     );
   });
 
-  test('Recovery does not ask an agent to resume a session if the agent cannot do so', () =>
+  test('Recovery does not ask an agent to resume a session if the agent cannot do so.', () =>
     withRawAgent({ methods: offering({}) }, async (stage) => {
       await used(stage);
       await stage.restart();
@@ -148,7 +148,7 @@ describe('session recovery after a restart', () => {
     }));
 
   // Kiro and Devin lock the sessions that they have open.
-  test('A turn runs although the agent of the recovery still has its session open', () => {
+  test('A turn runs although the agent of the recovery still has its session open.', () => {
     const holders = new Map<unknown, RawAgent>();
     return withRawAgent(
       {

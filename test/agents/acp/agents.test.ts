@@ -28,7 +28,7 @@ async function agentsOf(client: Client): Promise<Record<string, AgentRecord>> {
 afterEach(() => vi.unstubAllEnvs());
 
 describe('named agents', () => {
-  test('Two named agents run in one server at once, each with its own home and environment', async () => {
+  test('Two named agents run in one server at once, each with its own home and environment.', async () => {
     await using homes = tempDirectory();
     vi.stubEnv('ONE_KEY', 'key-of-one');
     const home = (name: string) => path.join(homes.path, name);
@@ -62,7 +62,7 @@ describe('named agents', () => {
     );
   });
 
-  test('A failed start of one agent does not change the health of another agent', async () => {
+  test('A failed start of one agent does not change the health of another agent.', async () => {
     const agents = { good: demoSection(), bad: { command: '/bin/false' } };
     await withRuntime(
       async ({ client }) => {
@@ -98,13 +98,13 @@ describe('named agents', () => {
         },
       );
 
-    test('An agent that is configured directly in the acp section has the name "default"', () =>
+    test('An agent that is configured directly in the acp section has the name "default".', () =>
       shared(async ({ client }) => {
         expect((await said(client, undefined, 'say hi')).session.agent).toBe('default');
         expect((await agentsOf(client)).default).toMatchObject({ default: true, configured: true });
       }));
 
-    test('A session with an unknown agent name is refused with the list of names', () =>
+    test('A session with an unknown agent name is refused with the list of names.', () =>
       shared(async ({ client }) => {
         expect(await refusal(client, { agent: 'nobody' })).toEqual({
           code: 'invalid',
@@ -114,7 +114,7 @@ describe('named agents', () => {
         });
       }));
 
-    test('A session of another provider cannot name an agent', () =>
+    test('A session of another provider cannot name an agent.', () =>
       shared(async ({ client }) => {
         const { code, message } =
           (await refusal(client, { provider: 'codex', agent: 'mine' })) ?? {};
@@ -124,7 +124,7 @@ describe('named agents', () => {
         ]);
       }));
 
-    test('A session whose agent is not installed or disabled is refused with the remedy', () =>
+    test('A session whose agent is not installed or disabled is refused with the remedy.', () =>
       shared(async ({ client }) => {
         expect(await refusal(client, { agent: 'kimi' })).toEqual({
           code: 'provider_unavailable',
@@ -138,7 +138,7 @@ describe('named agents', () => {
         });
       }));
 
-    test('Requests for models and the login status accept the name of an agent', () =>
+    test('Requests for models and the login status accept the name of an agent.', () =>
       shared(async ({ client }) => {
         const params = { provider: 'acp' as const };
         const models = (agent: string) =>
@@ -151,7 +151,7 @@ describe('named agents', () => {
       }));
   });
 
-  test('A catalogue agent on PATH runs without any configuration', async () => {
+  test('A catalogue agent on PATH runs without any configuration.', async () => {
     await using bin = tempDirectory();
     vi.stubEnv('PATH', pathWith(bin.path, 'gemini'));
     vi.stubEnv('GEMINI_API_KEY', 'key-of-gemini');
@@ -173,7 +173,7 @@ describe('named agents', () => {
     });
   });
 
-  test('A catalogue agent does not run if the acp provider is disabled', async () => {
+  test('A catalogue agent does not run if the acp provider is disabled.', async () => {
     await using bin = tempDirectory();
     vi.stubEnv('PATH', pathWith(bin.path, 'gemini'));
     await withRuntime(
@@ -187,7 +187,7 @@ describe('named agents', () => {
     );
   });
 
-  test('A turn fails while its agent is missing from the configuration, and runs once it is back', async () => {
+  test('A turn fails while its agent is missing from the configuration, and runs once it is back.', async () => {
     await using directory = tempDirectory();
     const withAgents = (agents: object) => ({
       directory: directory.path,

@@ -254,11 +254,11 @@ function isOwn({ before, call, more, opencode = false }: Asking): boolean {
   return isCadreTool(readPermission(params), before as ReportedCall | undefined, quirks);
 }
 
-test.each(own)('A request for a tool of cadre is recognised by %s', (_what, request) => {
+test.each(own)('A request for a tool of cadre is recognised by %s.', (_what, request) => {
   expect(isOwn(request)).toBe(true);
 });
 
-test.each(foreign)('A request is not taken for a tool of cadre: %s', (_what, request) => {
+test.each(foreign)('A request is not taken for a tool of cadre: %s.', (_what, request) => {
   expect(isOwn(request)).toBe(false);
 });
 
@@ -269,7 +269,7 @@ describe('permission requests for tools of cadre', () => {
     return endTurn;
   });
 
-  test('A request for a cadre tool is allowed once without an approval in every permission mode', () =>
+  test('A request for a cadre tool is allowed once without an approval in every permission mode.', () =>
     withRawAgent(asks, async ({ open }) => {
       const session = await open();
       for (const more of [{}, asking, { permission_mode: 'default' }]) {
@@ -281,7 +281,7 @@ describe('permission requests for tools of cadre', () => {
       expect(ofKind(session.watch.events, 'approval.requested')).toEqual([]);
     }));
 
-  test('A request for a cadre tool needs an approval if the agent has no option to allow it once', () =>
+  test('A request for a cadre tool needs an approval if the agent has no option to allow it once.', () =>
     withRawAgent(
       goes(async (agent) => {
         const call = { toolCallId: 't1', name, rawInput: message };
@@ -295,7 +295,7 @@ describe('permission requests for tools of cadre', () => {
       },
     ));
 
-  test('A command whose title names a cadre tool needs an approval, or fails the turn by default', () =>
+  test('A command whose title names a cadre tool needs an approval, or fails the turn by default.', () =>
     withRawAgent(
       goes(async (agent) => {
         await agent.ask({ ...touch, title: name, rawInput: { command: `rm -rf ${name}` } });

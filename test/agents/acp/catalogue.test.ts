@@ -26,7 +26,7 @@ describe('the agent catalogue', () => {
   });
 
   test.for(catalogue.map((entry) => [entry.name, entry] as const))(
-    'The entry of %s has a valid name, and each quirk names the version in which it was seen',
+    'The entry of %s has a valid name, and each quirk names the version in which it was seen.',
     ([name, entry]) => {
       expect(agentName.safeParse(name).success).toBe(true);
       expect(name).not.toBe('default');
@@ -39,12 +39,12 @@ describe('the agent catalogue', () => {
     },
   );
 
-  test('Each name and each command is in the catalogue once', () => {
+  test('Each name and each command is in the catalogue once.', () => {
     for (const field of ['name', 'command'] as const)
       expect(new Set(catalogue.map((entry) => entry[field])).size).toBe(catalogue.length);
   });
 
-  test('Copilot and Kimi receive every variable that selects a model of the user', () => {
+  test('Copilot and Kimi receive every variable that selects a model of the user.', () => {
     const passed = (agent: string) => catalogue.find(({ name }) => name === agent)?.pass_env;
     const provider = ['API_KEY', 'BASE_URL', 'TYPE', 'WIRE_API'];
     expect(passed('copilot')).toEqual(
@@ -55,7 +55,7 @@ describe('the agent catalogue', () => {
     expect(passed('kimi')).toEqual(expect.arrayContaining(model.map((one) => `KIMI_MODEL_${one}`)));
   });
 
-  test('An agent with a custom command is found in the catalogue by the name that it reports', () =>
+  test('An agent with a custom command is found in the catalogue by the name that it reports.', () =>
     withRawAgent(
       {
         methods: { initialize: () => initialized({ agentInfo: { name: 'pi-acp', version: '1' } }) },
@@ -68,7 +68,7 @@ describe('the agent catalogue', () => {
       },
     ));
 
-  test('An agent that is added to the catalogue is found on PATH, listed, and used by its name', async () => {
+  test('An agent that is added to the catalogue is found on PATH, listed, and used by its name.', async () => {
     await using bin = tempDirectory();
     const PATH = pathWith(bin.path, 'novel-agent');
     (catalogue as CatalogueEntry[]).push(added);

@@ -85,7 +85,7 @@ function models({ client }: RawStage) {
 }
 
 describe('the answer to a chosen option', () => {
-  test('A turn can choose a model together with an effort that only this model has', () =>
+  test('A turn can choose a model together with an effort that only this model has.', () =>
     on(new Dependent().role(), async ({ open, agents }) => {
       const session = await open({ model: 'large', thinking_effort: 'ultra' });
       expect((await session.run('one')).status).toBe('completed');
@@ -98,7 +98,7 @@ describe('the answer to a chosen option', () => {
       ]);
     }));
 
-  test('A turn with an effort that the chosen model lacks fails with the list of efforts', () =>
+  test('A turn with an effort that the chosen model lacks fails with the list of efforts.', () =>
     on(new Dependent().role(), async ({ open }) => {
       const session = await open();
       await session.run('one');
@@ -109,7 +109,7 @@ describe('the answer to a chosen option', () => {
       expect((await session.run('three')).status).toBe('completed');
     }));
 
-  test('The next turn restores the model and the effort of the session', () =>
+  test('The next turn restores the model and the effort of the session.', () =>
     on(new Dependent().role(), async ({ open, agents }) => {
       const session = await open({ model: 'small', thinking_effort: 'low' });
       await session.run('one');
@@ -129,7 +129,7 @@ describe('the answer to a chosen option', () => {
 });
 
 describe('updates of the options', () => {
-  test.each(['in a turn', 'between turns'])('An update of the options %s is read', (when) => {
+  test.each(['in a turn', 'between turns'])('An update of the options %s is read.', (when) => {
     const more = (agent: RawAgent) =>
       agent.update({
         sessionUpdate: 'config_option_update',
@@ -162,7 +162,7 @@ describe('updates of the options', () => {
     );
   });
 
-  test('An update of another session, such as a subagent, does not change the options', () =>
+  test('An update of another session, such as a subagent, does not change the options.', () =>
     on(
       new Dependent().role({
         go(agent) {
@@ -179,7 +179,7 @@ describe('updates of the options', () => {
       },
     ));
 
-  test('A model that the agent changes by itself stays for later turns', () =>
+  test('A model that the agent changes by itself stays for later turns.', () =>
     on(
       new Dependent().role({
         '/model small'(agent) {
@@ -199,7 +199,7 @@ describe('updates of the options', () => {
 });
 
 describe('a custom model that the agent does not list', () => {
-  test('A session continues with a notice if the agent cannot return to its custom model', () =>
+  test('A session continues with a notice if the agent cannot return to its custom model.', () =>
     on(new Dependent().role(), async ({ open, agents }) => {
       const session = await open();
       await session.run('one', { model: 'large' });
@@ -218,7 +218,7 @@ describe('a custom model that the agent does not list', () => {
       ]);
     }));
 
-  test('A custom model that the agent refuses fails only its own turn, with the list of models', () =>
+  test('A custom model that the agent refuses fails only its own turn, with the list of models.', () =>
     on(new Dependent().role(), async ({ open }) => {
       const session = await open();
       await session.run('one', { model: 'large' });
@@ -247,7 +247,7 @@ describe('modes that the agent cannot leave', () => {
     },
   };
 
-  test('A turn fails if the agent cannot leave the mode that the previous turn chose', () =>
+  test('A turn fails if the agent cannot leave the mode that the previous turn chose.', () =>
     on(oneWay, async ({ open }) => {
       const session = await open();
       await session.run('one', { agent_mode: 'yolo' });
@@ -257,7 +257,7 @@ describe('modes that the agent cannot leave', () => {
       expect((await session.run('three', { agent_mode: 'plan' })).status).toBe('completed');
     }));
 
-  test('A turn runs with a notice if the agent cannot leave a mode that it entered by itself', () =>
+  test('A turn runs with a notice if the agent cannot leave a mode that it entered by itself.', () =>
     on(oneWay, async ({ open }) => {
       const session = await open();
       await session.run('leave');
@@ -281,7 +281,7 @@ describe('models in the older form of the protocol', () => {
     },
   };
 
-  test('A model is chosen with session/set_model and restored after the turn', () =>
+  test('A model is chosen with session/set_model and restored after the turn.', () =>
     on(role, async ({ open, agents }) => {
       const session = await open();
       await session.run('one', { model: 'pro' });
@@ -294,7 +294,7 @@ describe('models in the older form of the protocol', () => {
       ]);
     }));
 
-  test('A model that the agent does not list is sent to the agent, which may accept it', () =>
+  test('A model that the agent does not list is sent to the agent, which may accept it.', () =>
     on(role, async ({ open, agents }) => {
       const session = await open();
       expect((await session.run('one', { model: 'custom' })).status).toBe('completed');
@@ -305,7 +305,7 @@ describe('models in the older form of the protocol', () => {
       expect(wanted(agents[0])).toContain('set_model custom');
     }));
 
-  test('The list of models is available before the first prompt', () =>
+  test('The list of models is available before the first prompt.', () =>
     withRawAgent(role, async (stage) => {
       expect(await models(stage)).toEqual([
         { id: 'auto', display_name: 'auto', reasoning_levels: [] },
@@ -332,7 +332,7 @@ describe('the options of an agent', () => {
     return heard;
   };
 
-  test('Options take precedence over modes and models, the older forms of the same choices', async () => {
+  test('Options take precedence over modes and models, the older forms of the same choices.', async () => {
     const configOptions = [
       option('mode', 'mode', 'build', ['build', 'plan']),
       option('model', 'model', 'one', ['one', 'two']),
@@ -345,7 +345,7 @@ describe('the options of an agent', () => {
     expect(heard).toEqual(['completed', 'model=two', 'mode=plan', 'prompt']);
   });
 
-  test('Options in groups are all available', async () => {
+  test('Options in groups are all available.', async () => {
     const groups = {
       ...option('model', 'model', 'one', []),
       options: [
@@ -362,7 +362,7 @@ describe('the options of an agent', () => {
     ['the option whose id contains the category', 'maker', 'model', 'the-model'],
     ['the option with a matching id if there is no category', 'speed', null, 'model'],
   ])(
-    'The model is set with the right one of several options: %s',
+    'The model is set with the right one of several options: %s.',
     async (_what, other, category, id) => {
       const configOptions = [other, id].map((one) => option(one, category, 'm', ['m', 'n']));
       expect(await asked(configOptions, {}, { model: 'n' })).toEqual([
@@ -373,7 +373,7 @@ describe('the options of an agent', () => {
     },
   );
 
-  test('A boolean option is set with a boolean value', () => {
+  test('A boolean option is set with a boolean value.', () => {
     const thinking = { id: 'thinking', category: 'thought_level', type: 'boolean' };
     const role: Role = {
       methods: {
@@ -423,7 +423,7 @@ describe('options that an agent offers after it has opened the session', () => {
     ["a mode of the agent's own", { agent_mode: 'yolo' }, 'mode=yolo'],
     ['full_access', { permission_mode: 'full_access' }, 'mode=yolo'],
     ['require_approval', { permission_mode: 'require_approval' }, null],
-  ])('The first turn waits for deferred options: %s', (_what, wish, set) => {
+  ])('The first turn waits for deferred options: %s.', (_what, wish, set) => {
     const modes = { full_access: 'yolo', require_approval: 'ask' };
     return withRawAgent(
       opensLate((agent) => agent.update(some())),
@@ -438,7 +438,7 @@ describe('options that an agent offers after it has opened the session', () => {
     );
   });
 
-  test('A turn fails before its prompt if deferred options never arrive, and so does the next session', () =>
+  test('A turn fails before its prompt if deferred options never arrive, and so does the next session.', () =>
     withRawAgent({}, async ({ open, agents }) => {
       const session = await open({ model: 'two' });
       expect((await session.run('one')).error?.code).toBe('invalid_model');
@@ -449,7 +449,7 @@ describe('options that an agent offers after it has opened the session', () => {
       expect(agents.flatMap(wanted)).toEqual([]);
     }));
 
-  test('A turn that sets a model waits for the efforts of this model', () =>
+  test('A turn that sets a model waits for the efforts of this model.', () =>
     withRawAgent(
       {
         methods: {
@@ -476,7 +476,7 @@ describe('options that an agent offers after it has opened the session', () => {
       },
     ));
 
-  test('An interrupt ends the wait for deferred options', () =>
+  test('An interrupt ends the wait for deferred options.', () =>
     withRawAgent({}, async ({ client, open, agents }) => {
       const session = await open({ model: 'two' });
       const turn = await session.send('one');
@@ -503,7 +503,7 @@ describe('options that an agent offers after it has opened the session', () => {
       },
     };
 
-    test('A deferred option is set as soon as the agent offers it, and the session gets a notice', () =>
+    test('A deferred option is set as soon as the agent offers it, and the session gets a notice.', () =>
       withRawAgent(
         slow,
         async ({ open, agents }) => {
@@ -525,14 +525,14 @@ describe('options that an agent offers after it has opened the session', () => {
         { acp: { agents: { default: { modes: { full_access: 'yolo' } } } } },
       ));
 
-    test('A turn fails if the agent starts to work before it offers the chosen option', () =>
+    test('A turn fails if the agent starts to work before it offers the chosen option.', () =>
       withRawAgent(slow, async ({ open }) => {
         await (await open()).run('go');
         const turn = await (await open({ model: 'two' })).run('say this');
         expect(turn).toMatchObject({ status: 'failed', error: { code: 'invalid_model' } });
       }));
 
-    test('A turn fails if the agent ends it before it offers the chosen option', () =>
+    test('A turn fails if the agent ends it before it offers the chosen option.', () =>
       withRawAgent(slow, async ({ open }) => {
         await (await open()).run('go');
         const turn = await (await open({ model: 'two' })).run('silent');
@@ -542,7 +542,7 @@ describe('options that an agent offers after it has opened the session', () => {
 });
 
 describe('the list of models', () => {
-  test('The list has the last models of the agent, each with the efforts that were seen with it', () => {
+  test('The list has the last models of the agent, each with the efforts that were seen with it.', () => {
     const choices = new Dependent();
     return withRawAgent(choices.role(), async (stage) => {
       const session = await stage.open({ model: 'large' });
@@ -561,7 +561,7 @@ describe('the list of models', () => {
     });
   });
 
-  test('A request for the list starts an agent if none was seen, and deletes the session that it opened', () => {
+  test('A request for the list starts an agent if none was seen, and deletes the session that it opened.', () => {
     const role = new Dependent().role();
     const capable = initialized({
       agentCapabilities: { sessionCapabilities: { delete: {} } },
@@ -581,7 +581,7 @@ describe('the list of models', () => {
     });
   });
 
-  test('A request for the list fails with the reason if the agent cannot open a session', () =>
+  test('A request for the list fails with the reason if the agent cannot open a session.', () =>
     withRawAgent(
       { methods: { 'session/new': () => refuse(-32_603, 'out of order') } },
       async (stage) => {

@@ -42,7 +42,7 @@ function ofKind(session: RawSession, kind: string, turnId: string | null) {
 }
 
 describe('updates of an ACP agent after the end of a turn', () => {
-  test('Text and tool calls after the end of a turn are recorded in order, without a turn', () =>
+  test('Text and tool calls after the end of a turn are recorded in order, without a turn.', () =>
     on(
       goes((agent) => {
         agent.update(text('first'), make);
@@ -66,7 +66,7 @@ describe('updates of an ACP agent after the end of a turn', () => {
       },
     ));
 
-  test('The end of a tool call after its turn has the title, kind and input of the call', () =>
+  test('The end of a tool call after its turn has the title, kind and input of the call.', () =>
     on(
       goes((agent) => {
         agent.update(make);
@@ -88,7 +88,7 @@ describe('updates of an ACP agent after the end of a turn', () => {
       },
     ));
 
-  test('The end of a tool call in the next turn has the title of the call', () =>
+  test('The end of a tool call in the next turn has the title of the call.', () =>
     on(
       {
         turns: {
@@ -111,7 +111,7 @@ describe('updates of an ACP agent after the end of a turn', () => {
       },
     ));
 
-  test('An update of a completed call starts no other call', () =>
+  test('An update of a completed call starts no other call.', () =>
     on(
       goes((agent) => {
         agent.update(make, made);
@@ -129,7 +129,7 @@ describe('updates of an ACP agent after the end of a turn', () => {
       },
     ));
 
-  test('A call that reuses the id of an open call of an earlier turn is a new call', () =>
+  test('A call that reuses the id of an open call of an earlier turn is a new call.', () =>
     on(
       goes((agent) => {
         agent.update({ ...make, rawInput: { command: 'make other' }, kind: undefined });
@@ -150,7 +150,7 @@ describe('updates of another session of an ACP agent', () => {
   const from = (sessionId: string, ...updates: object[]) =>
     updates.map((update) => ({ method: 'session/update', params: { sessionId, update } }));
 
-  test('Text of another session is shown as a subagent call, apart from the text of the turn', () =>
+  test('Text of another session is shown as a subagent call, apart from the text of the turn.', () =>
     on(
       goes((agent) => {
         agent.say('I look ');
@@ -174,7 +174,7 @@ describe('updates of another session of an ACP agent', () => {
       },
     ));
 
-  test('A plan, commands or usage of another session do not change the turn', () =>
+  test('A plan, commands or usage of another session do not change the turn.', () =>
     on(
       goes((agent) => {
         agent.send(
@@ -195,7 +195,7 @@ describe('updates of another session of an ACP agent', () => {
       },
     ));
 
-  test('A tool call of another session is a separate call, even if a call of the turn has its id', () =>
+  test('A tool call of another session is a separate call, even if a call of the turn has its id.', () =>
     on(
       goes((agent) => {
         agent.update(make);
@@ -213,7 +213,7 @@ describe('updates of another session of an ACP agent', () => {
       },
     ));
 
-  test('A permission request of another session shows its own call', () =>
+  test('A permission request of another session shows its own call.', () =>
     on(
       goes(async (agent) => {
         agent.update(make);

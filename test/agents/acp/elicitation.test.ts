@@ -77,7 +77,7 @@ async function answer(
 }
 
 describe('elicitations of an ACP agent', () => {
-  test('An agent can send elicitations with forms and pages', () =>
+  test('An agent can send elicitations with forms and pages.', () =>
     on({}, async ({ open, agents }) => {
       await (await open()).run('hello');
       expect(agents[0]?.last('initialize')?.params?.clientCapabilities).toMatchObject({
@@ -86,7 +86,7 @@ describe('elicitations of an ACP agent', () => {
       });
     }));
 
-  test('A form is a question with one part per field, and the answers have the types of the fields', () =>
+  test('A form is a question with one part per field, and the answers have the types of the fields.', () =>
     on(inForm, async (stage) => {
       const { approval, said } = await answer(stage, await stage.open(), {
         decision: 'accept',
@@ -140,13 +140,13 @@ describe('elicitations of an ACP agent', () => {
       });
     }));
 
-  test('An agent receives a decline if the user declines its form', () =>
+  test('An agent receives a decline if the user declines its form.', () =>
     on(inForm, async (stage) => {
       const { said } = await answer(stage, await stage.open(), { decision: 'decline' });
       expect(said).toEqual({ action: 'decline' });
     }));
 
-  test('An interrupt of the turn cancels its form', () =>
+  test('An interrupt of the turn cancels its form.', () =>
     on(
       goes((agent) => {
         void elicit(agent, { mode: 'form', requestedSchema: form });
@@ -170,7 +170,7 @@ describe('elicitations of an ACP agent', () => {
       },
     ));
 
-  test('A page shows its address and is accepted without an answer', () =>
+  test('A page shows its address and is accepted without an answer.', () =>
     on(
       goes((agent) =>
         elicit(agent, { mode: 'url', url: 'http://127.0.0.1/x', elicitationId: 'e' }),
@@ -189,7 +189,7 @@ describe('elicitations of an ACP agent', () => {
       },
     ));
 
-  test('A page that is completed elsewhere needs no answer', () =>
+  test('A page that is completed elsewhere needs no answer.', () =>
     on(
       goes((agent) => {
         const done = elicit(agent, { mode: 'url', url: 'http://127.0.0.1/x', elicitationId: 'e' });
@@ -208,7 +208,7 @@ describe('elicitations of an ACP agent', () => {
       },
     ));
 
-  test('A form is declined with a notice if the permission mode does not ask the user', () =>
+  test('A form is declined with a notice if the permission mode does not ask the user.', () =>
     on(inForm, async ({ open }) => {
       const session = await open();
       const turn = await session.run('go');
@@ -224,11 +224,11 @@ describe('elicitations of an ACP agent', () => {
     }));
 
   test.each([{ mode: '_vendor', x: 1 }, { mode: 'form' }, { mode: 'url' }, null, 'x'])(
-    'An elicitation that cannot be read is declined: %j',
+    'An elicitation that cannot be read is declined: %j.',
     (params) => expect(readElicitation(params)).toBeNull(),
   );
 
-  test('A form survives a restart, and its answer goes to the same question of the same call', () => {
+  test('A form survives a restart, and its answer goes to the same question of the same call.', () => {
     const call = {
       toolCallId: 'q',
       title: 'AskUser',
@@ -281,7 +281,7 @@ describe('forms', () => {
   test.each([
     ['without fields', { type: 'object' }],
     ['whose fields are not an object', { type: 'object', properties: ['name'] }],
-  ])('A form %s is accepted without an answer', (_name, requestedSchema) =>
+  ])('A form %s is accepted without an answer.', (_name, requestedSchema) =>
     on(
       goes((agent) => elicit(agent, { mode: 'form', requestedSchema })),
       async ({ client, open }) => {
@@ -299,7 +299,7 @@ describe('forms', () => {
     ),
   );
 
-  test('A form keeps its other fields if one field cannot be read', () => {
+  test('A form keeps its other fields if one field cannot be read.', () => {
     const properties = { good: { type: 'integer' }, bad: true };
     const read = readElicitation({ message: 'm', requestedSchema: { type: 'object', properties } });
     const fields = { good: { type: 'integer' }, bad: { type: 'string' } };

@@ -28,7 +28,7 @@ describe('the environment of an agent', () => {
   });
   afterEach(() => vi.unstubAllEnvs());
 
-  test('An agent receives PATH, HOME and the locale, but no keys or other variables of the server', async () => {
+  test('An agent receives PATH, HOME and the locale, but no keys or other variables of the server.', async () => {
     const found = await environmentOf();
     expect(found.get('PATH')).toBe(process.env.PATH);
     expect(found.get('HOME')).toBe(process.env.HOME);
@@ -37,16 +37,16 @@ describe('the environment of an agent', () => {
       expect(found.has(name)).toBe(false);
   });
 
-  test('An agent receives NODE_EXTRA_CA_CERTS, so that it trusts the same servers as cadre', async () => {
+  test('An agent receives NODE_EXTRA_CA_CERTS, so that it trusts the same servers as cadre.', async () => {
     vi.stubEnv('NODE_EXTRA_CA_CERTS', '/etc/ssl/company.pem');
     expect((await environmentOf()).get('NODE_EXTRA_CA_CERTS')).toBe('/etc/ssl/company.pem');
   });
 
-  test('An agent receives the variables that the configuration names', async () => {
+  test('An agent receives the variables that the configuration names.', async () => {
     expect((await environmentOf({ SOMETHING_ELSE: 'y' })).get('SOMETHING_ELSE')).toBe('y');
   });
 
-  test('The HTTP server of opencode is protected by a new password at each start', async () => {
+  test('The HTTP server of opencode is protected by a new password at each start.', async () => {
     const password = async () => (await environmentOf()).get('OPENCODE_SERVER_PASSWORD');
     const first = await password();
     expect(first).toMatch(/^[\w-]{43}$/);

@@ -44,7 +44,7 @@ describe('large permission requests', () => {
       /more than 50000 values/,
     ],
     ['nested 1,000 levels deep', () => ({ deep: nested(1000) }), /nested deeper than 200 levels/],
-  ])('A permission request %s is declined with a notice', (_name, rawInput, why) =>
+  ])('A permission request %s is declined with a notice.', (_name, rawInput, why) =>
     on(
       asksFor(() => ({ toolCallId: 'c', title: 'do it', kind: 'execute', rawInput: rawInput() })),
       async ({ client, open }) => {
@@ -67,7 +67,7 @@ describe('large permission requests', () => {
     ),
   );
 
-  test('A permission request just below the limits can be approved', () =>
+  test('A permission request just below the limits can be approved.', () =>
     on(
       asksFor(() => ({
         toolCallId: 'c',

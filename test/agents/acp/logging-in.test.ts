@@ -59,7 +59,7 @@ const withKey = sharedRawAgent(key);
 
 describe('authentication with a key in the environment', () => {
   test.each(['session/new', 'session/prompt'] as const)(
-    'The server authenticates and the turn runs if the agent refuses %s',
+    'The server authenticates and the turn runs if the agent refuses %s.',
     (refused) =>
       withKey(lockedRole([apiKey, browser], refused), async ({ open, agents }) => {
         const session = await open();
@@ -70,7 +70,7 @@ describe('authentication with a key in the environment', () => {
       }),
   );
 
-  test('The server authenticates and the turn runs if the agent refuses to resume its session', () =>
+  test('The server authenticates and the turn runs if the agent refuses to resume its session.', () =>
     withKey(lockedRole([apiKey], 'session/resume'), async ({ open, agents, diagnostics }) => {
       const session = await open();
       await session.run('log out');
@@ -82,7 +82,7 @@ describe('authentication with a key in the environment', () => {
 });
 
 describe('turns of an agent without a login', () => {
-  test('A turn never starts a login that opens a browser, and its error lists the login methods', () =>
+  test('A turn never starts a login that opens a browser, and its error lists the login methods.', () =>
     withRawAgent(lockedRole([browser, terminal]), async ({ open, agents }) => {
       const session = await open();
       const turn = await session.run('hello');
@@ -94,7 +94,7 @@ describe('turns of an agent without a login', () => {
       expect(await session.record()).toMatchObject({ status: 'ready', failure: null });
     }));
 
-  test('A turn fails with the reason and the login methods if authenticate fails', () => {
+  test('A turn fails with the reason and the login methods if authenticate fails.', () => {
     const role = lockedRole([apiKey]);
     const authenticate = () => {
       throw new Refusal(-32_603, 'the key is too old');
@@ -108,7 +108,7 @@ describe('turns of an agent without a login', () => {
     });
   });
 
-  test('A turn fails after one authenticate if the agent still refuses', () => {
+  test('A turn fails after one authenticate if the agent still refuses.', () => {
     const role = lockedRole([apiKey], 'session/prompt');
     return withKey(
       { ...role, methods: { ...role.methods, authenticate: () => ({}) } },
@@ -120,7 +120,7 @@ describe('turns of an agent without a login', () => {
     );
   });
 
-  test('A turn that is interrupted during authenticate is not prompted again', () => {
+  test('A turn that is interrupted during authenticate is not prompted again.', () => {
     const answer = Promise.withResolvers<object>();
     const role = lockedRole([apiKey], 'session/prompt');
     return withKey(
@@ -143,7 +143,7 @@ describe('turns of an agent without a login', () => {
 describe('the login of an agent', () => {
   const params = { agent: 'default' };
 
-  test('The login lists the methods of the agent with their terminal programs and variables', () => {
+  test('The login lists the methods of the agent with their terminal programs and variables.', () => {
     const variables = { id: 'env', type: 'env_var', vars: [{ name: 'RAW_TOKEN' }] };
     const old = {
       id: 'old',
@@ -189,7 +189,7 @@ describe('the login of an agent', () => {
     );
   });
 
-  test('An agent without a login is unhealthy, and its sessions run after authenticate', () =>
+  test('An agent without a login is unhealthy, and its sessions run after authenticate.', () =>
     withRawAgent(lockedRole([browser]), async ({ client, open }) => {
       const session = await open();
       expect(await session.run('hello')).toMatchObject({ error: { code: 'auth_required' } });
@@ -216,7 +216,7 @@ describe('the login of an agent', () => {
     ['_auth/status_update', { authStatus: { kind: 'api_key', label: 'A key' } }, true],
     ['auth/status_update', { state: 'unauthenticated' }, false],
     ['auth/status_update', { state: 'not_required' }, true],
-  ])('The login status follows the message %s %j of the agent', (method, params_, authenticated) =>
+  ])('The login status follows the message %s %j of the agent.', (method, params_, authenticated) =>
     withRawAgent(
       {
         turns: {
@@ -239,7 +239,7 @@ describe('the login of an agent', () => {
     ),
   );
 
-  test('A login with an unknown or terminal method is refused with the list of methods', () =>
+  test('A login with an unknown or terminal method is refused with the list of methods.', () =>
     withRawAgent(lockedRole([browser, terminal]), async ({ client, agents }) => {
       for (const method_id of ['nonsense', 'tui']) {
         const made = client.call(endpoints.authenticateAgent, { params, body: { method_id } });
@@ -253,7 +253,7 @@ describe('the login of an agent', () => {
       expect(agents.some((agent) => agent.last('authenticate'))).toBe(false);
     }));
 
-  test('A logout succeeds only if the agent supports it', () => {
+  test('A logout succeeds only if the agent supports it.', () => {
     const role = lockedRole([browser]);
     const able = { ...capabilities, auth: { logout: {} } };
     let canLogOut = true;
@@ -272,7 +272,7 @@ describe('the login of an agent', () => {
     );
   });
 
-  test('The login check fails before the login and succeeds after it', () =>
+  test('The login check fails before the login and succeeds after it.', () =>
     withRawAgent(lockedRole([browser]), async ({ client }) => {
       const check = () => client.call(endpoints.checkAgentLogin, { params });
       await expect(check()).rejects.toThrow(/not logged in to agent default/);

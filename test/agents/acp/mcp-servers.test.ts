@@ -49,7 +49,7 @@ async function rowsIn(client: Client, name: string): Promise<number | undefined>
 }
 
 describe('MCP servers of a session', () => {
-  test('Every agent of a session receives its MCP servers and the cadre server, also after a restart', () =>
+  test('Every agent of a session receives its MCP servers and the cadre server, also after a restart.', () =>
     withRawAgent(takes({ http: true }), async (stage) => {
       const { agents, open, restart } = stage;
       const session = await open({ mcp_servers });
@@ -69,7 +69,7 @@ describe('MCP servers of a session', () => {
       ]);
     }));
 
-  test('Secrets of MCP servers appear in no answer, event or log, and are deleted with the session', () =>
+  test('Secrets of MCP servers appear in no answer, event or log, and are deleted with the session.', () =>
     withRawAgent(takes({ http: true }), async (stage) => {
       const { client, given, open } = stage;
       const session = await open({ mcp_servers });
@@ -90,7 +90,7 @@ describe('MCP servers of a session', () => {
       expect(await rowsIn(stage.client, 'session_mcp_servers')).toBe(0);
     }));
 
-  test('A turn fails with the name of an MCP server whose transport the agent does not support', () =>
+  test('A turn fails with the name of an MCP server whose transport the agent does not support.', () =>
     withRawAgent(takes({}), async ({ open }) => {
       const refused = await open({ mcp_servers });
       expect(await refused.run('hello')).toMatchObject({
@@ -105,7 +105,7 @@ describe('MCP servers of a session', () => {
       expect(await fine.run('hello')).toMatchObject({ status: 'completed' });
     }));
 
-  test('MCP servers with an invalid name or an unsupported transport are refused', () =>
+  test('MCP servers with an invalid name or an unsupported transport are refused.', () =>
     withRawAgent({}, async ({ open, client, cwd }) => {
       const [one] = mcp_servers;
       await expect(open({ mcp_servers: [one, one] })).rejects.toThrow(

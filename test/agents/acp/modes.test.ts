@@ -55,7 +55,7 @@ function notices(session: RawSession) {
 }
 
 describe('require_approval', () => {
-  test('A session with require_approval switches the agent to the mode in which it asks', () =>
+  test('A session with require_approval switches the agent to the mode in which it asks.', () =>
     withModes(automatic, async ({ open, agents }) => {
       const session = await open(asking);
       await session.run('one');
@@ -66,15 +66,17 @@ describe('require_approval', () => {
   test.each([
     ['its asking mode is unknown', {}],
     ['the agent lacks its asking mode', { modes: { require_approval: 'other' } }],
-  ])('A session with require_approval does not change the mode of the agent if %s', (_why, agent) =>
-    withRawAgent(
-      automatic,
-      async ({ open, agents }) => {
-        expect((await (await open(asking)).run('one')).status).toBe('completed');
-        expect(wanted(agents[0])).toBe('prompt');
-      },
-      knownAs(agent),
-    ),
+  ])(
+    'A session with require_approval does not change the mode of the agent if %s.',
+    (_why, agent) =>
+      withRawAgent(
+        automatic,
+        async ({ open, agents }) => {
+          expect((await (await open(asking)).run('one')).status).toBe('completed');
+          expect(wanted(agents[0])).toBe('prompt');
+        },
+        knownAs(agent),
+      ),
   );
 });
 
@@ -88,7 +90,7 @@ describe('an agent mode that does not ask', () => {
     ['a known agent', { modes: names }],
     ['an unknown agent', {}],
   ])(
-    'A session reports once that its agent does not ask if nobody chose a mode: %s',
+    'A session reports once that its agent does not ask if nobody chose a mode: %s.',
     (_what, agent) =>
       withRawAgent(
         automatic,
@@ -102,7 +104,7 @@ describe('an agent mode that does not ask', () => {
       ),
   );
 
-  test('The notice names the mode and its id if only the description says that it does not ask', () => {
+  test('The notice names the mode and its id if only the description says that it does not ask.', () => {
     const mode = { id: 'm7', name: 'Rocket', description: 'Runs all tools without asking.' };
     const modes = { currentModeId: 'm7', availableModes: [mode] };
     const role: Role = {
@@ -120,7 +122,7 @@ describe('an agent mode that does not ask', () => {
     });
   });
 
-  test('A session does not report its mode if a user chose it or the mode asks', () =>
+  test('A session does not report its mode if a user chose it or the mode asks.', () =>
     withModes(automatic, async ({ open }) => {
       const session = await open();
       await session.run('one', { agent_mode: 'yolo' });
@@ -130,7 +132,7 @@ describe('an agent mode that does not ask', () => {
     }));
 });
 
-test('A mode whose id is an address can also be chosen by its name, and a refusal shows both', () => {
+test('A mode whose id is an address can also be chosen by its name, and a refusal shows both.', () => {
   const id = (name: string) => `https://agentclientprotocol.com/protocol/session-modes#${name}`;
   const role: Role = {
     methods: {
@@ -164,7 +166,7 @@ test('A mode whose id is an address can also be chosen by its name, and a refusa
 describe('an agent that never asks', () => {
   const onSilent = sharedRawAgent(knownAs({ asks: false }));
 
-  test('An agent that never asks is reported in the session record and once in the events', () =>
+  test('An agent that never asks is reported in the session record and once in the events.', () =>
     onSilent(automatic, async ({ open }) => {
       const session = await open(asking);
       expect((await session.record()).agent_asks).toBe(false);
@@ -179,7 +181,7 @@ describe('an agent that never asks', () => {
       expect((await session.record()).agent_asks).toBe(false);
     }));
 
-  test('A session without approvals does not report that its agent never asks', () =>
+  test('A session without approvals does not report that its agent never asks.', () =>
     onSilent(automatic, async ({ open }) => {
       const session = await open();
       await session.run('one');
@@ -193,7 +195,7 @@ describe('an agent that never asks', () => {
     },
   };
 
-  test('An unknown agent that acts without asking is reported once', () =>
+  test('An unknown agent that acts without asking is reported once.', () =>
     on({ turns: acts }, async ({ open }) => {
       const session = await open(asking);
       expect((await session.record()).agent_asks).toBeNull();
@@ -207,7 +209,7 @@ describe('an agent that never asks', () => {
   test.each([
     ['is known to ask', {}, { asks: true }],
     ['acts in a turn without approvals', { permission_mode: 'default' }, {}],
-  ])('An agent that acts without asking is not reported if it %s', (_what, more, agent) =>
+  ])('An agent that acts without asking is not reported if it %s.', (_what, more, agent) =>
     withRawAgent(
       { turns: acts },
       async ({ open }) => {
@@ -223,7 +225,7 @@ describe('an agent that never asks', () => {
 describe('an agent without its asking mode', () => {
   const onRenamed = sharedRawAgent(knownAs({ asks: true, modes: { require_approval: 'gone' } }));
 
-  test('A session reports a missing asking mode once, and does not claim that its agent asks', () =>
+  test('A session reports a missing asking mode once, and does not claim that its agent asks.', () =>
     onRenamed(automatic, async ({ open }) => {
       const session = await open(asking);
       await session.run('one');
@@ -234,7 +236,7 @@ describe('an agent without its asking mode', () => {
       expect((await session.record()).agent_asks).toBeNull();
     }));
 
-  test('A missing asking mode is not reported if the session names a mode of the agent', () =>
+  test('A missing asking mode is not reported if the session names a mode of the agent.', () =>
     onRenamed(automatic, async ({ open }) => {
       const session = await open({ ...asking, agent_mode: 'plan' });
       await session.run('one');
@@ -243,7 +245,7 @@ describe('an agent without its asking mode', () => {
 });
 
 describe('agent_mode beside permission_mode', () => {
-  test('An agent in its plan mode still sends its requests to the user under require_approval', () =>
+  test('An agent in its plan mode still sends its requests to the user under require_approval.', () =>
     withModes(
       {
         ...automatic,
@@ -260,7 +262,7 @@ describe('agent_mode beside permission_mode', () => {
       },
     ));
 
-  test('The agent_mode "default" is the mode of the agent with this name', () =>
+  test('The agent_mode "default" is the mode of the agent with this name.', () =>
     on(automatic, async ({ open, agents }) => {
       const session = await open();
       await session.run('one', { agent_mode: 'default' });
@@ -268,7 +270,7 @@ describe('agent_mode beside permission_mode', () => {
       expect(wanted(agents[0])).toBe('default prompt auto prompt');
     }));
 
-  test('The agent_mode of a session applies until a turn names a mode in either field', () =>
+  test('The agent_mode of a session applies until a turn names a mode in either field.', () =>
     withModes(automatic, async ({ open, agents }) => {
       const session = await open({ agent_mode: 'plan' });
       await session.run('one');
@@ -278,7 +280,7 @@ describe('agent_mode beside permission_mode', () => {
       expect(wanted(agents[0])).toBe('plan prompt yolo prompt default prompt plan prompt');
     }));
 
-  test('The agent_mode of a turn is stored with the turn', () =>
+  test('The agent_mode of a turn is stored with the turn.', () =>
     on(automatic, async ({ open }) => {
       const session = await open();
       expect(await session.run('one', { agent_mode: 'plan' })).toMatchObject({
@@ -288,7 +290,7 @@ describe('agent_mode beside permission_mode', () => {
       expect((await session.record()).provider_defaults).toMatchObject({ agent_mode: 'auto' });
     }));
 
-  test('An unknown agent_mode fails only its own turn, with the list of modes', () =>
+  test('An unknown agent_mode fails only its own turn, with the list of modes.', () =>
     on(automatic, async ({ open }) => {
       const session = await open({ agent_mode: 'nonsense' });
       const turn = await session.run('one');
@@ -297,7 +299,7 @@ describe('agent_mode beside permission_mode', () => {
       expect((await session.run('two', { agent_mode: 'plan' })).status).toBe('completed');
     }));
 
-  test('Claude and Codex refuse agent_mode because their modes are values of permission_mode', () => {
+  test('Claude and Codex refuse agent_mode because their modes are values of permission_mode.', () => {
     const settings = { ...defaultSettings(), agentMode: 'plan' };
     const refused = {
       code: 'invalid_agent_mode',
@@ -323,7 +325,7 @@ describe('permission modes of cadre', () => {
     ['full_access', {}, 'full_access'],
     ['auto', {}, 'auto'],
   ])(
-    'The permission mode %s with the names %j is the mode %s of the agent',
+    'The permission mode %s with the names %j is the mode %s of the agent.',
     (permissionMode, modes, found) => {
       expect(modeFor({ ...none, permissionMode }, modes, offered)).toBe(found);
     },

@@ -85,11 +85,11 @@ describe('tool output of an ACP agent', () => {
       ],
       'out',
     ],
-  ])('The output of a tool is shown: %s', (_what, updates, text) =>
+  ])('The output of a tool is shown: %s.', (_what, updates, text) =>
     expectReported(updates, { text, status: 'completed' }),
   );
 
-  test('A permission text is not tool output, even if the tool ends without content, as in gemini', () =>
+  test('A permission text is not tool output, even if the tool ends without content, as in gemini.', () =>
     on(
       goes(async (agent) => {
         const question = { ...touch, content: [textContent('May I touch it?')] };
@@ -114,7 +114,7 @@ describe('tool output of an ACP agent', () => {
       },
     ));
 
-  test('A tool item has its diffs with the old text, and the locations of the call', () => {
+  test('A tool item has its diffs with the old text, and the locations of the call.', () => {
     const diff = '--- /a.txt\n+++ /a.txt\n@@ -1,2 +1,2 @@\n same\n-old\n+new\n';
     return expectReported(
       [
@@ -163,7 +163,7 @@ describe('images and resources of an ACP agent', () => {
     return endTurn;
   };
 
-  test('Messages and tools show images and resources as links in order, and the data is stored', () =>
+  test('Messages and tools show images and resources as links in order, and the data is stored.', () =>
     on(goes(shows), async ({ client, open }) => {
       const session = await open();
       const turn = await session.run('go');

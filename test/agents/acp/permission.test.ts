@@ -35,7 +35,7 @@ describe('permission requests', () => {
         option('o', 'allow_once'),
       ],
     ],
-  ])('A permission request %s is allowed once', (_name, options) =>
+  ])('A permission request %s is allowed once.', (_name, options) =>
     on(askThenSay(options), async ({ client, open }) => {
       const session = await open(asking);
       expect(await answered(client, session, 'accept')).toMatchObject({ text: 'selected o' });
@@ -43,7 +43,7 @@ describe('permission requests', () => {
     }),
   );
 
-  test('A request that the agent can only allow permanently cannot be accepted', () =>
+  test('A request that the agent can only allow permanently cannot be accepted.', () =>
     on(
       askThenSay([option('p', 'allow_always'), option('c', 'reject_once')]),
       async ({ client, open }) => {
@@ -61,7 +61,7 @@ describe('permission requests', () => {
       },
     ));
 
-  test('An acceptance for the session chooses no lasting option of the agent, and ends with the session', () =>
+  test('An acceptance for the session chooses no lasting option of the agent, and ends with the session.', () =>
     on(
       askThenSay([
         option('p', 'allow_always'),
@@ -96,7 +96,7 @@ describe('permission requests', () => {
       ['once', 'session'],
     ],
     ['no way to allow it', ['reject_once'], []],
-  ])('An approval shows the scopes of a request with %s', (_name, kinds, scopes) =>
+  ])('An approval shows the scopes of a request with %s.', (_name, kinds, scopes) =>
     on(
       askThenSay(kinds.map((kind, at) => option(`${kind} ${at}`, kind))),
       async ({ client, open }) => {
@@ -115,7 +115,7 @@ describe('permission requests', () => {
     ['no way to reject it once', [option('o', 'allow_once'), option('x', 'reject_always')]],
     ['only a way to allow it', [option('o', 'allow_once')]],
     ['no options at all', []],
-  ])('A decline cancels a request with %s', (_name, options) =>
+  ])('A decline cancels a request with %s.', (_name, options) =>
     on(askThenSay(options), async ({ client, open, agents }) => {
       const session = await open(asking);
       expect(await answered(client, session, 'decline')).toMatchObject({
@@ -125,7 +125,7 @@ describe('permission requests', () => {
     }),
   );
 
-  test('Two permission requests of a turn are answered separately, and the turn waits for both', () =>
+  test('Two permission requests of a turn are answered separately, and the turn waits for both.', () =>
     on(
       goes(async (agent) => {
         const two = await Promise.all([
@@ -157,7 +157,7 @@ describe('permission requests', () => {
       },
     ));
 
-  test('A permission request that the agent withdraws is cancelled, and the turn continues', () => {
+  test('A permission request that the agent withdraws is cancelled, and the turn continues.', () => {
     const takeBack = Promise.withResolvers<void>();
     return on(
       goes(async (agent) => {
@@ -187,7 +187,7 @@ describe('permission requests', () => {
     );
   });
 
-  test('An interrupt answers the permission request that the agent waits for', () =>
+  test('An interrupt answers the permission request that the agent waits for.', () =>
     on(
       goes(async (agent) => {
         const { outcome } = await agent.ask(touch);
@@ -203,7 +203,7 @@ describe('permission requests', () => {
       },
     ));
 
-  test('A permission request is cancelled with its turn if the agent dies', () =>
+  test('A permission request is cancelled with its turn if the agent dies.', () =>
     on(
       goes((agent) => agent.ask(touch)),
       async ({ client, open, agents }) => {
@@ -223,7 +223,7 @@ describe('permission requests', () => {
       },
     ));
 
-  test.each([asking, {}])('A permission request outside a turn is refused at once (%o)', (more) =>
+  test.each([asking, {}])('A permission request outside a turn is refused at once (%o).', (more) =>
     on({}, async ({ open, agents }) => {
       const session = await open(more);
       await session.run('hello');
@@ -233,7 +233,7 @@ describe('permission requests', () => {
     }),
   );
 
-  test('A permission request in the default mode fails the turn, even if the agent then does nothing', () =>
+  test('A permission request in the default mode fails the turn, even if the agent then does nothing.', () =>
     withRawAgent(
       goes((agent) => agent.ask(touch).then(() => never)),
       async ({ open, client }) => {

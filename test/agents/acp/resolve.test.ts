@@ -18,13 +18,13 @@ function agent(name: string, acp: object | null, from: NodeJS.ProcessEnv = {}) {
 describe('a catalogue agent', () => {
   const gemini = catalogue.find(({ name }) => name === 'gemini');
 
-  test('A catalogue agent has the values of the catalogue if its section is empty or missing', () => {
+  test('A catalogue agent has the values of the catalogue if its section is empty or missing.', () => {
     const { command, args, modes, asks } = gemini ?? {};
     for (const acp of [null, { agents: { gemini: {} } }])
       expect(agent('gemini', acp)).toMatchObject({ command, args, modes, asks });
   });
 
-  test('A section overrides single keys and single modes of a catalogue agent', () => {
+  test('A section overrides single keys and single modes of a catalogue agent.', () => {
     const section = { command: '/opt/gemini', modes: { read_only: 'look' }, request_timeout_ms: 7 };
     expect(agent('gemini', { agents: { gemini: section } })).toMatchObject({
       command: '/opt/gemini',
@@ -42,7 +42,7 @@ describe('a catalogue agent', () => {
     });
   });
 
-  test('A catalogue agent can be configured again under another name with the same command', () => {
+  test('A catalogue agent can be configured again under another name with the same command.', () => {
     const agents = { work: { command: 'gemini', home: '/home/work' } };
     expect(agent('work', { agents })).toMatchObject({
       args: gemini?.args,
@@ -52,14 +52,14 @@ describe('a catalogue agent', () => {
     });
   });
 
-  test('A catalogue agent logs in with the method whose variable is set', () => {
+  test('A catalogue agent logs in with the method whose variable is set.', () => {
     expect(agent('gemini', null).authMethod).toBeNull();
     expect(agent('gemini', null, { GEMINI_API_KEY: 'k' }).authMethod).toBe('gemini-api-key');
     const env = { GEMINI_API_KEY: 'k' };
     expect(agent('gemini', { agents: { gemini: { env } } }).authMethod).toBe('gemini-api-key');
   });
 
-  test('A catalogue agent receives its own keys, its home and the variables of its section only', () => {
+  test('A catalogue agent receives its own keys, its home and the variables of its section only.', () => {
     const from = { PATH: '/bin', HOME: '/root', GEMINI_API_KEY: 'g', MISTRAL_API_KEY: 'm' };
     const agents = { gemini: { home: '/homes/gemini', env: { MORE: '1' } } };
     const environment = environmentOf(agent('gemini', { agents }, from), from);
@@ -75,14 +75,14 @@ describe('a catalogue agent', () => {
 });
 
 describe('the agent named default', () => {
-  test('The default agent has the values of the acp section and the traits of the agent with its command', () => {
+  test('The default agent has the values of the acp section and the traits of the agent with its command.', () => {
     const from = { GEMINI_API_KEY: 'g' };
     const found = agent('default', { command: 'gemini', args: ['--acp'], env: { A: '1' } }, from);
     expect(found).toMatchObject({ args: ['--acp'], env: { A: '1' }, passEnv: [], asks: true });
     expect(environmentOf(found, from)).not.toHaveProperty('GEMINI_API_KEY');
   });
 
-  test('The default agent can have a home and modes in a section of its own', () => {
+  test('The default agent can have a home and modes in a section of its own.', () => {
     const own = { home: '/h', modes: { read_only: 'r' } };
     const found = agent('default', { command: 'agent', agents: { default: own } });
     expect(found).toMatchObject({ command: 'agent', home: '/h', modes: { read_only: 'r' } });
@@ -92,7 +92,7 @@ describe('the agent named default', () => {
 describe('an agent with a custom command', () => {
   const own = { command: 'node', args: ['agent.js'], modes: { read_only: 'look' } };
 
-  test('An agent with a custom command is recognised by its reported name, and keeps its configuration', () => {
+  test('An agent with a custom command is recognised by its reported name, and keeps its configuration.', () => {
     const found = agent('default', { command: 'node', agents: { default: own } });
     expect(found).toMatchObject({ asks: null, quirks: [], modes: { read_only: 'look' } });
     recognise(found, 'gemini-cli');
@@ -105,7 +105,7 @@ describe('an agent with a custom command', () => {
     });
   });
 
-  test('An agent stays as configured if its reported name is unknown or its command is in the catalogue', () => {
+  test('An agent stays as configured if its reported name is unknown or its command is in the catalogue.', () => {
     const found = agent('mine', { agents: { mine: own } });
     recognise(found, 'nobody');
     expect(found).toMatchObject({ asks: null, modes: { read_only: 'look' } });
@@ -136,7 +136,7 @@ describe('the preferred agent', () => {
       /^providers\.acp\.default_agent: unknown agent "x": choose from /,
     ],
     [{ agents: { a: {} } }, 'a', /^no command configured: set providers\.acp\.agents\.a\.command/],
-  ])('The preferred agent of the configuration %j is %j', ([acp, preferred, problem]) => {
+  ])('The preferred agent of the configuration %j is %j.', ([acp, preferred, problem]) => {
     const found = provider(acp);
     expect(found.kinds.preferred).toBe(preferred);
     if (problem) expect(found.problem()).toMatch(problem);

@@ -62,7 +62,7 @@ describe('a session whose agent has exited', () => {
     ],
   ];
   test.each(someOf(offers, 2))(
-    'A session is resumed by an agent that supports %s',
+    'A session is resumed by an agent that supports %s.',
     (_name, can, method) =>
       withLost({ methods: offering(can) }, async ({ agents, cwd }, session) => {
         await expectWorks(session);
@@ -77,7 +77,7 @@ describe('a session whose agent has exited', () => {
       }),
   );
 
-  test('A session is resumed even if one capability of the agent has an invalid shape', () =>
+  test('A session is resumed even if one capability of the agent has an invalid shape.', () =>
     withLost(
       { methods: offering({ ...capabilities, promptCapabilities: ['image'] }) },
       (_stage, session) => expectWorks(session),
@@ -90,7 +90,7 @@ describe('a session whose agent has exited', () => {
     undefined,
   ];
   test.each(someOf(tooLittle, 2))(
-    'A session fails with its turn if the agent only supports %j',
+    'A session fails with its turn if the agent only supports %j.',
     (can) =>
       withLost({ methods: offering(can) }, async ({ agents, noAgents }, session) => {
         const turn = await session.run('after');
@@ -110,7 +110,7 @@ describe('a session whose agent has exited', () => {
     [-32_601, 'Method not found', undefined, /Method not found/],
   ];
   test.each(someOf(refusals, 2))(
-    'A session fails with its turn if the agent refuses it with %i "%s" %j',
+    'A session fails with its turn if the agent refuses it with %i "%s" %j.',
     (code, words, data, says) => {
       const role = reopened('session/load', () => refuse(code, words, data));
       return withLost(role, async ({ noAgents, diagnostics }, session) => {
@@ -127,7 +127,7 @@ describe('a session whose agent has exited', () => {
   test.each([
     ['on the list of the agent survives', true],
     ['that is not on the list of the agent fails with its turn', false],
-  ])('A session %s, whatever the error of the agent says', (_what, isListed) => {
+  ])('A session %s, whatever the error of the agent says.', (_what, isListed) => {
     const can = { ...capabilities, sessionCapabilities: { resume: {}, list: {} } };
     let ref: unknown;
     const refuses: Play = ({ sessionId }) => {
@@ -154,7 +154,7 @@ describe('a session whose agent has exited', () => {
     ['The disk is full', unavailable],
   ];
   test.each(someOf(troubles, 2))(
-    'The error of the agent determines whether the session fails or only its turn: %s',
+    'The error of the agent determines whether the session fails or only its turn: %s.',
     (words, expected) => {
       const role = reopened('session/load', ({ sessionId }) =>
         refuse(-32_603, 'Internal error', { details: words.replace('ID', String(sessionId)) }),
@@ -165,7 +165,7 @@ describe('a session whose agent has exited', () => {
     },
   );
 
-  test('A session survives an error if the agent can load another session id', () => {
+  test('A session survives an error if the agent can load another session id.', () => {
     const refs: unknown[] = [];
     const role = reopened('session/load', ({ sessionId }) => {
       refs.push(sessionId);
@@ -178,7 +178,7 @@ describe('a session whose agent has exited', () => {
   });
 
   // The resume of OpenClaw only knows the sessions of its own process.
-  test('A session is loaded if the agent cannot resume it but can load it', () =>
+  test('A session is loaded if the agent cannot resume it but can load it.', () =>
     withLost(
       reopened('session/resume', () => refuse(-32_603, 'Session not found')),
       async ({ agents }, session) => {
@@ -187,7 +187,7 @@ describe('a session whose agent has exited', () => {
       },
     ));
 
-  test('A session that the agent only claims to have resumed stays ready, and its turn fails', () =>
+  test('A session that the agent only claims to have resumed stays ready, and its turn fails.', () =>
     withLost(
       { turns: { after: () => refuse(-32_002, 'no such session') } },
       async (_stage, session) => {
@@ -198,7 +198,7 @@ describe('a session whose agent has exited', () => {
       },
     ));
 
-  test('A session is opened again instead of resumed if no agent has seen a turn of it', () =>
+  test('A session is opened again instead of resumed if no agent has seen a turn of it.', () =>
     on(
       { methods: { 'session/new': onTime(1, () => refuse(-32_603, 'not now'), opened) } },
       async (stage) => {
@@ -215,7 +215,7 @@ describe('a session whose agent has exited', () => {
       },
     ));
 
-  test('Several sessions are each resumed with their own reference', () =>
+  test('Several sessions are each resumed with their own reference.', () =>
     on({}, async (stage) => {
       const { open, agents } = stage;
       const [first, second] = [await open(), await open()];
@@ -244,7 +244,7 @@ describe('an agent that resumes a session', () => {
     ],
   ];
   test.each(someOf(silences, 2))(
-    'An agent that never answers %s fails only the turn and is stopped',
+    'An agent that never answers %s fails only the turn and is stopped.',
     (method, play) => {
       const limit = scaled(3000);
       const says = new RegExp(
@@ -271,7 +271,7 @@ describe('an agent that resumes a session', () => {
     ['closes its output but keeps running', (agent) => agent.hangUp(), /was stopped/],
     ['is killed', ({ pid }) => process.kill(pid, 'SIGKILL'), /SIGKILL/],
   ];
-  test.each(someOf(deaths, 2))('An agent that %s fails only the turn', (_name, die, says) => {
+  test.each(someOf(deaths, 2))('An agent that %s fails only the turn.', (_name, die, says) => {
     const dying = sick((agent) => {
       die(agent);
       return never;
@@ -281,7 +281,7 @@ describe('an agent that resumes a session', () => {
     );
   });
 
-  test('An agent with another protocol version fails only the turn', () => {
+  test('An agent with another protocol version fails only the turn.', () => {
     const initialize = onTime(
       2,
       () => initialized({ protocolVersion: 2 }),
@@ -292,7 +292,7 @@ describe('an agent that resumes a session', () => {
     );
   });
 
-  test('A missing directory fails only the turn', () =>
+  test('A missing directory fails only the turn.', () =>
     on({}, async (stage) => {
       const cwd = mkdtempSync(join(stage.cwd, 'inside-'));
       const session = await stage.open({ cwd });
@@ -309,7 +309,7 @@ describe('an agent that resumes a session', () => {
       expect(stage.agents.at(-1)?.last('session/resume')?.params).toMatchObject(params);
     }));
 
-  test('An agent that dies when it receives the prompt fails only the turn', () =>
+  test('An agent that dies when it receives the prompt fails only the turn.', () =>
     withLost(
       {
         turns: {
@@ -329,7 +329,7 @@ describe('an agent that resumes a session', () => {
     ));
 
   test.each(someOf(methods, 2))(
-    'An agent without a login at %s fails only the turn, with the login hint',
+    'An agent without a login at %s fails only the turn, with the login hint.',
     (method) => {
       const details = { details: 'run: raw login' };
       const locked = sick(() => refuse(-32_000, 'Authentication required', details));
@@ -342,7 +342,7 @@ describe('an agent that resumes a session', () => {
     },
   );
 
-  test('An agent without a login fails the first turn, and the next turn opens the session', () =>
+  test('An agent without a login fails the first turn, and the next turn opens the session.', () =>
     on(
       { methods: { 'session/new': onTime(1, () => refuse(-32_000, 'Please log in'), opened) } },
       async ({ open, agents, noAgents }) => {
@@ -357,7 +357,7 @@ describe('an agent that resumes a session', () => {
       },
     ));
 
-  test('An interrupt stops an agent that is still resuming, and the next turn resumes the session', () =>
+  test('An interrupt stops an agent that is still resuming, and the next turn resumes the session.', () =>
     withLost(
       reopened(
         'session/resume',
@@ -375,7 +375,7 @@ describe('an agent that resumes a session', () => {
       },
     ));
 
-  test('A session that is closed stops its agent that is still resuming', () =>
+  test('A session that is closed stops its agent that is still resuming.', () =>
     withLost(
       reopened('session/resume', () => never),
       async ({ client, agents, noAgents }, session) => {
@@ -402,7 +402,7 @@ describe('an agent that resumes a session', () => {
     ['modes without a current one', { modes: { ...modes, currentModeId: null } }, plan],
   ];
   test.each(someOf(answers, 3))(
-    'An agent that answers %s to the resume request resumes the session',
+    'An agent that answers %s to the resume request resumes the session.',
     expectTaken,
   );
 
@@ -422,11 +422,11 @@ describe('an agent that resumes a session', () => {
     ],
   ];
   test.each(someOf(harderAnswers, 2))(
-    'An agent that answers %s to the resume request resumes the session',
+    'An agent that answers %s to the resume request resumes the session.',
     expectTaken,
   );
 
-  test('A second answer to the resume request is ignored', async () => {
+  test('A second answer to the resume request is ignored.', async () => {
     // The SDK writes to the console instead of our log.
     using _console = vi.spyOn(console, 'error').mockReturnValue();
     const twice: Play = (_params, agent) => {
@@ -473,11 +473,11 @@ describe('updates of an agent while it resumes', () => {
     );
 
   test.each(someOf(methods, 2))(
-    'A history that the agent replays during %s belongs to no turn',
+    'A history that the agent replays during %s belongs to no turn.',
     (method) => withLost(reopened(method, replay), expectNothingOld),
   );
 
-  test('A long replayed history belongs to no turn', () => {
+  test('A long replayed history belongs to no turn.', () => {
     const replayAll: Play = (params, agent) => {
       for (let times = 0; times < atLength(100, 1000, 1000); times++) replay(params, agent);
     };
@@ -485,7 +485,7 @@ describe('updates of an agent while it resumes', () => {
   });
 
   // Gemini CLI answers first and then replays the history.
-  test('A history that the agent replays after its answer belongs to no turn', () => {
+  test('A history that the agent replays after its answer belongs to no turn.', () => {
     const told = Promise.withResolvers<void>();
     const goOn = async (params: Params, agent: RawAgent) => {
       // The answer proves that cadre has read everything before the ping.
@@ -510,7 +510,7 @@ describe('updates of an agent while it resumes', () => {
     return withLost(role, expectNothingOld, { clock });
   });
 
-  test('A replayed tool call does not change a tool call of the turn with the same id', () =>
+  test('A replayed tool call does not change a tool call of the turn with the same id.', () =>
     withLost(
       {
         ...reopened('session/resume', replay),
@@ -540,7 +540,7 @@ describe('updates of an agent while it resumes', () => {
     });
 
   test.each(someOf([asking, {}], 2))(
-    'A permission request while the agent resumes is refused at once (%o)',
+    'A permission request while the agent resumes is refused at once (%o).',
     (more) => {
       const answers: Message[] = [];
       return withLost(
@@ -558,10 +558,10 @@ describe('updates of an agent while it resumes', () => {
     },
   );
 
-  test('A permission request while the agent resumes creates no events', () =>
+  test('A permission request while the agent resumes creates no events.', () =>
     withLost(askAtResume([]), expectNothingOld));
 
-  test('Vendor messages and unsupported requests while the agent resumes are refused or ignored', () => {
+  test('Vendor messages and unsupported requests while the agent resumes are refused or ignored.', () => {
     const answers: Message[] = [];
     const chatter: Play = async ({ sessionId }, agent) => {
       agent.send({ method: '_raw/status', params: { sessionId, text: 'an old status' } });
@@ -601,7 +601,7 @@ describe('settings of a resumed session', () => {
     },
   });
 
-  test('The settings are set again with the option ids of the new agent', () =>
+  test('The settings are set again with the option ids of the new agent.', () =>
     withLost(
       offers(
         {
@@ -628,7 +628,7 @@ describe('settings of a resumed session', () => {
       { open: { permission_mode: 'plan', model: 'm/two', thinking_effort: 'high' } },
     ));
 
-  test('The settings are not sent if the new agent already has them', () =>
+  test('The settings are not sent if the new agent already has them.', () =>
     withLost(
       offers(modesOf('default', 'plan'), modesOf('plan', 'default')),
       async ({ agents }, session) => {
@@ -638,7 +638,7 @@ describe('settings of a resumed session', () => {
       { open: { permission_mode: 'plan' } },
     ));
 
-  test('A setting that the new agent does not offer fails the turn with the list of offered values', () =>
+  test('A setting that the new agent does not offer fails the turn with the list of offered values.', () =>
     withLost(
       offers(modesOf('default', 'plan'), modesOf('default', 'ask')),
       async ({ agents }, session) => {
@@ -655,7 +655,7 @@ describe('settings of a resumed session', () => {
     ));
 
   test.each(someOf([null, {}], 2))(
-    'A mode of the session fails the turn if the new agent offers no modes (%j)',
+    'A mode of the session fails the turn if the new agent offers no modes (%j).',
     (answer) =>
       withLost(
         offers(modesOf('default', 'plan'), answer),
@@ -672,7 +672,7 @@ describe('settings of a resumed session', () => {
       ),
   );
 
-  test('A mode is set again if the agent leaves it right after its answer', () =>
+  test('A mode is set again if the agent leaves it right after its answer.', () =>
     withLost(
       offers(modesOf('default', 'plan'), undefined, {
         'session/resume'({ sessionId }, agent) {
@@ -690,7 +690,7 @@ describe('settings of a resumed session', () => {
       },
     ));
 
-  test('A setting of one turn does not affect the next turn, even if the agent stores it', () => {
+  test('A setting of one turn does not affect the next turn, even if the agent stores it.', () => {
     let mode = 'default';
     const current = () => ({
       modes: { ...modesOf('default', 'full_access').modes, currentModeId: mode },
@@ -721,7 +721,7 @@ describe('settings of a resumed session', () => {
     );
   });
 
-  test('A session survives if its agent dies while it sets a mode', () =>
+  test('A session survives if its agent dies while it sets a mode.', () =>
     withLost(
       offers(modesOf('default', 'plan'), modesOf('default', 'plan'), {
         'session/set_mode': (_params, agent) => {

@@ -27,7 +27,7 @@ describe('the title from an ACP agent', () => {
     return endTurn;
   });
 
-  test('A title from the agent replaces the title from the first prompt, with one event per change', () =>
+  test('A title from the agent replaces the title from the first prompt, with one event per change.', () =>
     on(renaming, async ({ open }) => {
       const session = await open();
       await session.run('go');
@@ -42,7 +42,7 @@ describe('the title from an ACP agent', () => {
       ]);
     }));
 
-  test('A title from the agent does not replace a title that a user set', () =>
+  test('A title from the agent does not replace a title that a user set.', () =>
     on(renaming, async ({ client, open }) => {
       const session = await open({ title: 'mine' });
       await session.run('go');
@@ -57,7 +57,7 @@ describe('the title from an ACP agent', () => {
       expect((await session.record()).title).toBe('Fix the build');
     }));
 
-  test('An agent can send a title and commands while it resumes a session', () =>
+  test('An agent can send a title and commands while it resumes a session.', () =>
     withRawAgent(
       {
         methods: {
@@ -84,7 +84,7 @@ describe('the title from an ACP agent', () => {
 });
 
 describe('slash commands of an ACP agent', () => {
-  test('The commands of a session are the last ones that its agent sent, also after a restart', () =>
+  test('The commands of a session are the last ones that its agent sent, also after a restart.', () =>
     withRawAgent(
       goes((agent) => {
         agent.update(offering('old'), offering('plan', 'test'));
@@ -114,7 +114,7 @@ describe('slash commands of an ACP agent', () => {
 });
 
 describe('notices of an ACP agent', () => {
-  test('Notices and compaction updates are events of the turn, each with its code', () =>
+  test('Notices and compaction updates are events of the turn, each with its code.', () =>
     on(
       goes((agent) => {
         const compaction = { sessionUpdate: 'compaction_update', compactionId: 'c' };
@@ -142,7 +142,7 @@ describe('notices of an ACP agent', () => {
 });
 
 describe('the client info', () => {
-  test('An ACP agent receives the version of cadre', () =>
+  test('An ACP agent receives the version of cadre.', () =>
     on({}, async ({ open, agents }) => {
       await (await open()).run('hello');
       const clientInfo = agents[0]?.last('initialize')?.params?.clientInfo;
@@ -151,7 +151,7 @@ describe('the client info', () => {
 });
 
 describe('text outside a turn', () => {
-  test('Text outside a turn is completed without a next turn', () =>
+  test('Text outside a turn is completed without a next turn.', () =>
     on({}, async ({ client, open, agents }) => {
       const session = await open();
       await session.run('hello');

@@ -26,7 +26,7 @@ describe('permission modes', () => {
       return method === 'session/set_mode' ? [params?.modeId] : [];
     });
 
-  test('A mode of the session is set before the first prompt, and a mode of a turn only for that turn', () =>
+  test('A mode of the session is set before the first prompt, and a mode of a turn only for that turn.', () =>
     on({ methods: withModes }, async ({ open, agents }) => {
       const session = await open({ permission_mode: 'read_only' });
       await session.run('one');
@@ -39,7 +39,7 @@ describe('permission modes', () => {
       );
     }));
 
-  test('A mode can be named by either of its two names, whichever the agent knows', () =>
+  test('A mode can be named by either of its two names, whichever the agent knows.', () =>
     on({ methods: withModes }, async ({ open, agents }) => {
       const session = await open();
       expect((await session.run('one', { permission_mode: 'bypass' })).status).toBe('completed');
@@ -48,7 +48,7 @@ describe('permission modes', () => {
       await expect(refused).rejects.toMatchObject({ code: 'invalid' });
     }));
 
-  test('A mode is set again in an agent that resumes the session', () =>
+  test('A mode is set again in an agent that resumes the session.', () =>
     on({ methods: withModes }, async ({ open, agents }) => {
       const session = await open({ permission_mode: 'read_only' });
       await session.run('one');
@@ -57,7 +57,7 @@ describe('permission modes', () => {
       expect(wanted(agents[1])).toEqual(['read_only', 'prompt']);
     }));
 
-  test('A mode that the agent leaves by itself is set again for the next turn', () =>
+  test('A mode that the agent leaves by itself is set again for the next turn.', () =>
     on(
       {
         methods: withModes,
@@ -76,7 +76,7 @@ describe('permission modes', () => {
       },
     ));
 
-  test('A message about a mode change is not part of the text of the turn', () =>
+  test('A message about a mode change is not part of the text of the turn.', () =>
     on(
       {
         methods: {
@@ -90,7 +90,7 @@ describe('permission modes', () => {
       },
     ));
 
-  test('A mode that the agent lacks fails the turn with the list of modes', () =>
+  test('A mode that the agent lacks fails the turn with the list of modes.', () =>
     on({ methods: withModes }, async ({ open, agents }) => {
       const session = await open({ permission_mode: 'yolo' });
       const turn = await session.run('hello');
@@ -100,7 +100,7 @@ describe('permission modes', () => {
       expect((await session.record()).status).toBe('ready');
     }));
 
-  test('A mode that a running agent lacks is refused when the turn is sent, with the list of modes', () =>
+  test('A mode that a running agent lacks is refused when the turn is sent, with the list of modes.', () =>
     on({ methods: withModes }, async ({ open }) => {
       const session = await open();
       await session.run('hello');
@@ -111,14 +111,14 @@ describe('permission modes', () => {
       });
     }));
 
-  test('A mode fails the turn if the agent offers no modes', () =>
+  test('A mode fails the turn if the agent offers no modes.', () =>
     on({}, async ({ open }) => {
       const turn = await (await open({ permission_mode: 'read_only' })).run('hello');
       expect(turn.error?.code).toBe('invalid_permission_mode');
       expect(turn.error?.message).toContain('the agent has not offered any yet');
     }));
 
-  test('A mode that the agent refuses fails the turn before its prompt', () =>
+  test('A mode that the agent refuses fails the turn before its prompt.', () =>
     on(
       {
         methods: { ...withModes, 'session/set_mode': () => refuse(-32_602, 'not in this folder') },
@@ -136,7 +136,7 @@ describe('permission modes', () => {
       },
     ));
 
-  test('A slow mode change does not delay an interrupt', () => {
+  test('A slow mode change does not delay an interrupt.', () => {
     const set = Promise.withResolvers<object>();
     // Like real agents, it ignores a cancel while it has no prompt.
     const go = () => never;
@@ -153,7 +153,7 @@ describe('permission modes', () => {
     );
   });
 
-  test('A mode that is offered as a configuration option is set as an option', () =>
+  test('A mode that is offered as a configuration option is set as an option.', () =>
     on(withOptions(), async ({ open, agents }) => {
       const session = await open();
       await session.run('hello', { permission_mode: 'plan' });
@@ -165,7 +165,7 @@ describe('permission modes', () => {
 });
 
 describe('models', () => {
-  test('A model of the session or the turn is chosen before the prompt', () =>
+  test('A model of the session or the turn is chosen before the prompt.', () =>
     on(withOptions(), async ({ open, agents }) => {
       const session = await open({ model: 'm/two' });
       await session.run('one');
@@ -181,7 +181,7 @@ describe('models', () => {
       ]);
     }));
 
-  test('A model that the agent lacks fails the turn with the list of models', () =>
+  test('A model that the agent lacks fails the turn with the list of models.', () =>
     on(withOptions(), async ({ open }) => {
       const session = await open({ model: 'gpt-0' });
       const turn = await session.run('hello');
@@ -190,7 +190,7 @@ describe('models', () => {
       expect((await session.record()).status).toBe('ready');
     }));
 
-  test('A model that a running agent lacks is refused when the turn is sent', () =>
+  test('A model that a running agent lacks is refused when the turn is sent.', () =>
     on(withOptions(), async ({ open }) => {
       const session = await open();
       await session.run('hello');
@@ -201,7 +201,7 @@ describe('models', () => {
       });
     }));
 
-  test('A model fails the turn if the agent offers no models', () =>
+  test('A model fails the turn if the agent offers no models.', () =>
     on({}, async ({ open }) => {
       const turn = await (await open({ model: 'gpt-0' })).run('hello');
       expect(turn.error?.code).toBe('invalid_model');

@@ -13,7 +13,7 @@ import { isEnd } from '../../support/providers/watch.ts';
 const on = sharedRawAgent();
 
 describe('messages of an agent', () => {
-  test('Updates of unknown kinds are counted, and the turn continues', () =>
+  test('Updates of unknown kinds are counted, and the turn continues.', () =>
     on(
       goes((agent) => {
         agent.update(
@@ -33,7 +33,7 @@ describe('messages of an agent', () => {
       },
     ));
 
-  test('Vendor notifications are counted, and the turn continues', () =>
+  test('Vendor notifications are counted, and the turn continues.', () =>
     withRawAgent(
       goes((agent) => {
         agent.send({ method: '_vendor/progress', params: { percent: 3 } });
@@ -48,7 +48,7 @@ describe('messages of an agent', () => {
       },
     ));
 
-  test('Requests for capabilities that cadre does not offer are refused and counted', () =>
+  test('Requests for capabilities that cadre does not offer are refused and counted.', () =>
     withRawAgent(
       goes(async (agent) => {
         const answers = await Promise.all([
@@ -65,7 +65,7 @@ describe('messages of an agent', () => {
       },
     ));
 
-  test('Text before the answer to session/new belongs to no turn', () =>
+  test('Text before the answer to session/new belongs to no turn.', () =>
     on(
       {
         methods: {
@@ -86,7 +86,7 @@ describe('messages of an agent', () => {
     ));
 
   // Text and end arrive in one write, so the text may belong to the turn or follow it.
-  test('Text right after the end of a turn is recorded once', () =>
+  test('Text right after the end of a turn is recorded once.', () =>
     on(
       goes((agent) => {
         const { id } = agent.last('session/prompt') ?? {};
@@ -107,7 +107,7 @@ describe('messages of an agent', () => {
       },
     ));
 
-  test('A second answer to a prompt is ignored', async () => {
+  test('A second answer to a prompt is ignored.', async () => {
     // The SDK writes to the console instead of our log.
     using _console = vi.spyOn(console, 'error').mockReturnValue();
     await on(
@@ -131,7 +131,7 @@ describe('messages of an agent', () => {
     );
   });
 
-  test('Non-protocol output does not affect the turn', () =>
+  test('Non-protocol output does not affect the turn.', () =>
     on(
       goes((agent) => {
         agent.write(
@@ -148,7 +148,7 @@ describe('messages of an agent', () => {
       },
     ));
 
-  test('Non-protocol output is in the error of its own turn only', () => {
+  test('Non-protocol output is in the error of its own turn only.', () => {
     let times = 0;
     return on(
       goes((agent) => {
@@ -169,7 +169,7 @@ describe('messages of an agent', () => {
     );
   });
 
-  test('Non-protocol output is in the error of an agent that exits, after its stderr', () =>
+  test('Non-protocol output is in the error of an agent that exits, after its stderr.', () =>
     on(
       goes((agent) => {
         agent.stderr('a trace\n');
@@ -183,7 +183,7 @@ describe('messages of an agent', () => {
       },
     ));
 
-  test('Large output on stderr does not delay a turn', () =>
+  test('Large output on stderr does not delay a turn.', () =>
     on(
       goes((agent) => {
         for (let i = 0; i < 40; i++) agent.stderr(`${'chatter '.repeat(16_000)}\n`);
@@ -196,7 +196,7 @@ describe('messages of an agent', () => {
       },
     ));
 
-  test('A plan is recorded with all its entries', () =>
+  test('A plan is recorded with all its entries.', () =>
     on(
       goes((agent) => {
         const entries = [{ content: 'first', status: 'completed' }, { content: 'then' }];

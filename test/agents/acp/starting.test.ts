@@ -18,7 +18,7 @@ const on = sharedRawAgent();
 
 describe('an agent that does not start', () => {
   test.each(someOf([2, '1', null, undefined], 2))(
-    'An agent with protocol version %j is stopped, and its turn fails',
+    'An agent with protocol version %j is stopped, and its turn fails.',
     (version) =>
       on(
         { methods: { initialize: () => initialized({ protocolVersion: version }) } },
@@ -34,7 +34,7 @@ describe('an agent that does not start', () => {
       ),
   );
 
-  test('A session is refused if the command of its agent does not exist', () =>
+  test('A session is refused if the command of its agent does not exist.', () =>
     withRawAgent(
       {},
       async ({ client, open, cwd }) => {
@@ -55,7 +55,7 @@ describe('an agent that does not start', () => {
     [0, 'usage: agent [options]'],
   ];
   test.each(someOf(exits, 2))(
-    'An agent that exits with %i at once fails the turn with the output of the agent',
+    'An agent that exits with %i at once fails the turn with the output of the agent.',
     (code, said) =>
       withRawAgent(
         {},
@@ -77,7 +77,7 @@ describe('an agent that does not start', () => {
   );
 
   test.each(['initialize', 'session/new'])(
-    'An agent that never answers %s is stopped',
+    'An agent that never answers %s is stopped.',
     (method) => {
       const limit = scaled(2000);
       return withRawAgent(
@@ -99,7 +99,7 @@ describe('an agent that does not start', () => {
     },
   );
 
-  test('A turn fails with the login hint of the agent if nobody is logged in', () =>
+  test('A turn fails with the login hint of the agent if nobody is logged in.', () =>
     on(
       {
         methods: {
@@ -118,7 +118,7 @@ describe('an agent that does not start', () => {
     ));
 
   test.each(someOf([null, {}, 'raw', { sessionId: 7 }], 3))(
-    'An agent that opens %j as a session is stopped',
+    'An agent that opens %j as a session is stopped.',
     (opened) =>
       on({ methods: { 'session/new': () => opened } }, async ({ open, noAgents }) => {
         const session = await open();
@@ -129,7 +129,7 @@ describe('an agent that does not start', () => {
       }),
   );
 
-  test('A turn fails with the name of its directory if the directory is missing', () =>
+  test('A turn fails with the name of its directory if the directory is missing.', () =>
     on({}, async ({ open, cwd }) => {
       const inside = mkdtempSync(join(cwd, 'inside-'));
       const session = await open({ cwd: inside });
@@ -141,7 +141,7 @@ describe('an agent that does not start', () => {
       expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
     }));
 
-  test('An interrupt stops an agent that is still starting, and the next turn starts another agent', () => {
+  test('An interrupt stops an agent that is still starting, and the next turn starts another agent.', () => {
     let starts = 0;
     const initialize = () => (++starts === 1 ? never : initialized());
     return on({ methods: { initialize } }, async ({ client, open, agents }) => {
@@ -157,7 +157,7 @@ describe('an agent that does not start', () => {
 });
 
 describe('agent processes', () => {
-  test('An agent that survives the end of its input is killed with its children', () =>
+  test('An agent that survives the end of its input is killed with its children.', () =>
     on({}, async ({ client, open, agents }) => {
       const session = await open();
       await session.run('hello');
@@ -173,7 +173,7 @@ describe('agent processes', () => {
       if (sleeper) await until('its child is gone', () => !isAlive(sleeper));
     }));
 
-  test('Each session has its own agent process, in the directory of the session', () =>
+  test('Each session has its own agent process, in the directory of the session.', () =>
     on({}, async ({ open, agents, cwd }) => {
       const inside = mkdtempSync(join(cwd, 'inside-'));
       const [first, second] = [await open(), await open({ cwd: inside })];

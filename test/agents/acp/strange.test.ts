@@ -15,7 +15,7 @@ import { asking, dies, goes } from '../../support/providers/rows.ts';
 const on = sharedRawAgent();
 
 describe('unusual permission requests', () => {
-  test('An approval shows parts and fields that are not in the protocol', () =>
+  test('An approval shows parts and fields that are not in the protocol.', () =>
     on(
       asksFor({
         toolCall: {
@@ -40,7 +40,7 @@ describe('unusual permission requests', () => {
       },
     ));
 
-  test('An option of an unknown kind is never chosen', () =>
+  test('An option of an unknown kind is never chosen.', () =>
     on(
       asksFor({
         toolCall: { toolCallId: 'c', title: 'do it' },
@@ -61,7 +61,7 @@ describe('unusual permission requests', () => {
   test.each([
     ['without a tool call', { title: 'May I?', description: 'rm -rf build' }],
     ['whose tool call has no id', { toolCall: { title: 'May I?' }, description: 'rm -rf build' }],
-  ])('A permission request %s opens an approval with its own text', (_name, request) =>
+  ])('A permission request %s opens an approval with its own text.', (_name, request) =>
     on(asksFor(request), async ({ client, open }) => {
       const session = await open(asking);
       const turnId = await session.send('go');
@@ -75,7 +75,7 @@ describe('unusual permission requests', () => {
     }),
   );
 
-  test('An approval names the chosen option if the agent has several options to accept once', () =>
+  test('An approval names the chosen option if the agent has several options to accept once.', () =>
     on(
       asksFor({
         toolCall: { toolCallId: 'c', title: 'do it', rawInput: { command: 'ls' } },
@@ -105,7 +105,7 @@ describe('unusual answers to a prompt', () => {
       'with a result and an error that is null',
       (id: unknown) => ({ id, result: endTurn, error: null }),
     ],
-  ])('An answer %s ends the turn', (_name, answer) =>
+  ])('An answer %s ends the turn.', (_name, answer) =>
     on(
       goes((agent) => {
         agent.send(answer(agent.last('session/prompt')?.id));
@@ -122,7 +122,7 @@ describe('unusual answers to a prompt', () => {
   test.each([
     ['whose code is a text', { code: 'E_LIMIT', message: 'no credit left' }],
     ['that is only a text', 'no credit left'],
-  ])('An answer with an error %s fails the turn with the text of the error', (_name, error) =>
+  ])('An answer with an error %s fails the turn with the text of the error.', (_name, error) =>
     on(
       goes((agent) => {
         agent.send({ id: agent.last('session/prompt')?.id, error });
@@ -141,7 +141,7 @@ describe('unusual answers to a prompt', () => {
     ['progress dots', '.... '],
     ['a terminal title', '\u001b]0;working\u0007\u001b[2K\r'],
     ['a byte order mark', '\ufeff'],
-  ])('An answer after %s in the same line is read', (_name, marks) =>
+  ])('An answer after %s in the same line is read.', (_name, marks) =>
     on(
       goes((agent) => {
         agent.write(marks);
@@ -153,7 +153,7 @@ describe('unusual answers to a prompt', () => {
     ),
   );
 
-  test('A message after words in the same line is ignored, because the line may be a log of messages', () => {
+  test('A message after words in the same line is ignored, because the line may be a log of messages.', () => {
     const line = 'received {"jsonrpc":"2.0","id":1,"result":{}}';
     expect(readMessage(undefined, line)).toBeNull();
   });
@@ -176,7 +176,7 @@ describe('session lists', () => {
   test.each([
     ['repeats its pages is read once', (at: number) => (at + 1) % 2, 'failed'],
     ['never ends does not show that a session is lost', (at: number) => at + 1, 'ready'],
-  ])('A session list that %s', (_name, next, status) =>
+  ])('A session list that %s.', (_name, next, status) =>
     on(
       losing((at) => ({ sessions: [{ sessionId: 'x' }], nextCursor: `${next(at)}` })),
       async ({ agents, open }) => {

@@ -7,7 +7,7 @@ import { asking, done, goes, textContent, touch } from '../../support/providers/
 const on = sharedRawAgent();
 
 describe('tool calls', () => {
-  test('A tool call whose first message is an update has one start and one end', () =>
+  test('A tool call whose first message is an update has one start and one end.', () =>
     on(
       goes((agent) => {
         agent.update({
@@ -36,7 +36,7 @@ describe('tool calls', () => {
       },
     ));
 
-  test('A tool call whose first message is a permission request has one start and one end', () =>
+  test('A tool call whose first message is a permission request has one start and one end.', () =>
     on(
       goes(async (agent) => {
         await agent.ask({ ...touch, status: 'pending' });
@@ -57,7 +57,7 @@ describe('tool calls', () => {
       },
     ));
 
-  test('An approval shows the title and input of its call, although the request only has the id', () =>
+  test('An approval shows the title and input of its call, although the request only has the id.', () =>
     on(
       goes(async (agent) => {
         agent.update({ sessionUpdate: 'tool_call', ...touch, status: 'pending' });
@@ -75,7 +75,7 @@ describe('tool calls', () => {
       },
     ));
 
-  test('A declined tool call has failed if the agent does not mention it again', () =>
+  test('A declined tool call has failed if the agent does not mention it again.', () =>
     on(
       goes(async (agent) => {
         const { optionId } = await agent.ask(touch);
@@ -95,7 +95,7 @@ describe('tool calls', () => {
       },
     ));
 
-  test('A tool call that the agent never ends is completed with its turn', () =>
+  test('A tool call that the agent never ends is completed with its turn.', () =>
     on(
       goes((agent) => {
         agent.update({ sessionUpdate: 'tool_call', ...touch, status: 'in_progress' });
@@ -108,7 +108,7 @@ describe('tool calls', () => {
       },
     ));
 
-  test('A completed tool call ignores later updates', () =>
+  test('A completed tool call ignores later updates.', () =>
     on(
       goes((agent) => {
         agent.update(
@@ -146,7 +146,7 @@ describe('tool calls', () => {
     ],
     ['nothing', {}, ''],
     ['fields of the wrong kind', { content: 7, status: 'done', title: [] }, ''],
-  ])('A tool may return %s as its output', (_name, output, text) =>
+  ])('A tool may return %s as its output.', (_name, output, text) =>
     on(
       goes((agent) => {
         agent.update({ sessionUpdate: 'tool_call', ...touch }, { ...done, ...output });

@@ -31,7 +31,7 @@ describe('turns of an ACP agent', () => {
     [-32_603, 'no credit left', { reason: 'no credit' }, /failed: no credit left$/],
   ];
   test.each(someOf(refusals, 3))(
-    'A turn that is answered with error %i "%s" %j fails with the whole message',
+    'A turn that is answered with error %i "%s" %j fails with the whole message.',
     (code, message, data, says) =>
       on(
         goes((agent) => {
@@ -52,7 +52,7 @@ describe('turns of an ACP agent', () => {
       ),
   );
 
-  test('A turn with an error only in its text completes', () =>
+  test('A turn with an error only in its text completes.', () =>
     on(
       goes((agent) => {
         agent.say('API Error: 400 model not found');
@@ -75,7 +75,7 @@ describe('turns of an ACP agent', () => {
     [{ stopReason: 7 }, 'failed', 'provider_error'],
     [{}, 'failed', 'provider_error'],
   ];
-  test.each(someOf(answers, 2))('A turn that is answered with %j is %s', (answer, status, code) =>
+  test.each(someOf(answers, 2))('A turn that is answered with %j is %s.', (answer, status, code) =>
     on(
       goes(() => answer),
       async ({ open }) => {
@@ -124,7 +124,7 @@ describe('turns of an ACP agent', () => {
       { context_tokens: 50, cost_usd: null },
     ],
   ];
-  test.each(someOf(usages, 2))('The usage of a turn is read: %s', (_name, more, updates, usage) =>
+  test.each(someOf(usages, 2))('The usage of a turn is read: %s.', (_name, more, updates, usage) =>
     on(
       goes((agent) => {
         agent.update(...updates);
@@ -139,7 +139,7 @@ describe('turns of an ACP agent', () => {
     ),
   );
 
-  test('The cost of a turn is the increase of the cost of the session', () =>
+  test('The cost of a turn is the increase of the cost of the session.', () =>
     on(
       goes((agent) => {
         const turns = agent.heard.filter(({ method }) => method === 'session/prompt').length;
@@ -154,7 +154,7 @@ describe('turns of an ACP agent', () => {
       },
     ));
 
-  test('A turn fails if its agent exits without output, and the next turn resumes the session', () =>
+  test('A turn fails if its agent exits without output, and the next turn resumes the session.', () =>
     on(
       goes((agent) => {
         agent.exit(0);
@@ -171,7 +171,7 @@ describe('turns of an ACP agent', () => {
       },
     ));
 
-  test('A turn fails with the last stderr output of an agent that dies', () =>
+  test('A turn fails with the last stderr output of an agent that dies.', () =>
     on(
       goes((agent) => {
         agent.stderr('thinking...\npanic: out of memory\n');
@@ -185,7 +185,7 @@ describe('turns of an ACP agent', () => {
       },
     ));
 
-  test('A turn fails if its agent closes its output, and the agent is killed', () =>
+  test('A turn fails if its agent closes its output, and the agent is killed.', () =>
     on(
       goes((agent) => {
         agent.hangUp();
@@ -200,7 +200,7 @@ describe('turns of an ACP agent', () => {
       },
     ));
 
-  test('A turn after the death of an idle agent starts another agent, which resumes', () =>
+  test('A turn after the death of an idle agent starts another agent, which resumes.', () =>
     on({}, async ({ open, agents }) => {
       const session = await open();
       await session.run('hello');
@@ -208,7 +208,7 @@ describe('turns of an ACP agent', () => {
       expect(await session.run('again')).toMatchObject({ status: 'completed', text: 'again' });
     }));
 
-  test('A turn after an idle agent closed its output starts another agent, which resumes', () =>
+  test('A turn after an idle agent closed its output starts another agent, which resumes.', () =>
     on({}, async ({ open, agents }) => {
       const session = await open();
       await session.run('hello');
@@ -217,7 +217,7 @@ describe('turns of an ACP agent', () => {
       expect(await session.run('again')).toMatchObject({ status: 'completed', text: 'again' });
     }));
 
-  test('A turn starts another agent while the previous one, which closed its output, still stops', () => {
+  test('A turn starts another agent while the previous one, which closed its output, still stops.', () => {
     const { clock, noticed } = noticingClock();
     return withRawAgent(
       {},
@@ -238,7 +238,7 @@ describe('turns of an ACP agent', () => {
     );
   });
 
-  test('A turn may take longer than the request timeout of the agent', () => {
+  test('A turn may take longer than the request timeout of the agent.', () => {
     const limit = scaled(1500);
     return withRawAgent(
       goes(() => systemClock.sleep(2 * limit).then(() => endTurn)),
@@ -247,7 +247,7 @@ describe('turns of an ACP agent', () => {
     );
   });
 
-  test('An interrupted turn ends as interrupted, even if the agent answers with an error', () =>
+  test('An interrupted turn ends as interrupted, even if the agent answers with an error.', () =>
     on(
       goes(async (agent) => {
         agent.say('one');

@@ -279,11 +279,11 @@ const messages: [agent: string, update: object, said: ReturnType<typeof readUpda
 ];
 
 describe('updates', () => {
-  test.for(messages)('The update is read: %s', ([, update, said]) => {
+  test.for(messages)('The update is read: %s.', ([, update, said]) => {
     expect(readUpdate(update)).toEqual(said);
   });
 
-  test('A tool call in a permission request is read like a tool call in an update', () => {
+  test('A tool call in a permission request is read like a tool call in an update.', () => {
     const toolCall = {
       toolCallId: 'call_x',
       title: 'echo hi…',
@@ -294,7 +294,7 @@ describe('updates', () => {
     expect(readToolCall(toolCall)).toEqual(readUpdate({ sessionUpdate: 'tool_call', ...toolCall }));
   });
 
-  test('A status that is not in the protocol is ignored', () => {
+  test('A status that is not in the protocol is ignored.', () => {
     for (const status of ['done', '', 'constructor', 'toString', '__proto__', 'hasOwnProperty']) {
       expect(readToolCall({ toolCallId: 'x', status })).toEqual({
         type: 'tool',
@@ -304,7 +304,7 @@ describe('updates', () => {
     }
   });
 
-  test('An empty output replaces the earlier output', () => {
+  test('An empty output replaces the earlier output.', () => {
     const empty = {
       toolCallId: 'x',
       content: [{ type: 'content', content: { type: 'text', text: '' } }],
@@ -317,7 +317,7 @@ describe('updates', () => {
     });
   });
 
-  test('Any JSON is read without an error, into values of the declared types', () => {
+  test('Any JSON is read without an error, into values of the declared types.', () => {
     const kind = fc.constantFrom(
       'agent_message_chunk',
       'agent_thought_chunk',
@@ -391,7 +391,7 @@ describe('updates', () => {
 });
 
 describe('the usage at the end of a turn', () => {
-  test('A missing count is null, and a missing usage is not read', () => {
+  test('A missing count is null, and a missing usage is not read.', () => {
     expect(
       readPromptUsage({
         usage: { inputTokens: 100, outputTokens: 22, totalTokens: 133, cachedReadTokens: 11 },
@@ -414,7 +414,7 @@ describe('the usage at the end of a turn', () => {
     expect(readPromptUsage({ usage: { inputTokens: 'many' } })?.input_tokens).toBeNaN();
   });
 
-  test('The usage of gemini and qwen is read from their own fields', () => {
+  test('The usage of gemini and qwen is read from their own fields.', () => {
     const counts = { input_tokens: 9, output_tokens: 2 };
     expect(readPromptUsage({ usage: null, _meta: { quota: { token_count: counts } } })).toEqual({
       ...counts,
@@ -429,7 +429,7 @@ describe('the usage at the end of a turn', () => {
     );
   });
 
-  test('Any JSON is read as usage without an error', () => {
+  test('Any JSON is read as usage without an error.', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (raw) => void readPromptUsage({ usage: raw, _meta: raw })),
     );

@@ -36,7 +36,7 @@ describe('the usage of a turn of an ACP agent', () => {
       { _meta: { quota: { token_count: { input_tokens: 10, output_tokens: 2 } } } },
     ],
     ['_meta.usage', { _meta: { usage: tokens(10, 2) } }],
-  ])('The usage is read from %s', (_where, more) =>
+  ])('The usage is read from %s.', (_where, more) =>
     on(
       goes(() => ({ ...endTurn, ...more })),
       async ({ open }) => {
@@ -49,7 +49,7 @@ describe('the usage of a turn of an ACP agent', () => {
     ),
   );
 
-  test('The usage is the sum over all requests if the agent reports each one, as qwen does', () =>
+  test('The usage is the sum over all requests if the agent reports each one, as qwen does.', () =>
     on(
       goes((agent) => {
         agent.update(chunk(tokens(10, 1)), chunk(tokens(20, 2)));
@@ -67,7 +67,7 @@ describe('the usage of a turn of an ACP agent', () => {
       },
     ));
 
-  test('Usage that arrives after the answer belongs to that turn, whose end does not wait for it', () =>
+  test('Usage that arrives after the answer belongs to that turn, whose end does not wait for it.', () =>
     on(
       goes((agent) => {
         const { id } = agent.last('session/prompt') ?? {};
@@ -110,7 +110,7 @@ describe('the usage of a turn of an ACP agent', () => {
       },
     ));
 
-  test('Usage right after the answer is counted once, in that turn', () =>
+  test('Usage right after the answer is counted once, in that turn.', () =>
     on(
       goes((agent) => {
         const { id } = agent.last('session/prompt') ?? {};
@@ -127,7 +127,7 @@ describe('the usage of a turn of an ACP agent', () => {
       },
     ));
 
-  test('The usage is the difference if the agent counts the whole session, as vibe does', () => {
+  test('The usage is the difference if the agent counts the whole session, as vibe does.', () => {
     let input = 0;
     return withRawAgent(
       goes(() => ({ ...endTurn, usage: tokens((input += 10), input / 5) })),
@@ -147,7 +147,7 @@ describe('the usage of a turn of an ACP agent', () => {
     );
   });
 
-  test('The whole cost of a restarted agent is added if the agent is known to start from zero', () => {
+  test('The whole cost of a restarted agent is added if the agent is known to start from zero.', () => {
     const before = { ...nothing, cost_usd: 2 };
     const meter = (isCostOfProcess: boolean) =>
       new UsageMeter({
@@ -161,7 +161,7 @@ describe('the usage of a turn of an ACP agent', () => {
     expect([5, 6].map((cost_usd) => other.ofSession({ cost_usd }).cost_usd)).toEqual([5, 6]);
   });
 
-  test('The cost of a session never falls if a restarted agent counts from zero', () => {
+  test('The cost of a session never falls if a restarted agent counts from zero.', () => {
     let cost = 0;
     const role = goes((agent) => {
       const amount = (cost += 2);
@@ -184,7 +184,7 @@ describe('the usage of a turn of an ACP agent', () => {
     });
   });
 
-  test('The usage is the new count if the agent has started to count from zero', () => {
+  test('The usage is the new count if the agent has started to count from zero.', () => {
     const before = {
       input_tokens: 100,
       output_tokens: 10,

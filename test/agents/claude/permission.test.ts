@@ -39,7 +39,7 @@ const tools = [
   ['mcp__a__b', { what: 1 }, 'tool', 'mcp__a__b: {"what":1}'],
 ] as const;
 test.for(someOf(tools, 2))(
-  'An approval shows the kind and the input of %s',
+  'An approval shows the kind and the input of %s.',
   ([tool, input, kind, title]) =>
     on(asks('q', tool, input), async ({ open, client }) => {
       const session = await open(asking);
@@ -80,7 +80,7 @@ test.for([
     'all file changes in the working directory, including those made by commands such as mv, rm and sed',
   ],
 ] as const)(
-  'A permission that claude suggests is accepted for the session only',
+  'A permission that claude suggests is accepted for the session only.',
   ([given, allows]) => {
     const suggestions = given.map((one) => ({ ...one, destination: 'localSettings' }));
     return on(proposes(suggestions), async ({ open, client }) => {
@@ -106,7 +106,7 @@ const notForSession = [
   ['a permission of an unknown type', [...rules, { type: 'somethingNew' }]],
 ] as const;
 test.for(someOf(notForSession, 2))(
-  'A request that suggests %s can be accepted once only',
+  'A request that suggests %s can be accepted once only.',
   ([, suggestions]) =>
     on(proposes(suggestions), async ({ open, client }) => {
       const session = await open(asking);
@@ -121,7 +121,7 @@ test.for(someOf(notForSession, 2))(
     }),
 );
 
-test('Edits that were accepted for the session apply in turns with require_approval only', () =>
+test('Edits that were accepted for the session apply in turns with require_approval only.', () =>
   on(proposes([mode]), async ({ open, client, agents }) => {
     const session = await open(asking);
     const turnId = await session.send('go');
@@ -133,7 +133,7 @@ test('Edits that were accepted for the session apply in turns with require_appro
     expect(modes).toEqual(['default', 'acceptEdits']);
   }));
 
-test('A question is answered with the chosen options', () => {
+test('A question is answered with the chosen options.', () => {
   const questions = [
     { question: 'Which one?', header: 'Pick', options: [{ label: 'A' }, { label: 'B' }] },
     { question: 'And how?', header: 'How', multiSelect: true, options: [] },
@@ -168,7 +168,7 @@ test('A question is answered with the chosen options', () => {
 });
 
 test.for(someOf([null, 'read_only', 'workspace_write', 'plan'], 2))(
-  'A request in permission_mode %s is denied with the reason, and nobody is asked',
+  'A request in permission_mode %s is denied with the reason, and nobody is asked.',
   (permission_mode) =>
     on(asks('q', 'Bash', { command: 'it' }), async ({ open }) => {
       const session = await open(permission_mode ? { permission_mode } : {});
@@ -182,7 +182,7 @@ test.for(someOf([null, 'read_only', 'workspace_write', 'plan'], 2))(
     }),
 );
 
-test('A request that claude withdraws cancels its approval and is not answered', () =>
+test('A request that claude withdraws cancels its approval and is not answered.', () =>
   on(
     {
       turns: {
@@ -208,7 +208,7 @@ test('A request that claude withdraws cancels its approval and is not answered',
     },
   ));
 
-test('A request of an unknown kind is refused and counted', () =>
+test('A request of an unknown kind is refused and counted.', () =>
   withRawClaude(
     {
       turns: {
@@ -227,7 +227,7 @@ test('A request of an unknown kind is refused and counted', () =>
     },
   ));
 
-test('A tool call of a subagent is pending until its approval and then runs', () =>
+test('A tool call of a subagent is pending until its approval and then runs.', () =>
   on(
     {
       turns: {
@@ -249,7 +249,7 @@ test('A tool call of a subagent is pending until its approval and then runs', ()
     },
   ));
 
-test('A permission mode applies to its own turn, and the next turn has the mode of the session', () =>
+test('A permission mode applies to its own turn, and the next turn has the mode of the session.', () =>
   on({}, async ({ open, agents }) => {
     const session = await open();
     for (const permission_mode of ['read_only', 'accept_edits', 'dontAsk', undefined, undefined])
@@ -258,7 +258,7 @@ test('A permission mode applies to its own turn, and the next turn has the mode 
     expect(modes).toEqual(['plan', 'acceptEdits', 'dontAsk', 'default']);
   }));
 
-test('A mode that claude changed by itself is restored for the next turn', () =>
+test('A mode that claude changed by itself is restored for the next turn.', () =>
   on(
     {
       turns: {
@@ -277,7 +277,7 @@ test('A mode that claude changed by itself is restored for the next turn', () =>
     },
   ));
 
-test('A mode that claude refuses fails the turn, and later unknown modes are refused at once', () => {
+test('A mode that claude refuses fails the turn, and later unknown modes are refused at once.', () => {
   const refuses = ({ mode }: Record<string, unknown>) => {
     if (!['plan', 'default', 'acceptEdits'].includes(String(mode)))
       throw new Error('Cannot set permission mode: must be one of plan, default, acceptEdits');
@@ -302,7 +302,7 @@ test('A mode that claude refuses fails the turn, and later unknown modes are ref
   });
 });
 
-test('A turn with full_access continues the session in another process, which later turns use too', () => {
+test('A turn with full_access continues the session in another process, which later turns use too.', () => {
   const body = async (agents: readonly RawClaude[]) =>
     agents.map(({ args }) => args.includes('--allow-dangerously-skip-permissions'));
   return inSandbox({}, async ({ open, agents }) => {
@@ -326,7 +326,7 @@ test('A turn with full_access continues the session in another process, which la
   });
 });
 
-test('The first turn with full_access opens the session anew, because there is nothing to resume', () =>
+test('The first turn with full_access opens the session anew, because there is nothing to resume.', () =>
   inSandbox({}, async ({ open, agents }) => {
     const session = await open();
     const turn = await session.run('two', { permission_mode: 'full_access' });
@@ -335,7 +335,7 @@ test('The first turn with full_access opens the session anew, because there is n
     expect(agents.map(({ args }) => args.includes(`--session-id=${ref}`))).toEqual([true, true]);
   }));
 
-test('A session that is closed while it starts for full_access leaves no process', () => {
+test('A session that is closed while it starts for full_access leaves no process.', () => {
   const never = new Promise<never>(() => undefined);
   const initialize = (_: object, { args }: RawClaude) =>
     args.includes('--allow-dangerously-skip-permissions') ? never : {};
@@ -350,7 +350,7 @@ test('A session that is closed while it starts for full_access leaves no process
   });
 });
 
-test.skipIf(!isRoot)('A session with full_access as root is refused at once with the remedy', () =>
+test.skipIf(!isRoot)('A session with full_access as root is refused at once with the remedy.', () =>
   on({}, async ({ open, agents }) => {
     const full_access = { permission_mode: 'full_access' };
     const refused = {
@@ -365,7 +365,7 @@ test.skipIf(!isRoot)('A session with full_access as root is refused at once with
   }),
 );
 
-test('A request that is too large is denied, and claude receives the limit', () =>
+test('A request that is too large is denied, and claude receives the limit.', () =>
   on(asks('q', 'Bash', { command: 'x'.repeat(9e6) }), async ({ open }) => {
     const session = await open(asking);
     const { text, turn_id } = await session.run('go');

@@ -25,7 +25,7 @@ const forgetful: ClaudeRole = {
   requests: { initialize: (_, { args }) => (args.join().includes('--resume') ? never() : {}) },
 };
 
-test('A session that claude no longer has fails with its turn and the error of claude', () =>
+test('A session that claude no longer has fails with its turn and the error of claude.', () =>
   onIdle(forgetful, async ({ open, noAgents }) => {
     const session = await open();
     await session.run('first');
@@ -36,7 +36,7 @@ test('A session that claude no longer has fails with its turn and the error of c
     expect(await session.record()).toMatchObject({ status: 'failed' });
   }));
 
-test('A session without an answer so far is opened anew under the same id', () =>
+test('A session without an answer so far is opened anew under the same id.', () =>
   onIdle(
     { ...forgetful, turns: { go: (claude) => claude.result() } },
     async ({ open, noAgents, agents }) => {
@@ -50,7 +50,7 @@ test('A session without an answer so far is opened anew under the same id', () =
     },
   ));
 
-test('A claude that exits at its start fails the turn with its stderr, and the session stays ready', () => {
+test('A claude that exits at its start fails the turn with its stderr, and the session stays ready.', () => {
   let starts = 0;
   const begins: ClaudeRole['begins'] = (claude) => {
     if (++starts > 1) return;
@@ -68,7 +68,7 @@ test('A claude that exits at its start fails the turn with its stderr, and the s
   });
 });
 
-test('Recovery looks for sessions among the transcripts of claude and starts no process', () =>
+test('Recovery looks for sessions among the transcripts of claude and starts no process.', () =>
   withRawClaude({}, async (stage) => {
     const kept = await stage.open();
     const lost = await stage.open();
@@ -84,7 +84,7 @@ test('Recovery looks for sessions among the transcripts of claude and starts no 
     expect(stage.agents).toHaveLength(before);
   }));
 
-test('A session that was killed before its first answer is not reported as lost after a restart', () =>
+test('A session that was killed before its first answer is not reported as lost after a restart.', () =>
   withRawClaude({ turns: { go: (claude) => claude.exit(1) } }, async (stage) => {
     const session = await stage.open();
     await session.run('go');
@@ -98,14 +98,14 @@ test('A session that was killed before its first answer is not reported as lost 
     });
   }));
 
-test('Recovery reports no session as lost if claude has no directory for transcripts', () =>
+test('Recovery reports no session as lost if claude has no directory for transcripts.', () =>
   withRawClaude({}, async (stage) => {
     await (await stage.open()).run('x');
     await stage.restart();
     expect((await stage.recovered()).sessions_failed).toEqual([]);
   }));
 
-test('A model and an effort apply to their own turn, and the next turn has the defaults', () =>
+test('A model and an effort apply to their own turn, and the next turn has the defaults.', () =>
   on({}, async ({ open, agents, client }) => {
     const session = await open();
     const params = { session_id: session.id };
@@ -130,7 +130,7 @@ test('A model and an effort apply to their own turn, and the next turn has the d
     });
   }));
 
-test('The list of models is requested from claude once', () =>
+test('The list of models is requested from claude once.', () =>
   withRawClaude({}, async ({ client, agents }) => {
     for (let time = 0; time < 2; time++) {
       const models = await client.call(endpoints.listModels, { params: { provider: 'claude' } });
@@ -141,7 +141,7 @@ test('The list of models is requested from claude once', () =>
     expect(agents).toHaveLength(1);
   }));
 
-test('Prompts and keys are not in the arguments of claude, and its environment has no key of the server', () => {
+test('Prompts and keys are not in the arguments of claude, and its environment has no key of the server.', () => {
   process.env.CLAUDECODE = '1';
   process.env.ANTHROPIC_API_KEY = 'of the server';
   return withRawClaude({}, async ({ open, agents }) => {
@@ -156,7 +156,7 @@ test('Prompts and keys are not in the arguments of claude, and its environment h
   });
 });
 
-test('Claude receives keys that pass_env names, and a login error names the other keys', () => {
+test('Claude receives keys that pass_env names, and a login error names the other keys.', () => {
   vi.stubEnv('ANTHROPIC_API_KEY', 'sk-of-the-server');
   vi.stubEnv('ANTHROPIC_BASE_URL', 'http://gateway');
   const go = (claude: RawClaude) => claude.result({ is_error: true, result: 'Not logged in' });
@@ -177,7 +177,7 @@ test('Claude receives keys that pass_env names, and a login error names the othe
   );
 });
 
-test('The model sees all tools at once unless the user has chosen otherwise', async () => {
+test('The model sees all tools at once unless the user has chosen otherwise.', async () => {
   const seen = async (env: Record<string, string>) => {
     let value: string | undefined;
     const run = async ({ open, agents }: Parameters<Parameters<typeof withRawClaude>[1]>[0]) => {
@@ -193,7 +193,7 @@ test('The model sees all tools at once unless the user has chosen otherwise', as
 
 const body = { api_key: 'sk-of-a-test' };
 
-test('A change of the login of the user is refused with the command that changes it', () =>
+test('A change of the login of the user is refused with the command that changes it.', () =>
   on({}, async ({ client }) => {
     for (const change of [
       () => client.call(endpoints.setClaudeApiKey, { body }),
@@ -206,7 +206,7 @@ test('A change of the login of the user is refused with the command that changes
     }
   }));
 
-test('A key is stored in a private home that only the user can read, and claude gets it by environment', async () => {
+test('A key is stored in a private home that only the user can read, and claude gets it by environment.', async () => {
   using own = tempDirectory('home');
   const privateHome = join(own.path, 'private');
   const script = `[ -n "$ANTHROPIC_API_KEY" ] && m=api_key || m=none
@@ -243,7 +243,7 @@ test('A key is stored in a private home that only the user can read, and claude 
   );
 });
 
-test('The slash commands of a session are the ones that claude reports at its start', () =>
+test('The slash commands of a session are the ones that claude reports at its start.', () =>
   on({}, async ({ client, open }) => {
     const session = await open();
     await session.run('hello');

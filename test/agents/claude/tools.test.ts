@@ -39,7 +39,7 @@ async function shakeHands(claude: RawClaude): Promise<void> {
   await tell(claude, 'ready', { method: 'notifications/initialized' });
 }
 
-test('Claude receives the tools of cadre at its start, and they need no permission of claude', () =>
+test('Claude receives the tools of cadre at its start, and they need no permission of claude.', () =>
   on({}, async ({ open, agents }) => {
     await (await open()).run('x');
     const [claude] = agents;
@@ -50,7 +50,7 @@ test('Claude receives the tools of cadre at its start, and they need no permissi
 /** The tool policy allows agents to run commands. */
 const freed = { gateway: { free: ['cadre_process_run'] } };
 
-test('Claude calls the tools of cadre over its control channel, as its own session', () =>
+test('Claude calls the tools of cadre over its control channel, as its own session.', () =>
   withRawClaude(
     {},
     async ({ open, agents }) => {
@@ -69,7 +69,7 @@ test('Claude calls the tools of cadre over its control channel, as its own sessi
     freed,
   ));
 
-test('A tool call that claude cancels cancels its approval, and so does the end of claude', () =>
+test('A tool call that claude cancels cancels its approval, and so does the end of claude.', () =>
   on({ turns: { go: (claude) => shakeHands(claude) } }, async ({ open, agents, client }) => {
     const session = await open({ permission_mode: 'require_approval' });
     const turnId = await session.send('go');

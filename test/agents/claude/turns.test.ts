@@ -11,7 +11,7 @@ import { ofKind } from '../../support/turns.ts';
 
 const on = sharedRawClaude();
 
-test('An API failure with the subtype "success" fails the turn, and the session stays ready', () =>
+test('An API failure with the subtype "success" fails the turn, and the session stays ready.', () =>
   on(
     {
       turns: {
@@ -36,7 +36,7 @@ test('An API failure with the subtype "success" fails the turn, and the session 
     },
   ));
 
-test('A request to the model that claude repeats is a notice of the waiting turn', () =>
+test('A request to the model that claude repeats is a notice of the waiting turn.', () =>
   on(
     {
       turns: {
@@ -57,7 +57,7 @@ test('A request to the model that claude repeats is a notice of the waiting turn
     },
   ));
 
-test('A turn without a login fails with the login command', () =>
+test('A turn without a login fails with the login command.', () =>
   on(
     {
       turns: {
@@ -71,7 +71,7 @@ test('A turn without a login fails with the login command', () =>
     },
   ));
 
-test('An exit with 1 after a failed turn is not a crash, and the next turn resumes in another process', () =>
+test('An exit with 1 after a failed turn is not a crash, and the next turn resumes in another process.', () =>
   withRawClaude(
     {
       turns: {
@@ -95,7 +95,7 @@ test('An exit with 1 after a failed turn is not a crash, and the next turn resum
     },
   ));
 
-test('A result that arrives with the exit of claude completes the turn', () =>
+test('A result that arrives with the exit of claude completes the turn.', () =>
   on(
     {
       turns: {
@@ -114,7 +114,7 @@ test('A result that arrives with the exit of claude completes the turn', () =>
     },
   ));
 
-test('Non-protocol output and unknown messages are counted and ignored', () =>
+test('Non-protocol output and unknown messages are counted and ignored.', () =>
   withRawClaude(
     {
       turns: {
@@ -133,7 +133,7 @@ test('Non-protocol output and unknown messages are counted and ignored', () =>
     },
   ));
 
-test('A text that was not streamed is one message, even if only the result has it', () =>
+test('A text that was not streamed is one message, even if only the result has it.', () =>
   on(
     {
       turns: {
@@ -158,7 +158,7 @@ test('A text that was not streamed is one message, even if only the result has i
     },
   ));
 
-test('Text of a subagent is not a message of the session, and its tool calls are shown', () =>
+test('Text of a subagent is not a message of the session, and its tool calls are shown.', () =>
   on(
     {
       turns: {
@@ -184,7 +184,7 @@ test('Text of a subagent is not a message of the session, and its tool calls are
     },
   ));
 
-test('An interrupt before the start of the turn is sent again', () =>
+test('An interrupt before the start of the turn is sent again.', () =>
   on(
     {
       requests: {
@@ -210,7 +210,7 @@ test('An interrupt before the start of the turn is sent again', () =>
     },
   ));
 
-test('An interrupted turn ends as interrupted, even if an answer follows', () =>
+test('An interrupted turn ends as interrupted, even if an answer follows.', () =>
   on(
     {
       turns: {
@@ -233,7 +233,7 @@ test('An interrupted turn ends as interrupted, even if an answer follows', () =>
     },
   ));
 
-test('Text after the result belongs to no turn', () =>
+test('Text after the result belongs to no turn.', () =>
   on(
     {
       turns: {
@@ -255,7 +255,7 @@ test('Text after the result belongs to no turn', () =>
     },
   ));
 
-test('The usage of a turn excludes earlier turns, and an interrupted turn is counted too', () =>
+test('The usage of a turn excludes earlier turns, and an interrupted turn is counted too.', () =>
   on(
     {
       turns: {
@@ -301,7 +301,7 @@ test('The usage of a turn excludes earlier turns, and an interrupted turn is cou
     },
   ));
 
-test('A todo list is a plan', () =>
+test('A todo list is a plan.', () =>
   on(
     {
       turns: {
@@ -322,7 +322,7 @@ test('A todo list is a plan', () =>
     },
   ));
 
-test('A session that is closed stops a claude that ignores the end of its input', () =>
+test('A session that is closed stops a claude that ignores the end of its input.', () =>
   on(
     { turns: { go: (claude: RawClaude) => (claude.outlive(), claude.say('busy')) } },
     async ({ open, client, agents, noAgents }) => {
@@ -338,7 +338,7 @@ test('A session that is closed stops a claude that ignores the end of its input'
     },
   ));
 
-test('A turn starts another claude while the previous one, which closed its output, still stops', () => {
+test('A turn starts another claude while the previous one, which closed its output, still stops.', () => {
   const { clock, noticed } = noticingClock();
   return withRawClaude(
     {},

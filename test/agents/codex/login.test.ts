@@ -12,7 +12,7 @@ const body = { api_key: 'sk-of-a-test' };
 const tokens = { id_token: 'an-id', access_token: 'an-access', refresh_token: 'a-refresh' };
 const imported = { auth_json: { OPENAI_API_KEY: null, tokens, last_refresh: 'today' } };
 
-test('A change of the login of the user is refused with the command that changes it', () =>
+test('A change of the login of the user is refused with the command that changes it.', () =>
   on({}, async ({ client }) => {
     for (const change of [
       () => client.call(endpoints.setCodexApiKey, { body }),
@@ -33,7 +33,7 @@ test.for([
   [{ account: { type: 'chatgpt', email: 'a@b' } }, true, 'account', 'account'],
   [{ account: { type: 'amazonBedrock' } }, true, 'agent_managed', 'amazonBedrock'],
 ] as const)(
-  'The login status shows the kind of the account %j',
+  'The login status shows the kind of the account %j.',
   ([account, authenticated, mode, words]) =>
     on({ requests: { 'account/read': () => account } }, async ({ client }) => {
       const status = await client.call(endpoints.getCodexAuthStatus, {});
@@ -63,7 +63,7 @@ function keeper(): CodexRole {
   };
 }
 
-test('A key is sent to codex on stdin, kept in a private home, and removed by the logout', async () => {
+test('A key is sent to codex on stdin, kept in a private home, and removed by the logout.', async () => {
   using own = tempDirectory('home');
   const home = join(own.path, 'private');
   await withRawCodex(
@@ -96,7 +96,7 @@ test('A key is sent to codex on stdin, kept in a private home, and removed by th
   );
 });
 
-test('The next turn of each session uses an imported login', async () => {
+test('The next turn of each session uses an imported login.', async () => {
   using own = tempDirectory('home');
   const home = join(own.path, 'private');
   await withRawCodex(
@@ -130,7 +130,7 @@ test.for<[string, Record<string, unknown>]>([
   ['nothing', {}],
   ['an empty key', { OPENAI_API_KEY: '' }],
   ['only some of the tokens', { tokens: { access_token: 'an-access' } }],
-])('An import of a login with %s is refused and writes no file', async ([, auth_json]) => {
+])('An import of a login with %s is refused and writes no file.', async ([, auth_json]) => {
   using own = tempDirectory('home');
   const home = join(own.path, 'private');
   mkdirSync(home);
@@ -149,7 +149,7 @@ test.for<[string, Record<string, unknown>]>([
   );
 });
 
-test('A home that cannot be created fails the login with the name of its setting', () =>
+test('A home that cannot be created fails the login with the name of its setting.', () =>
   withRawCodex(
     {},
     async ({ client }) => {
@@ -161,7 +161,7 @@ test('A home that cannot be created fails the login with the name of its setting
     { codex: { home: '/dev/null/home' } },
   ));
 
-test('Codex receives keys that pass_env names, and the login status names the other keys', () => {
+test('Codex receives keys that pass_env names, and the login status names the other keys.', () => {
   vi.stubEnv('OPENAI_API_KEY', 'sk-of-the-server');
   vi.stubEnv('GATEWAY_KEY', 'of-the-gateway');
   const requests = { 'account/read': () => ({ account: null, requiresOpenaiAuth: true }) };

@@ -137,7 +137,7 @@ for (const [nth, decision] of (['accept', 'decline'] as const).entries()) {
   // The suite accepts every other row and declines the rows between them.
   const decided = rows.filter((_, at) => (at + nth) % atLength(2, 1, 1) === 0);
   test.for(decided)(
-    `Codex receives the answer to $method after ${decision}`,
+    `Codex receives the answer to $method after ${decision}.`,
     ({ method, params, item, shown, ...answers }) =>
       withRawCodex(asks(method, params, item), async ({ open, client }) => {
         const session = await open(asking);
@@ -156,7 +156,7 @@ for (const [nth, decision] of (['accept', 'decline'] as const).entries()) {
 
 const ofSession = rows.filter(({ session }) => session);
 test.for(someOf(ofSession, 2))(
-  'Codex receives the answer of an acceptance of $method for the session',
+  'Codex receives the answer of an acceptance of $method for the session.',
   (row) =>
     on(asks(row.method, row.params, row.item), async ({ open, client }) => {
       const session = await open(asking);
@@ -176,7 +176,7 @@ const questions = [
   { id: 'q3', header: 'When', question: 'When?', options: [] },
 ];
 
-test('Questions can be answered by id, text or header', () =>
+test('Questions can be answered by id, text or header.', () =>
   on(asks('item/tool/requestUserInput', { itemId: 'i', questions }), async (stage) => {
     const session = await stage.open(asking);
     const turnId = await session.send('go');
@@ -196,7 +196,7 @@ test('Questions can be answered by id, text or header', () =>
     });
   }));
 
-test('An elicitation of an MCP server can be answered by the names of its fields', () => {
+test('An elicitation of an MCP server can be answered by the names of its fields.', () => {
   const properties = {
     name: { type: 'string' },
     age: { type: 'integer' },
@@ -225,7 +225,7 @@ test('An elicitation of an MCP server can be answered by the names of its fields
 });
 
 test.for(someOf([null, 'default', 'read_only', 'workspace_write', 'untrusted'], 2))(
-  'A request in permission_mode %s is declined with the reason, and nobody is asked',
+  'A request in permission_mode %s is declined with the reason, and nobody is asked.',
   (permission_mode) =>
     on(
       {
@@ -266,7 +266,7 @@ function waits(turn: RawTurn): void {
   void turn.ask(onCommand, command, 'q').catch(() => undefined);
 }
 
-test('A request that codex withdraws cancels its approval and is not answered', () =>
+test('A request that codex withdraws cancels its approval and is not answered.', () =>
   on({ turns: { go: waits } }, async ({ open, agents, client }) => {
     const session = await open(asking);
     const turnId = await session.send('go');
@@ -283,7 +283,7 @@ test('A request that codex withdraws cancels its approval and is not answered', 
     expect(agents[0]?.answerTo('q')).toBeUndefined();
   }));
 
-test('An interrupt during a request ends the turn and cancels the approval', () =>
+test('An interrupt during a request ends the turn and cancels the approval.', () =>
   on({ turns: { go: waits } }, async ({ open, client }) => {
     const session = await open(asking);
     const turnId = await session.send('go');
@@ -295,7 +295,7 @@ test('An interrupt during a request ends the turn and cancels the approval', () 
     expect((await session.run('next')).text).toBe('next');
   }));
 
-test('A request of a subagent opens an approval of the session of the parent', () =>
+test('A request of a subagent opens an approval of the session of the parent.', () =>
   on(
     {
       turns: {
@@ -324,7 +324,7 @@ test('A request of a subagent opens an approval of the session of the parent', (
     },
   ));
 
-test('A request for the time is answered, and an unknown request is refused and counted', () =>
+test('A request for the time is answered, and an unknown request is refused and counted.', () =>
   withRawCodex(
     {
       turns: {
@@ -350,7 +350,7 @@ test('A request for the time is answered, and an unknown request is refused and 
     },
   ));
 
-test('A request that is too large is declined without an approval', () =>
+test('A request that is too large is declined without an approval.', () =>
   on(asks(onCommand, { ...command, command: 'x'.repeat(9e6) }), async ({ open }) => {
     const session = await open(asking);
     const turn = await session.run('go');

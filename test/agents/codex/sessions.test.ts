@@ -33,7 +33,7 @@ async function dies(server: RawCodex | undefined): Promise<void> {
 
 const readOnly = { type: 'readOnly', networkAccess: false };
 
-test('The settings of a turn apply to that turn only, even if another process runs the next turn', () =>
+test('The settings of a turn apply to that turn only, even if another process runs the next turn.', () =>
   on({}, async ({ open, agents, client }) => {
     const session = await open();
     const wishes = { permission_mode: 'full_access', model: 'other', thinking_effort: 'high' };
@@ -59,7 +59,7 @@ test('The settings of a turn apply to that turn only, even if another process ru
     ]);
   }));
 
-test('The settings of the session apply to turns without settings', () =>
+test('The settings of the session apply to turns without settings.', () =>
   on({}, async ({ open, agents, client }) => {
     const wishes = { permission_mode: 'read_only', model: 'mine', thinking_effort: 'high' };
     const session = await open(wishes);
@@ -72,7 +72,7 @@ test('The settings of the session apply to turns without settings', () =>
     ]);
   }));
 
-test('A permission profile of the codex configuration is restored by its name', () => {
+test('A permission profile of the codex configuration is restored by its name.', () => {
   const own = { model: 'usual', approvalPolicy: 'on-request', sandbox: readOnly };
   const thread = { id: 'with-profile', status: { type: 'idle' } };
   const profile = { ...own, activePermissionProfile: { id: ':mine' }, thread };
@@ -89,7 +89,7 @@ test('A permission profile of the codex configuration is restored by its name', 
   });
 });
 
-test('An unknown permission_mode is refused at once with the list of modes', () =>
+test('An unknown permission_mode is refused at once with the list of modes.', () =>
   on({}, async ({ open, agents }) => {
     const message = expect.stringContaining('untrusted, on-request, never') as string;
     const refused = { code: 'invalid', message };
@@ -99,7 +99,7 @@ test('An unknown permission_mode is refused at once with the list of modes', () 
     expect(agents).toEqual([]);
   }));
 
-test('An unknown thinking_effort fails the first turn, and is refused once the efforts are known', () =>
+test('An unknown thinking_effort fails the first turn, and is refused once the efforts are known.', () =>
   withRawCodex({}, async ({ open, agents }) => {
     const enormous = { thinking_effort: 'enormous' };
     const message = expect.stringContaining('low, high') as string;
@@ -112,7 +112,7 @@ test('An unknown thinking_effort fails the first turn, and is refused once the e
     });
   }));
 
-test('A mode that codex itself refuses fails the turn as an invalid mode', () =>
+test('A mode that codex itself refuses fails the turn as an invalid mode.', () =>
   withRawCodex(
     {
       requests: {
@@ -130,7 +130,7 @@ test('A mode that codex itself refuses fails the turn as an invalid mode', () =>
     },
   ));
 
-test('A thread is named at its start, and resumed in its directory without its turns', () =>
+test('A thread is named at its start, and resumed in its directory without its turns.', () =>
   on({}, async ({ open, agents, cwd }) => {
     const session = await open({ title: 'Plovers' });
     await session.run('x');
@@ -153,7 +153,7 @@ test('A thread is named at its start, and resumed in its directory without its t
 /** Each new server has no threads of the previous one. */
 const forgetful: CodexRole = { begins: ({ memory }) => memory.clear() };
 
-test('A session that codex no longer has fails with its turn and the error of codex', () =>
+test('A session that codex no longer has fails with its turn and the error of codex.', () =>
   on(forgetful, async ({ open, agents }) => {
     const session = await open();
     await session.run('first');
@@ -164,7 +164,7 @@ test('A session that codex no longer has fails with its turn and the error of co
     expect(await session.record()).toMatchObject({ status: 'failed' });
   }));
 
-test('A session without an answer so far is opened anew', () =>
+test('A session without an answer so far is opened anew.', () =>
   on({ ...forgetful, turns: { go: (turn) => turn.complete() } }, async ({ open, agents }) => {
     const session = await open();
     await session.run('go');
@@ -174,7 +174,7 @@ test('A session without an answer so far is opened anew', () =>
     expect((await session.record()).provider_session_ref).not.toBe(before);
   }));
 
-test('A resumed thread ends its unfinished turn before the next turn starts', () =>
+test('A resumed thread ends its unfinished turn before the next turn starts.', () =>
   on(
     {
       requests: {
@@ -198,7 +198,7 @@ test('A resumed thread ends its unfinished turn before the next turn starts', ()
     },
   ));
 
-test('Recovery asks one app-server about all sessions and starts no other', () =>
+test('Recovery asks one app-server about all sessions and starts no other.', () =>
   withRawCodex({}, async (stage) => {
     const [kept, lost, listed] = [await stage.open(), await stage.open(), await stage.open()];
     for (const session of [kept, lost, listed]) await session.run('x');
@@ -216,7 +216,7 @@ test('Recovery asks one app-server about all sessions and starts no other', () =
     );
   }));
 
-test('A thread whose file is missing is lost, although codex still lists it', () => {
+test('A thread whose file is missing is lost, although codex still lists it.', () => {
   const files = new Map<string, string>();
   const threadOf = (id: string) => ({ id, path: files.get(id) });
   const role: CodexRole = {
@@ -273,7 +273,7 @@ test.for<[string, CodexRole, RegExp]>([
     /returned no id for its new thread/,
   ],
 ])(
-  'A codex that %s fails the turn with the remedy, and the next turn starts codex again',
+  'A codex that %s fails the turn with the remedy, and the next turn starts codex again.',
   ([, role, words]) =>
     on(role, async ({ open, diagnostics, agents }) => {
       const session = await open();
@@ -287,7 +287,7 @@ test.for<[string, CodexRole, RegExp]>([
     }),
 );
 
-test('A session is refused if codex is not installed or is disabled', async () => {
+test('A session is refused if codex is not installed or is disabled.', async () => {
   for (const [codex, words] of [
     [{ command: 'no-such-codex' }, /"no-such-codex" not found on PATH.*providers.codex.command/],
     [{ enabled: false }, /disabled: set providers.codex.enabled/],
@@ -307,7 +307,7 @@ test('A session is refused if codex is not installed or is disabled', async () =
   }
 });
 
-test('A turn that is interrupted while codex starts leaves no process', () =>
+test('A turn that is interrupted while codex starts leaves no process.', () =>
   on({ requests: { 'thread/start': never } }, async ({ open, client, agents, noAgents }) => {
     const session = await open();
     const turnId = await session.send('x');
@@ -318,7 +318,7 @@ test('A turn that is interrupted while codex starts leaves no process', () =>
     await noAgents();
   }));
 
-test('The list of models is requested from codex once', () =>
+test('The list of models is requested from codex once.', () =>
   withRawCodex({}, async ({ client, agents }) => {
     const params = { provider: 'codex' as const };
     for (let times = 0; times < 2; times++)

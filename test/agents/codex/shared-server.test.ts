@@ -40,7 +40,7 @@ function stage() {
 }
 
 describe('the shared app-server', () => {
-  test('One server starts for all sessions and stays for two seconds after the last one', async () => {
+  test('One server starts for all sessions and stays for two seconds after the last one.', async () => {
     const { clock, started, shared } = stage();
     const leases = await Promise.all([shared.lease(signal), shared.lease(signal)]);
     expect(shared.pid).toBe(7);
@@ -55,7 +55,7 @@ describe('the shared app-server', () => {
     expect(started).toHaveLength(2);
   });
 
-  test('The server stays if a session arrives while the last one leaves', async () => {
+  test('The server stays if a session arrives while the last one leaves.', async () => {
     const { clock, started, shared } = stage();
     const leaving = (await shared.lease(signal)).release(0);
     await shared.lease(signal);
@@ -64,7 +64,7 @@ describe('the shared app-server', () => {
     expect(started.map(({ ended }) => ended)).toEqual([false]);
   });
 
-  test('The server stops at once with its last session if a turn is still unfinished', async () => {
+  test('The server stops at once with its last session if a turn is still unfinished.', async () => {
     const { started, shared } = stage();
     const lease = await shared.lease(signal);
     if (started[0]) started[0].hasRoutes = true;
@@ -72,7 +72,7 @@ describe('the shared app-server', () => {
     expect(started[0]?.ended).toBe(true);
   });
 
-  test('A retired server stops with its last session, and new sessions get another server', async () => {
+  test('A retired server stops with its last session, and new sessions get another server.', async () => {
     const { started, shared } = stage();
     const lease = await shared.lease(signal);
     await shared.retire();
@@ -85,7 +85,7 @@ describe('the shared app-server', () => {
     expect(started.map(({ ended }) => ended)).toEqual([true, false]);
   });
 
-  test('A lost server is replaced once it has stopped', async () => {
+  test('A lost server is replaced once it has stopped.', async () => {
     const { started, shared } = stage();
     const lease = await shared.lease(signal);
     const [lost] = started;
@@ -100,7 +100,7 @@ describe('the shared app-server', () => {
     expect(started.map(({ ended }) => ended)).toEqual([false, false]);
   });
 
-  test('The server stops if the only session gives up during the start', async () => {
+  test('The server stops if the only session gives up during the start.', async () => {
     const start = Promise.withResolvers<AppServer>();
     const clock = new ManualClock();
     const shared = new SharedServer(clock, () => start.promise);
@@ -116,7 +116,7 @@ describe('the shared app-server', () => {
     expect(server.ended).toBe(true);
   });
 
-  test('The server is started again after a failed start', async () => {
+  test('The server is started again after a failed start.', async () => {
     let tries = 0;
     const server = new FakeServer() as unknown as AppServer;
     const shared = new SharedServer(new ManualClock(), async () => {

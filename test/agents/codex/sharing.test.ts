@@ -26,7 +26,7 @@ const half = (turn: RawTurn) =>
 
 const halves: CodexRole = { turns: { go: half } };
 
-test('A session that is closed stops its MCP servers, and other sessions keep theirs', () =>
+test('A session that is closed stops its MCP servers, and other sessions keep theirs.', () =>
   withRawCodex({}, async ({ client, open, agents }) => {
     const mcp_servers = [{ type: 'stdio' as const, name: 'files', command: '/bin/files' }];
     const sessions = [await open({ mcp_servers }), await open({ mcp_servers })];
@@ -52,7 +52,7 @@ test('A session that is closed stops its MCP servers, and other sessions keep th
     }
   }));
 
-test('All sessions share one app-server, and each receives only its own text', () =>
+test('All sessions share one app-server, and each receives only its own text.', () =>
   withRawCodex(halves, async ({ open, agents, diagnostics }) => {
     const sessions = [await open(), await open(), await open()];
     const turns = await Promise.all(sessions.map((session) => session.send('go')));
@@ -75,7 +75,7 @@ test('All sessions share one app-server, and each receives only its own text', (
     await Promise.all(sessions.map(({ watch }, at) => watch.end(turns[at] ?? '')));
   }));
 
-test('The environment and arguments of the app-server contain nothing of a session', () =>
+test('The environment and arguments of the app-server contain nothing of a session.', () =>
   withRawCodex(
     {},
     async ({ open, agents, cwd }) => {
@@ -90,7 +90,7 @@ test('The environment and arguments of the app-server contain nothing of a sessi
     { env: { OWN: 'of the configuration' } },
   ));
 
-test('The death of the app-server fails the turn of each session, and the next turns share a new one', () =>
+test('The death of the app-server fails the turn of each session, and the next turns share a new one.', () =>
   on(halves, async ({ open, agents }) => {
     const sessions = [await open(), await open()];
     const turns = await Promise.all(sessions.map((session) => session.send('go')));
@@ -112,7 +112,7 @@ test('The death of the app-server fails the turn of each session, and the next t
     expect(agents[1]?.requests('thread/resume')).toHaveLength(2);
   }));
 
-test('The death of the app-server during the start of a turn fails that turn', () =>
+test('The death of the app-server during the start of a turn fails that turn.', () =>
   on(
     {
       requests: {
@@ -128,7 +128,7 @@ test('The death of the app-server during the start of a turn fails that turn', (
     },
   ));
 
-test('An approval is cancelled with its turn if the app-server dies', () =>
+test('An approval is cancelled with its turn if the app-server dies.', () =>
   on(
     {
       turns: {
@@ -149,7 +149,7 @@ test('An approval is cancelled with its turn if the app-server dies', () =>
     },
   ));
 
-test('A line that is not JSON stops the app-server, and the turn fails with the line', () =>
+test('A line that is not JSON stops the app-server, and the turn fails with the line.', () =>
   on(
     { turns: { go: ({ server }) => server.write('panicked at nothing\n') } },
     async ({ open, noAgents }) => {
@@ -163,7 +163,7 @@ test('A line that is not JSON stops the app-server, and the turn fails with the 
     },
   ));
 
-test('A message that is too long fails only the turn of its session', () =>
+test('A message that is too long fails only the turn of its session.', () =>
   on(
     {
       turns: {
@@ -186,7 +186,7 @@ test('A message that is too long fails only the turn of its session', () =>
     },
   ));
 
-test('A response that is too long fails only its own request', () =>
+test('A response that is too long fails only its own request.', () =>
   on(
     {
       requests: {
@@ -205,7 +205,7 @@ test('A response that is too long fails only its own request', () =>
 /** Ignores interrupts. */
 const deaf: CodexRole = { turns: { go: half }, requests: { 'turn/interrupt': () => ({}) } };
 
-test('A session that is closed ends its own turn and no other', () =>
+test('A session that is closed ends its own turn and no other.', () =>
   on(halves, async ({ open, agents, client }) => {
     const [closed, other] = [await open(), await open()];
     const turns = [await closed.send('go'), await other.send('go')] as const;
@@ -227,7 +227,7 @@ function turnOf(server: RawCodex | undefined, threadId: unknown): RawTurn | unde
 }
 
 test(
-  'Late text of a turn that did not end is dropped, and the next turn of its thread waits for its end',
+  'Late text of a turn that did not end is dropped, and the next turn of its thread waits for its end.',
   { timeout: scaled(40_000) },
   () =>
     on(deaf, async ({ open, agents, client }) => {
@@ -258,7 +258,7 @@ test(
     }),
 );
 
-test('The app-server stops after the last session has left, and serves a session that arrives soon after', () =>
+test('The app-server stops after the last session has left, and serves a session that arrives soon after.', () =>
   withRawCodex(
     {},
     async ({ open, agents, noAgents, client, diagnostics }) => {
@@ -280,7 +280,7 @@ test('The app-server stops after the last session has left, and serves a session
     { providers: { idle_timeout_ms: 1 } },
   ));
 
-test('All sessions get another app-server while the previous one, which closed its output, still stops', () => {
+test('All sessions get another app-server while the previous one, which closed its output, still stops.', () => {
   const { clock, noticed } = noticingClock();
   return withRawCodex(
     {},

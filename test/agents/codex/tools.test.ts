@@ -16,7 +16,7 @@ function toolsIn(params: Record<string, unknown> | undefined): Server & Record<s
   return config.mcp_servers.cadre;
 }
 
-test('Each thread receives the tools of its own session, which need no permission of codex', () =>
+test('Each thread receives the tools of its own session, which need no permission of codex.', () =>
   withRawCodex(
     {},
     async ({ open, agents }) => {
@@ -38,7 +38,7 @@ test('Each thread receives the tools of its own session, which need no permissio
     { gateway: { free: ['cadre_process_run'] } },
   ));
 
-test('A resumed thread receives its tools again, because codex does not keep them', () =>
+test('A resumed thread receives its tools again, because codex does not keep them.', () =>
   withRawCodex(
     {},
     async ({ open, agents, noAgents }) => {

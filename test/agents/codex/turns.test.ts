@@ -20,7 +20,7 @@ function goes(go: (turn: RawTurn) => unknown): CodexRole {
 const command = { type: 'commandExecution', id: 'c1', command: "/bin/bash -lc 'ls'", cwd: '/w' };
 const running = { ...command, status: 'inProgress', aggregatedOutput: null };
 
-test('Messages, reasoning and tool calls become items in their order', () =>
+test('Messages, reasoning and tool calls become items in their order.', () =>
   on(
     goes((turn) => {
       turn.begin({ type: 'userMessage', id: 'u', content: [] });
@@ -98,7 +98,7 @@ test.for([
     '',
   ],
   [{ type: 'contextCompaction' }, { title: 'contextCompaction', kind: 'other' }, ''],
-] as const)('An item of kind %j is a tool with a readable title', ([item, shown, output]) =>
+] as const)('An item of kind %j is a tool with a readable title.', ([item, shown, output]) =>
   on(
     goes((turn) => {
       turn.begin({ ...item, id: 'i', status: 'inProgress' });
@@ -115,7 +115,7 @@ test.for([
   ),
 );
 
-test('A failed tool has its error, and an unfinished tool ends with its turn', () =>
+test('A failed tool has its error, and an unfinished tool ends with its turn.', () =>
   on(
     goes((turn) => {
       const call = { type: 'mcpToolCall', id: 'f', server: 's', tool: 't', arguments: {} };
@@ -134,7 +134,7 @@ test('A failed tool has its error, and an unfinished tool ends with its turn', (
     },
   ));
 
-test('A plan is recorded when codex changes it', () =>
+test('A plan is recorded when codex changes it.', () =>
   on(
     goes((turn) => {
       const plan = [
@@ -155,7 +155,7 @@ test('A plan is recorded when codex changes it', () =>
     },
   ));
 
-test('The usage of a turn is the increase of the total, also after a resume', () =>
+test('The usage of a turn is the increase of the total, also after a resume.', () =>
   on(
     {
       turns: {
@@ -192,7 +192,7 @@ test('The usage of a turn is the increase of the total, also after a resume', ()
     },
   ));
 
-test('A retry is a notice of the turn, and a final error fails the turn with the remedy', () =>
+test('A retry is a notice of the turn, and a final error fails the turn with the remedy.', () =>
   on(
     {
       turns: {
@@ -250,7 +250,7 @@ test('A retry is a notice of the turn, and a final error fails the turn with the
     },
   ));
 
-test('Images are sent by their path', () =>
+test('Images are sent by their path.', () =>
   on({ turns: { look: (turn) => turn.complete() } }, async ({ open, agents }) => {
     const session = await open();
     const data = png(2, 2).toString('base64');
@@ -270,7 +270,7 @@ const never = () => new Promise<never>(() => undefined);
 test.for<[string, CodexRole]>([
   ['sends text', goes((turn) => turn.note('item/agentMessage/delta', { itemId: 'm', delta: 'a' }))],
   ['is silent', goes(() => undefined)],
-])('An interrupt ends a turn that %s', ([, role]) =>
+])('An interrupt ends a turn that %s.', ([, role]) =>
   on(role, async ({ open, client, agents }) => {
     const session = await open();
     const turnId = await session.send('go');
@@ -282,7 +282,7 @@ test.for<[string, CodexRole]>([
   }),
 );
 
-test('An interrupt before the start of the turn is sent once the turn has started', () => {
+test('An interrupt before the start of the turn is sent once the turn has started.', () => {
   const asked = Promise.withResolvers<void>();
   const start = Promise.withResolvers<object>();
   return on(
@@ -308,7 +308,7 @@ test('An interrupt before the start of the turn is sent once the turn has starte
   );
 });
 
-test('A turn that codex started by itself ends before the next turn starts', () =>
+test('A turn that codex started by itself ends before the next turn starts.', () =>
   on({ requests: { 'turn/interrupt': () => ({}) } }, async ({ open, agents }) => {
     const session = await open();
     await session.run('x');
@@ -337,7 +337,7 @@ test('A turn that codex started by itself ends before the next turn starts', () 
     expect(await session.turn(turnId)).toMatchObject({ status: 'completed', text: 'y' });
   }));
 
-test('An item of an earlier turn is not an item of the running turn', () =>
+test('An item of an earlier turn is not an item of the running turn.', () =>
   on(
     {
       turns: {
@@ -355,7 +355,7 @@ test('An item of an earlier turn is not an item of the running turn', () =>
     },
   ));
 
-test('An interrupt ends a turn that codex has already ended', () =>
+test('An interrupt ends a turn that codex has already ended.', () =>
   on(
     {
       requests: {
@@ -375,7 +375,7 @@ test('An interrupt ends a turn that codex has already ended', () =>
     },
   ));
 
-test('Unknown messages are counted, and known messages about other things are not', () =>
+test('Unknown messages are counted, and known messages about other things are not.', () =>
   withRawCodex(
     goes((turn) => {
       turn.note('item/hologram', {});
@@ -390,7 +390,7 @@ test('Unknown messages are counted, and known messages about other things are no
     },
   ));
 
-test('An app-server that does not answer the start of a turn is stopped when its session is closed', () =>
+test('An app-server that does not answer the start of a turn is stopped when its session is closed.', () =>
   on({ requests: { 'turn/start': never } }, async ({ open, agents, client }) => {
     const session = await open();
     const turnId = await session.send('go');

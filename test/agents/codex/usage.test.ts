@@ -15,7 +15,7 @@ function told(total: object, last: object): object {
 }
 
 describe('the usage of a turn', () => {
-  test('The usage is the increase since the start of the turn', () => {
+  test('The usage is the increase since the start of the turn.', () => {
     const meter = new Meter();
     meter.read(told(used(100, 10, 5), used(40, 4, 2)));
     meter.begin();
@@ -30,7 +30,7 @@ describe('the usage of a turn', () => {
     });
   });
 
-  test('The usage starts with the first request of the turn if the earlier total is unknown', () => {
+  test('The usage starts with the first request of the turn if the earlier total is unknown.', () => {
     const meter = new Meter();
     meter.begin();
     const first = told(used(100, 10, 5), used(40, 4, 2));
@@ -38,7 +38,7 @@ describe('the usage of a turn', () => {
       expect(meter.read(first)).toMatchObject({ input_tokens: 36, output_tokens: 2 });
   });
 
-  test('The usage is never negative', () => {
+  test('The usage is never negative.', () => {
     const meter = new Meter();
     meter.read(told(used(100, 10, 5), used(40, 4, 2)));
     meter.begin();
@@ -46,7 +46,7 @@ describe('the usage of a turn', () => {
     expect(less).toMatchObject({ input_tokens: 0, total_tokens: 0 });
   });
 
-  test('A report that cannot be read is not counted', () => {
+  test('A report that cannot be read is not counted.', () => {
     expect(new Meter().read({ tokenUsage: { total: 3 } })).toBe('unknown');
   });
 });

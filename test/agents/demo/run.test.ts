@@ -8,7 +8,7 @@ import { temporaryDirectory } from '../../support/demo-agent/directory.ts';
 import { newSession, openWire, promptOf, run } from '../../support/demo-agent/wire.ts';
 
 describe('runDemoAgent', () => {
-  test('The agent ends when stdin ends, even during a turn', async () => {
+  test('The agent ends when stdin ends, even during a turn.', async () => {
     const { wire, stdin, ended } = inProcess();
     const sessionId = await newSession(wire);
     wire.send('session/prompt', promptOf(sessionId, 'ignore-cancel; say ready; silent'));
@@ -18,7 +18,7 @@ describe('runDemoAgent', () => {
   });
 
   test.each(['before', 'after'])(
-    'The agent ends if its signal aborts %s the start',
+    'The agent ends if its signal aborts %s the start.',
     async (when) => {
       const stop = new AbortController();
       if (when === 'before') stop.abort();
@@ -29,7 +29,7 @@ describe('runDemoAgent', () => {
     },
   );
 
-  test('The agent writes garbage as a separate line between its messages', async () => {
+  test('The agent writes garbage as a separate line between its messages.', async () => {
     const { wire } = inProcess();
     const sessionId = await newSession(wire);
     wire.send('session/prompt', promptOf(sessionId, 'say a; garbage; say b'));
@@ -38,7 +38,7 @@ describe('runDemoAgent', () => {
     expect(await wire.line()).toContain('"b"');
   });
 
-  test('A request to close an unknown session is refused', async () => {
+  test('A request to close an unknown session is refused.', async () => {
     const { wire } = inProcess();
     await newSession(wire);
     // The client library would hide this error, because it treats "not found" as closed.
@@ -48,14 +48,14 @@ describe('runDemoAgent', () => {
 });
 
 describe('the demo agent as a process', () => {
-  test('The process exits when stdin ends', async () => {
+  test('The process exits when stdin ends.', async () => {
     const { wire, child, exit } = inChild(temporaryDirectory());
     await newSession(wire);
     child.stdin.end();
     expect(await exit).toEqual([0, null]);
   });
 
-  test('The process exits when its stdout is closed, although stdin stays open', async () => {
+  test('The process exits when its stdout is closed, although stdin stays open.', async () => {
     const { wire, child, exit } = inChild(temporaryDirectory());
     await newSession(wire);
     child.stdout.destroy();
@@ -63,7 +63,7 @@ describe('the demo agent as a process', () => {
     expect(await exit).toEqual([0, null]);
   });
 
-  test('The process exits at once with the code of crash, and the next process knows the prompt', async () => {
+  test('The process exits at once with the code of crash, and the next process knows the prompt.', async () => {
     const stateDir = temporaryDirectory();
     const first = inChild(stateDir);
     const sessionId = await newSession(first.wire);
@@ -80,7 +80,7 @@ describe('the demo agent as a process', () => {
     );
   });
 
-  test('A spawned process survives the agent in a process group of its own', async () => {
+  test('A spawned process survives the agent in a process group of its own.', async () => {
     const { wire, child, exit } = inChild(temporaryDirectory());
     const sessionId = await newSession(wire);
     const said = await run(wire, sessionId, 'spawn 60000');

@@ -38,7 +38,7 @@ function tokenOf({ env }: ServerConfig): string {
 }
 
 describe('the MCP server of cadre in a session', () => {
-  it('The MCP server lists the tools of the gateway and calls them as its session', () =>
+  it('The MCP server lists the tools of the gateway and calls them as its session.', () =>
     withRawAgent(
       {},
       async (stage) => {
@@ -63,7 +63,7 @@ describe('the MCP server of cadre in a session', () => {
       { gateway: { free: ['cadre_process_run'] } },
     ));
 
-  it('An agent that resumes a session receives the MCP server too', () =>
+  it('An agent that resumes a session receives the MCP server too.', () =>
     withRawAgent({}, async (stage) => {
       const { session } = await given(stage);
       await stage.restart();
@@ -77,13 +77,13 @@ describe('the MCP server of cadre in a session', () => {
       expect(resumed()?.params?.mcpServers).toHaveLength(1);
     }));
 
-  it('The arguments of the MCP server contain no secret', () =>
+  it('The arguments of the MCP server contain no secret.', () =>
     withRawAgent({}, async (stage) => {
       const { server } = await given(stage);
       expect(server.args.join(' ')).not.toContain(tokenOf(server));
     }));
 
-  it('A tool call fails as unavailable if the server address is missing or does not respond', async () => {
+  it('A tool call fails as unavailable if the server address is missing or does not respond.', async () => {
     const { file: command, args } = selfCommand();
     const sidecar = { command, args: [...args, 'mcp', 'serve'] };
     const nowhere = {
@@ -114,7 +114,7 @@ describe('the gateway token of an agent', () => {
     caller_agent_id: caller,
   });
 
-  it('A gateway token allows the tools of its session, and no other endpoint', () =>
+  it('A gateway token allows the tools of its session, and no other endpoint.', () =>
     withRawAgent({}, async (stage) => {
       const { server, session } = await given(stage);
       const token = tokenOf(server);
@@ -130,7 +130,7 @@ describe('the gateway token of an agent', () => {
       expect(code).toBe(403);
     }));
 
-  it('A gateway token cannot call tools as another session, and a forged token is refused with 401', () =>
+  it('A gateway token cannot call tools as another session, and a forged token is refused with 401.', () =>
     withRawAgent({}, async (stage) => {
       const [one, other] = [await given(stage), await given(stage)];
       const token = tokenOf(one.server);
@@ -145,7 +145,7 @@ describe('the gateway token of an agent', () => {
         expect((await ask(stage, wrong, '/v1/mcp/capabilities')).status).toBe(401);
     }));
 
-  it('A gateway token is refused with the reason while its session is closed', () =>
+  it('A gateway token is refused with the reason while its session is closed.', () =>
     withRawAgent({}, async (stage) => {
       const { server, session } = await given(stage);
       const params = { session_id: session.id };

@@ -24,7 +24,7 @@ function grow(text: string, piece: number): string[] {
   return lines;
 }
 
-describe('Markdown that grows', () => {
+describe('streaming Markdown', () => {
   test.each([
     ['paragraphs', 'some words of a text. '.repeat(20).concat('\n\n').repeat(10)],
     ['a long paragraph', 'words and more words '.repeat(500)],

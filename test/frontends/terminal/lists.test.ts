@@ -11,7 +11,7 @@ import { hasPty, inTerminal } from '../../support/tui/pty.ts';
 
 const wide = '漢字'.repeat(60);
 
-describe.skipIf(!hasPty)('on a terminal', () => {
+describe.skipIf(!hasPty)('lists on a terminal', () => {
   const server = sharedDemo();
   let processId = '';
 
@@ -38,7 +38,7 @@ describe.skipIf(!hasPty)('on a terminal', () => {
   });
 
   test.for(someOf([40, 80, 200], 3))(
-    'tables are cut to %i columns instead of wrapping, by the width of wide characters.',
+    'Tables are cut to %i columns instead of wrapping, by the width of wide characters.',
     async (columns) => {
       const { lines } = await really(['processes', 'list'], columns);
       const others = ['providers list', 'mcp tools', 'sessions list'];
@@ -83,7 +83,7 @@ describe.skipIf(!hasPty)('on a terminal', () => {
       expect((await shown(command.split(' '), 80, env)).written).not.toContain('\u001b[');
   });
 
-  test('`worktrees create` shows the name, the end of the id and the path; the name is taken from then on.', async () => {
+  test('The command worktrees create shows the name, the end of the id and the path.', async () => {
     const repo = makeRepository(path.join(server().directory, 'repo'));
     const { id } = await openSession(server().client, repo, { title: 'for a worktree' });
     const words = ['worktrees', 'create', 'fix-login', '--session', 'for a worktree'];

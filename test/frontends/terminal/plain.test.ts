@@ -30,7 +30,7 @@ describe('a text for a terminal', () => {
     expect(plain(`a ${emoji} b`)).toBe(`a ${emoji} b`);
     expect(revealed(emoji)).toBe(emoji);
     expect(plain(`${emoji}\u200d`)).toBe(emoji);
-    // Also where it comes in pieces, however it is cut.
+    // The result is the same for a text in pieces.
     expect(inPieces(Array.from(`a ${emoji} b`))).toBe(`a ${emoji} b`);
     for (let at = 0; at <= emoji.length; at++)
       if (emoji.slice(0, at).isWellFormed())

@@ -12,7 +12,7 @@ import { hasPty, inTerminal } from '../../support/tui/pty.ts';
 const CTRL_C = '\u0003';
 const CTRL_D = '\u0004';
 
-/** Waits for the end of a turn: all of its text is on the screen a moment before. */
+/** Waits for the end of a turn, which follows shortly after its text is on the screen. */
 function untilReady(client: Client, session_id: string): Promise<void> {
   const session = () => client.call(endpoints.getSession, { params: { session_id } });
   return expectEventually(session).toMatchObject({ status: 'ready' });
