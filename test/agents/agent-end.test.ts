@@ -9,7 +9,7 @@ import {
 } from '../../src/agents/json-lines.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
-/** A child whose end the test decides. */
+/** A child that exits when the test calls `exit`. */
 function child(): Child & { exit: (code: number) => void; endings: number[] } {
   const { promise: exited, resolve } = Promise.withResolvers<Awaited<Child['exited']>>();
   const endings: number[] = [];
@@ -34,10 +34,10 @@ const soon = async () => {
   for (let rounds = 0; rounds < 20; rounds++) await new Promise((resolve) => setImmediate(resolve));
 };
 
-describe('why an agent ended', () => {
+describe('the reason for the end of an agent', () => {
   const stderr = () => '';
 
-  test('is what was wrong with its output, also where its exit was seen long before', async () => {
+  test('The reason is the error in the output of the agent, even if the exit was seen long before.', async () => {
     const clock = new ManualClock();
     const given = child();
     const ended = Promise.withResolvers<string | null>();
@@ -55,7 +55,7 @@ describe('why an agent ended', () => {
     expect(await how).toBe('broke the protocol and was stopped: a line is too long');
   });
 
-  test('is its exit where nothing was wrong, with the end of its stderr', async () => {
+  test('The reason is the exit with the end of stderr if the output has no error.', async () => {
     const given = child();
     const heard = { ended: Promise.resolve(null), progress: () => 0 };
     const how = agentEndOf(given, { heard, stderr: () => 'no key', clock: new ManualClock() });
@@ -64,7 +64,7 @@ describe('why an agent ended', () => {
     expect(given.endings).toEqual([]);
   });
 
-  test('is its exit where somebody else holds its output open and says nothing', async () => {
+  test('The reason is the exit if another process holds the output open and writes nothing.', async () => {
     const clock = new ManualClock();
     const given = child();
     const heard = { ended: new Promise<null>(() => undefined), progress: () => 0 };
@@ -77,7 +77,7 @@ describe('why an agent ended', () => {
     expect(await how).toBe('exited with code 3');
   });
 
-  test('is that it closed its output, where it lives on: it is killed', async () => {
+  test('The reason is the closed output if the agent keeps running, and the agent is killed.', async () => {
     const clock = new ManualClock();
     const given = child();
     const heard = { ended: Promise.resolve(null), progress: () => 0 };
@@ -89,27 +89,30 @@ describe('why an agent ended', () => {
   });
 });
 
-describe('an agent is lost', () => {
-  test.each(['its output ends', 'it exits'])('as soon as %s, before it is gone', async (why) => {
-    const given = child();
-    const output = Promise.withResolvers<string | null>();
-    const heard = { ended: output.promise, progress: () => 0 };
-    const isLost = lossOf(given, heard);
-    let isGone = false;
-    void agentEndOf(given, { heard, stderr: () => '', clock: new ManualClock() }).then(
-      () => (isGone = true),
-    );
-    await soon();
-    expect(isLost()).toBe(false);
-    if (why === 'it exits') given.exit(0);
-    else output.resolve(null);
-    await soon();
-    expect([isLost(), isGone]).toEqual([true, false]);
-  });
+describe('the loss of an agent', () => {
+  test.each(['its output ends', 'it exits'])(
+    'An agent is lost as soon as %s, before it is gone.',
+    async (why) => {
+      const given = child();
+      const output = Promise.withResolvers<string | null>();
+      const heard = { ended: output.promise, progress: () => 0 };
+      const isLost = lossOf(given, heard);
+      let isGone = false;
+      void agentEndOf(given, { heard, stderr: () => '', clock: new ManualClock() }).then(
+        () => (isGone = true),
+      );
+      await soon();
+      expect(isLost()).toBe(false);
+      if (why === 'it exits') given.exit(0);
+      else output.resolve(null);
+      await soon();
+      expect([isLost(), isGone]).toEqual([true, false]);
+    },
+  );
 });
 
-describe('the lines of an agent', () => {
-  test('make progress as long as one is handled, and the first that cannot be is what was wrong', async () => {
+describe('the output lines of an agent', () => {
+  test('Reading makes progress while a line is handled, and ends with the first error.', async () => {
     const output = new PassThrough();
     const handled = Promise.withResolvers<void>();
     const heard = readJsonLines(output, (line) => {
@@ -124,7 +127,7 @@ describe('the lines of an agent', () => {
     expect(heard.progress()).toBe(heard.progress());
   });
 
-  test('may be no messages now and then, but not a thousand in a row', () => {
+  test('An agent is stopped after a thousand lines in a row that are not JSON.', () => {
     const nonProtocol = new NonProtocolOutput();
     for (let line = 1; line < 5000; line++) {
       nonProtocol.note(`hello ${line}`);
@@ -137,7 +140,7 @@ describe('the lines of an agent', () => {
     expect(storm).toThrow('the agent sent 1000 lines in a row that are not JSON: line 1000');
   });
 
-  test('on stderr are told without what a terminal would obey', async () => {
+  test('The last lines of stderr are returned without terminal control sequences.', async () => {
     const stderr = new PassThrough();
     const tail = tailOf(stderr);
     stderr.end('\u001B[31mred\u001B[0m\u0007\nlast\n');

@@ -38,17 +38,20 @@ const read: Record<
   },
 };
 
-describe('what an agent asks for', () => {
-  test.for(requestRows)('is told apart from something else ($provider: $name)', async (row) => {
-    const [good, evil] = await Promise.all(
-      [row.good, row.evil].map(async (shown) => read[row.provider](shown)),
-    );
-    if (row.isWhole) expect(good?.subject).not.toEqual(evil?.subject);
-    else expect(evil?.subject).toBeNull();
-  });
+describe('the subject of a request', () => {
+  test.for(requestRows)(
+    'The subject of a request differs from the subject of another action ($provider: $name).',
+    async (row) => {
+      const [good, evil] = await Promise.all(
+        [row.good, row.evil].map(async (shown) => read[row.provider](shown)),
+      );
+      if (row.isWhole) expect(good?.subject).not.toEqual(evil?.subject);
+      else expect(evil?.subject).toBeNull();
+    },
+  );
 
   test.for(requestRows)(
-    'is the same when it is asked for again ($provider: $name)',
+    'The subject of a repeated request is the same ($provider: $name).',
     async (row) => {
       const [first, again] = await Promise.all(
         [row.good, row.good].map(async (shown) => read[row.provider](shown)),
@@ -58,7 +61,7 @@ describe('what an agent asks for', () => {
     },
   );
 
-  test('is the same whatever names it, how far it is, and however claude words it', async () => {
+  test('The subject ignores call ids, the status and the description that claude writes.', async () => {
     const call = { title: 'Shell', kind: 'execute', rawInput: { command: 'touch it' } };
     const one = await read.acp({ ...call, toolCallId: 'one', status: 'pending' });
     expect((await read.acp({ ...call, toolCallId: 'two' })).subject).toEqual(one.subject);
@@ -71,7 +74,7 @@ describe('what an agent asks for', () => {
     expect(await worded('makes a file')).toEqual(await worded('touches it'));
   });
 
-  test('is not the same where an acceptance would take another option', () => {
+  test('The subject differs if an acceptance would choose another option.', () => {
     const toolCall = { toolCallId: 't', title: 'plan', rawInput: { plan: 'both' } };
     const taking = (name: string) => {
       const offered = [{ optionId: 'x', kind: 'allow_once', name }];
@@ -81,10 +84,10 @@ describe('what an agent asks for', () => {
   });
 });
 
-describe('people see what would be done', () => {
+describe('the text of an approval', () => {
   test.for([
     ['a command', { rawInput: { command: 'rm -rf x' } }, 'Bash: rm -rf x'],
-    ['a command in words', { rawInput: { command: ['rm', '-rf', 'x'] } }, 'Bash: rm -rf x'],
+    ['a command in a list', { rawInput: { command: ['rm', '-rf', 'x'] } }, 'Bash: rm -rf x'],
     ['a text', { content: [textContent('Running: rm -rf x')] }, 'Bash: Running: rm -rf x'],
     [
       'changes of files',
@@ -96,19 +99,22 @@ describe('people see what would be done', () => {
       },
       'Bash: /a, /b',
     ],
-    ['places', { locations: [{ path: '/a' }] }, 'Bash: /a'],
+    ['locations', { locations: [{ path: '/a' }] }, 'Bash: /a'],
     ['another input', { rawInput: { url: 'http://x' } }, 'Bash: http://x'],
     [
-      'a title that says it',
+      'a title with the command',
       { title: 'run `rm -rf x`', rawInput: { command: 'rm -rf x' } },
       'run `rm -rf x`',
     ],
     ['nothing', {}, 'Bash'],
-  ] as const)('in the title of an approval of an ACP agent: %s', async ([, shown, title]) => {
-    expect((await read.acp({ toolCallId: 't', title: 'Bash', ...shown })).title).toBe(title);
-  });
+  ] as const)(
+    'The title of an approval of an ACP agent shows the action: %s.',
+    async ([, shown, title]) => {
+      expect((await read.acp({ toolCallId: 't', title: 'Bash', ...shown })).title).toBe(title);
+    },
+  );
 
-  test('also where an earlier message told it, and the request names the call only', () => {
+  test('The title shows the command of an earlier message if the request only names the call.', () => {
     const known = {
       toolCallId: 't',
       sessionUpdate: 'tool_call',
@@ -135,11 +141,14 @@ describe('people see what would be done', () => {
     [{ tool: 'Bash', input: { command: 'rm -rf x' } }, 'rm -rf x'],
     [{ tool: 'Write', input: { file_path: '/a', content: 'x' } }, 'Write /a'],
     [{ tool: 'Done', input: {} }, 'Done'],
-  ] as const)('of claude: %o', async ([shown, title]) => {
-    expect((await read.claude(shown)).title).toBe(title);
-  });
+  ] as const)(
+    'The title of an approval of claude shows the action: %o.',
+    async ([shown, title]) => {
+      expect((await read.claude(shown)).title).toBe(title);
+    },
+  );
 
-  test('once, what an ACP agent says in its input and again in its content', async () => {
+  test('An approval shows a text once that an ACP agent sends in its input and its content.', async () => {
     const rawInput = { command: 'touch it', description: 'makes a file' };
     const content = [textContent('makes a file'), textContent('in this directory')];
     const { details } = await read.acp({ toolCallId: 't', title: 'Bash', rawInput, content });
@@ -150,7 +159,7 @@ describe('people see what would be done', () => {
     ]);
   });
 
-  test('of a long command also the end', () => {
+  test('The title of a long command shows its end.', () => {
     const title = cutTitle(`echo ${'x'.repeat(500)} && rm -rf /`);
     expect(title.length).toBeLessThan(220);
     expect(title).toMatch(/^echo x.* … .*&& rm -rf \/$/);
@@ -158,7 +167,7 @@ describe('people see what would be done', () => {
   });
 });
 
-describe('An approval of an agent whose request says less than its tool call', () => {
+describe('an approval whose request says less than its tool call', () => {
   const options = [{ optionId: 'o', kind: 'allow_once' }];
   const saying = (value: string) => [{ type: 'content', content: { type: 'text', text: value } }];
   const long = `echo ${'a'.repeat(300)} && touch LONGEVIL`;
@@ -180,16 +189,19 @@ describe('An approval of an agent whose request says less than its tool call', (
       { content: [{ type: 'diff', path: 'a', newText: 'b' }], rawInput: {} },
     ],
     ['a long title, and a short one', { title: long }, { title: 'echo' }],
-    ['a field of its own, and an input', { extra: long }, { rawInput: { command: 'echo' } }],
-  ])('shows all of both: %s', (_name, before, later) => {
-    const toolCall = { toolCallId: 't', kind: 'execute', title: 'Bash', ...later };
-    const messages = withMessage(withMessage([], before), { status: 'pending', title: 'Bash' });
-    const merged = { ...before, title: 'Bash' };
-    const asked = acpRequest(readPermission({ toolCall, options }), merged, '/w', messages);
-    expect(JSON.stringify(asked.details)).toContain('LONGEVIL');
-  });
+    ['an unknown field, and an input', { extra: long }, { rawInput: { command: 'echo' } }],
+  ])(
+    'An approval shows all of the earlier message and the request: %s.',
+    (_name, before, later) => {
+      const toolCall = { toolCallId: 't', kind: 'execute', title: 'Bash', ...later };
+      const messages = withMessage(withMessage([], before), { status: 'pending', title: 'Bash' });
+      const merged = { ...before, title: 'Bash' };
+      const asked = acpRequest(readPermission({ toolCall, options }), merged, '/w', messages);
+      expect(JSON.stringify(asked.details)).toContain('LONGEVIL');
+    },
+  );
 
-  test('shows arguments that were streamed once, as they were at the end', () => {
+  test('Streamed arguments are kept once, in their final form.', () => {
     const pieces = ['{"com', '{"command":"echo', '{"command":"echo 1"}'];
     const messages = pieces.reduce<readonly object[]>(
       (all, one) => withMessage(all as never, { content: saying(one) }),
@@ -198,7 +210,7 @@ describe('An approval of an agent whose request says less than its tool call', (
     expect(messages).toEqual([{ content: saying('{"command":"echo 1"}') }]);
   });
 
-  test('shows arguments that were streamed in closed JSON once, as they were at the end', () => {
+  test('Streamed arguments that are always valid JSON are kept once, in their final form.', () => {
     const pieces = Array.from({ length: 40 }, (_, at) =>
       JSON.stringify({ command: long.slice(0, at * 9) }),
     );
@@ -209,7 +221,7 @@ describe('An approval of an agent whose request says less than its tool call', (
     expect(messages).toEqual([{ content: saying(JSON.stringify({ command: long })) }]);
   });
 
-  test('shows the first and the newest of too many messages, how many it leaves out, and needs a word', () => {
+  test('An approval shows the first and the newest of too many messages, and counts the others.', () => {
     const messages = Array.from({ length: 40 }, (_, at) => ({
       rawInput: { command: `say ${at};` },
     }))
@@ -229,7 +241,7 @@ describe('An approval of an agent whose request says less than its tool call', (
     expect(asked.lacksArguments).toBe(true);
   });
 
-  test('is not the same as one whose earlier message said something else', () => {
+  test('An approval differs from one with another earlier message.', () => {
     const lasting = [...options, { optionId: 'p', kind: 'allow_always' }];
     const toolCall = { toolCallId: 't', kind: 'execute', rawInput: { command: 'echo aaa…' } };
     const ask = (command: string) => {
@@ -245,12 +257,12 @@ describe('An approval of an agent whose request says less than its tool call', (
 
   test.each<[string, object, object]>([
     [
-      'a title in one word',
+      'a title of one word',
       { title: './deploy.sh' },
       { title: 'Shell', rawInput: { description: 'x' } },
     ],
     [
-      'a title that may be a name, where nothing else is said',
+      'a title that may be a name, if there is nothing else',
       { title: 'reboot' },
       { title: 'Shell' },
     ],
@@ -259,7 +271,7 @@ describe('An approval of an agent whose request says less than its tool call', (
       { rawInput: { command: 'echo\nreboot' } },
       { rawInput: { command: 'echo reboot' } },
     ],
-  ])('shows what only differs a little: %s', (_name, before, later) => {
+  ])('An approval shows messages that differ only slightly: %s.', (_name, before, later) => {
     const toolCall = { toolCallId: 't', kind: 'execute', ...later };
     const messages = withMessage([], before as ReportedCall);
     const { details } = acpRequest(
@@ -272,7 +284,7 @@ describe('An approval of an agent whose request says less than its tool call', (
     expect(JSON.stringify(details)).toContain(said);
   });
 
-  test('says that the arguments are missing where no message has any', () => {
+  test('An approval shows that its arguments are missing if no message has any.', () => {
     const toolCall = {
       toolCallId: 't',
       kind: 'execute',
@@ -303,15 +315,15 @@ describe('An approval of an agent whose request says less than its tool call', (
           ...withMessage([], { _meta: { rawInput: { command: 'reboot' } } }),
         ]),
     ],
-  ])('shows the arguments in _meta %s', (_name, ask) => {
+  ])('An approval shows the arguments in _meta %s.', (_name, ask) => {
     const request = ask();
     expect(JSON.stringify(request.details)).toContain('"command":"reboot"');
     expect(request.lacksArguments).toBeUndefined();
-    // Nobody knows whether these are all arguments, so no other request is equal.
+    // These may not be all arguments, so no other request is equal.
     expect(request.subject).toBeNull();
   });
 
-  test('shows _meta without a field for arguments, and says that the arguments are missing', () => {
+  test('An approval shows _meta without arguments, and that the arguments are missing.', () => {
     const _meta = { maker: { toolName: 'Shell' }, terminal_output: { data: 'old' } };
     const { details, lacksArguments } = askIn({ _meta });
     expect(details).toContainEqual({
@@ -322,7 +334,7 @@ describe('An approval of an agent whose request says less than its tool call', (
     expect(lacksArguments).toBe(true);
   });
 
-  test('shows the arguments in _meta beside an input, and binds an acceptance to them', () => {
+  test('An approval shows the arguments in _meta beside an input, and its subject includes them.', () => {
     const ask = (args: object) =>
       askIn({ rawInput: { command: 'make' }, _meta: { name: 'x', args } }, {}, []);
     const [good, evil] = [ask({ target: 'test' }), ask({ target: 'publish' })];

@@ -1,5 +1,5 @@
-// An approval that is given after the server was killed: it allows what was shown, and nothing else. The agents are
-// played, in a server of its own process that is ended by SIGKILL, once, while all of them wait for an answer.
+// An approval that is given after the server was killed allows the action that was shown, and nothing else. One SIGKILL
+// ends a server process while all scripted agents wait for an answer.
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import type net from 'node:net';
 import path from 'node:path';
@@ -21,7 +21,7 @@ import { type RequestRow, requestRows } from './requested-actions.ts';
 
 const PATIENCE_MS = 60_000;
 
-/** A session whose agent wishes two things: the first until the server has died, the second when it is taken up again. */
+/** A session whose agent requests two actions: the first before the server is killed, the second after the restart. */
 class Scene {
   readonly row: RequestRow;
   readonly #wishes: readonly object[];
@@ -33,7 +33,7 @@ class Scene {
     this.#wishes = wishes;
   }
 
-  /** What the agent shows now, and what it does where it may: one line more in a file. */
+  /** Returns the next request, and a function that performs its action: it appends a line to a file. */
   next(): { shown: object; effect: string; done: () => void } {
     const shown = this.#wishes[this.#at++] as object;
     const effect = this.#at === 1 ? 'first' : 'second';
@@ -44,7 +44,7 @@ class Scene {
     return existsSync(this.#marker()) ? readFileSync(this.#marker(), 'utf8') : '';
   }
 
-  /** Gets the directory in which its session works, which no other session has. */
+  /** Sets the directory of the session, by which its agent is found. */
   begin(place: string): void {
     mkdirSync(place);
     this.#place = place;
@@ -59,7 +59,7 @@ class Scene {
   }
 }
 
-/** An agent of each provider. Those that have a process for each session know by its directory whose they are. */
+/** Plays an agent of one provider. The directory of its process identifies the session, except in codex. */
 type Play = (socket: net.Socket, hello: Hello, scene: Scene) => Actor;
 
 const acp: Play = (socket, hello, scene) =>
@@ -85,7 +85,7 @@ const claude: Play = (socket, hello, scene) => {
   return new RawClaude(socket, hello, { turns: new Proxy({}, { get: () => turn }) });
 };
 
-/** One process for all sessions: the text of its first turn says whose a thread is. */
+/** One process for all sessions: the text of the first turn identifies the session of a thread. */
 function codexFor(sceneOf: (text: string) => Scene): Play {
   const memory = new Map<string, number>();
   const threads = new Map<string, Scene>();
@@ -105,21 +105,21 @@ function codexFor(sceneOf: (text: string) => Scene): Play {
   return (socket, hello) => new RawCodex(socket, hello, { turns }, memory);
 }
 
-/** A server is killed with these; the requests of all rows are compared in unit/providers/approvals. */
+/** A sample for the slow test with a killed server; test/agents/approvals.test.ts compares all rows. */
 const names = new Set([
   'a title alone',
   'the name of a file without its content',
   'the content of a file',
   'a command',
-  'the content of a file, which its item holds',
-  'a change of files of which nothing is told',
+  'the content of a file in its item',
+  'a file change without details',
 ]);
 const rows = requestRows.filter(({ name }) => names.has(name));
 const titled = (scene: Scene) => ({ ...scene.row, scene });
 const changed = rows.map((row) => titled(new Scene(row, [row.good, row.evil])));
 const repeated = rows.map((row) => titled(new Scene(row, [row.good, row.good])));
 
-describe('an approval given after the server was killed', () => {
+describe('an approval that is given after the server was killed', () => {
   const killed = shared<Killed>('server that was killed', (use) =>
     afterKill(
       [...changed, ...repeated].map(({ scene }) => scene),
@@ -127,7 +127,7 @@ describe('an approval given after the server was killed', () => {
     ),
   );
 
-  test.for(changed)('is not good for something else ($provider: $name)', ({ scene }) =>
+  test.for(changed)('The approval does not allow another action ($provider: $name).', ({ scene }) =>
     accepted(killed(), scene, async ({ approval, again }) => {
       const second = await again();
       expect(second.id).not.toBe(approval.id);
@@ -137,7 +137,7 @@ describe('an approval given after the server was killed', () => {
   );
 
   test.for(repeated.filter(({ isWhole }) => isWhole))(
-    'lets the same run once, without another question ($provider: $name)',
+    'The approval allows the same action once without another request ($provider: $name).',
     ({ scene }) =>
       accepted(killed(), scene, async ({ end, approvals }) => {
         await end();
@@ -148,7 +148,7 @@ describe('an approval given after the server was killed', () => {
   );
 
   test.for(repeated.filter(({ isWhole }) => !isWhole))(
-    'lets the same run once, when it was asked for again ($provider: $name)',
+    'The same action runs once after a second approval ($provider: $name).',
     ({ scene }) =>
       accepted(killed(), scene, async ({ again }) => {
         await again();
@@ -158,13 +158,13 @@ describe('an approval given after the server was killed', () => {
   );
 });
 
-/** The second run of a server, and what was asked in the first. */
+/** The second run of a server, and the requests of the first. */
 interface Killed {
   client: Client;
   asked: ReadonlyMap<Scene, { approval: Approval; turn_id: string }>;
 }
 
-/** Has the agents of all scenes ask for the first thing, kills the server, and starts it again. */
+/** Lets the agents of all scenes send their first request, kills the server, and starts it again. */
 async function afterKill(
   scenes: readonly Scene[],
   use: (killed: Killed) => Promise<void>,
@@ -207,7 +207,7 @@ async function afterKill(
 
 interface Act {
   approval: Approval;
-  /** The second thing that is asked for, once it is. */
+  /** Resolves with the second approval. */
   again(): Promise<Approval>;
   /** Resolves when the turn has ended. */
   end(): Promise<void>;
@@ -215,8 +215,8 @@ interface Act {
 }
 
 /**
- * Accepts what was asked for before the server died, and has the agent ask for the second thing. `play` answers how to
- * decide what was asked for again.
+ * Accepts the approval from before the kill, so that the agent sends its second request. `play` returns the decision
+ * about the second approval, or null if there is none.
  */
 async function accepted(
   { client, asked: all }: Killed,

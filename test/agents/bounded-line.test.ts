@@ -2,7 +2,7 @@ import { assert, integer, json, property, string } from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { BoundedLine, MESSAGE_LIMITS } from '../../src/agents/bounded-line.ts';
 
-/** The line of a text that arrives in parts of `size` bytes. */
+/** Returns the line of a text that arrives in parts of `size` bytes. */
 function lineOf(text: string, size = 65_536): BoundedLine {
   const line = new BoundedLine();
   const bytes = Buffer.from(text);
@@ -10,13 +10,12 @@ function lineOf(text: string, size = 65_536): BoundedLine {
   return line;
 }
 
-/** The value that is kept of a message. */
 function kept(text: string): unknown {
   return JSON.parse(lineOf(text).text);
 }
 
 describe('a line of an agent', () => {
-  test('is kept byte for byte where it is within the limits, however it arrives', () => {
+  test('A line within the limits is kept byte for byte, in whatever parts it arrives.', () => {
     assert(
       property(
         json({ noUnicodeString: false }),
@@ -31,7 +30,7 @@ describe('a line of an agent', () => {
     );
   });
 
-  test('that is no message is kept as far as it explains a failure', () => {
+  test('A line that is not a message is kept as far as it explains a failure.', () => {
     expect(lineOf('panicked at nothing').text).toBe('panicked at nothing');
     expect(lineOf('\u001b[2K{"a":1} and more').text).toBe('\u001b[2K{"a":1} and more');
     for (const one of ['x', '[', ' ', '[1,'])
@@ -39,14 +38,14 @@ describe('a line of an agent', () => {
     expect(lineOf(`{"a":1}${'}'.repeat(1_000_000)}`).text.length).toBeLessThan(10_000);
   });
 
-  test('with too long a text has the beginning of it, and says so', () => {
+  test('A line with a very long text keeps the start of the text with a mark.', () => {
     const line = lineOf(
       `{"id":7,"params":{"text":"${'ö'.repeat(9e6)}","more":"short"},"method":"m"}`,
     );
     const message = JSON.parse(line.text) as { params: { text: string; more: string } };
     expect(line.excess).toEqual({ bytes: line.bytes, limit: 'bytes' });
     expect(Buffer.byteLength(line.text)).toBeLessThan(MESSAGE_LIMITS.bytes + 1000);
-    // No pattern over the whole text: V8 may run out of stack on one with millions of repetitions.
+    // V8 may run out of stack on a pattern over the whole text, which has millions of repetitions.
     const [start = '', end] = message.params.text.split(' … [omitted');
     expect(start.replaceAll('ö', '')).toBe('');
     expect(end).toBeDefined();
@@ -57,7 +56,7 @@ describe('a line of an agent', () => {
     ['escapes', String.raw`\u001b`],
     ['quotes', String.raw`\"`],
     ['characters of four bytes', '😀'],
-  ])('whose text is made of %s stays JSON where it is cut', (_name, unit) => {
+  ])('A cut line whose text consists of %s is still JSON.', (_name, unit) => {
     const { text } = lineOf(`{"a":"${unit.repeat(3e6)}","b":1}`, 1021);
     expect(JSON.parse(text)).toMatchObject({ b: 1 });
     expect(Buffer.byteLength(text)).toBeLessThan(MESSAGE_LIMITS.bytes + 1000);
@@ -74,7 +73,7 @@ describe('a line of an agent', () => {
       'fields of its outer record',
       `{${Array.from({ length: 1e5 }, (_, n) => `"${n}":[{}]`).join(',')},"params":{"id":2},"id":1}`,
     ],
-  ])('with too many %s has the first of them, and the short outer fields', (name, text) => {
+  ])('A line with too many %s keeps the first ones and the short outer fields.', (name, text) => {
     const line = lineOf(text, 1021);
     const message = JSON.parse(line.text) as { id: number; params?: { id: number } };
     let values = 0;
@@ -88,7 +87,7 @@ describe('a line of an agent', () => {
       expect(message).toMatchObject({ id: 1, params: { id: 2 } });
   });
 
-  test('that is nested too deeply has a mark in the place of what is too deep', () => {
+  test('A line that is nested too deeply has a mark in place of the deepest part.', () => {
     const deep = (levels: number) =>
       `{"params":{"deep":${'['.repeat(levels)}1${']'.repeat(levels)},"b":2},"id":1}`;
     const line = lineOf(deep(5000), 7);
@@ -99,7 +98,7 @@ describe('a line of an agent', () => {
     expect(kept('{"a":{"b":[]},"c":{}}')).toEqual({ a: { b: [] }, c: {} });
   });
 
-  test('never holds more than its limits, whatever it is made of', () => {
+  test('A line never exceeds its limits, whatever its content.', () => {
     for (const unit of ['{"', ' ', '9', '":"', '}]', '{"a":[1],'])
       for (const start of ['{"a":', '{"a":"']) {
         const line = lineOf(start + unit.repeat(1e7 / unit.length));

@@ -13,8 +13,8 @@ import { tempDirectory } from '../support/temp.ts';
 
 const diffOf = (...lines: string[]) => `${lines.join('\n')}\n`;
 
-describe('the change of a file is a unified diff', () => {
-  test('of the lines that change, with those around them', () => {
+describe('the diff of a file change', () => {
+  test('A diff shows the changed lines with the lines around them.', () => {
     const before = Array.from({ length: 20 }, (_, at) => `line ${at + 1}\n`).join('');
     const after = before.replace('line 10\n', 'line ten\n');
     expect(diffDetail('/w/a', before, after)).toEqual({
@@ -38,28 +38,28 @@ describe('the change of a file is a unified diff', () => {
 
   test.each([
     ['that is new', null, 'a\n', ['--- /dev/null', '+++ a', '@@ -0,0 +1,1 @@', '+a']],
-    ['that goes', 'a\n', null, ['--- a', '+++ /dev/null', '@@ -1,1 +0,0 @@', '-a']],
+    ['that is deleted', 'a\n', null, ['--- a', '+++ /dev/null', '@@ -1,1 +0,0 @@', '-a']],
     ['that is new and empty', null, '', ['--- /dev/null', '+++ a']],
     [
-      'whose last line ends otherwise',
+      'whose last line gets a line break',
       'a',
       'a\n',
       ['--- a', '+++ a', '@@ -1,1 +1,1 @@', '-a', '\\ No newline at end of file', '+a'],
     ],
-  ])('of a file %s', (_name, before, after, lines) => {
+  ])('A diff shows a file %s.', (_name, before, after, lines) => {
     expect(diffDetail('a', before, after)).toMatchObject({ diff: diffOf(...lines) });
   });
 
-  test('that is made of many files in hardly more time than of one', () => {
+  test('A diff among many files skips the search for unchanged lines, so that it takes little time.', () => {
     const lines = (word: string) => Array.from({ length: 200 }, (_, at) => `${word} ${at}\n`);
     const [before, after] = [`same\n${lines('old').join('')}`, `same\n${lines('new').join('')}`];
     const hunkOf = (among: number) => diffDetail('a', before, after, among);
-    // Both are true; one of many files is not searched for lines that stay.
+    // Both diffs are correct. The second is not searched for unchanged lines.
     expect(hunkOf(1)).toMatchObject({ diff: expect.stringContaining('\n same\n') as string });
     expect(hunkOf(100)).toMatchObject({ diff: expect.stringContaining('\n-same\n') as string });
   });
 
-  test('that has every line of both, however many differ', () => {
+  test('A diff has every line of both sides, however many differ.', () => {
     const lines = (word: string) => Array.from({ length: 3000 }, (_, at) => `${word} ${at}`);
     const [before, after] = [lines('old'), lines('new')];
     const detail = diffDetail('a', `${before.join('\n')}\n`, `${after.join('\n')}\n`);
@@ -75,7 +75,7 @@ describe('the change of a file is a unified diff', () => {
   });
 });
 
-test('a command in words is shown as a shell would read it', () => {
+test('A command with arguments in a list is shown in shell syntax.', () => {
   expect(commandDetail(['bash', '-c', "echo 'a b'; rm -rf $X", ''], null)).toEqual({
     type: 'command',
     command: `bash -c 'echo '\\''a b'\\''; rm -rf $X' ''`,
@@ -83,11 +83,11 @@ test('a command in words is shown as a shell would read it', () => {
   });
 });
 
-describe('an ACP agent', () => {
+describe('the details of an ACP request', () => {
   const shown = (call: object, title = 'Shell') =>
     acpDetails({ ...call }, title, { cwd: '/w', budget: new MessageBudget() });
 
-  test('is shown by its whole command and all that goes with it', () => {
+  test('The details show the whole command and the other fields of the input.', () => {
     const command = `cd build && ${'make clean; '.repeat(100)}\nrm -rf /precious`;
     expect(shown({ rawInput: { command, timeout: 5 } })).toEqual([
       { type: 'command', command, cwd: '/w' },
@@ -98,7 +98,7 @@ describe('an ACP agent', () => {
     ]);
   });
 
-  test('is shown by the diffs of its content, and their texts are not shown twice', () => {
+  test('The details show the diffs of the content, and their texts only once.', () => {
     const content = [
       { type: 'diff', path: '/w/a', oldText: 'x\n', newText: 'y\n' },
       { type: 'diff', path: '/w/b', newText: 'z\n' },
@@ -115,7 +115,7 @@ describe('an ACP agent', () => {
     ]);
   });
 
-  test('is shown by its places, too, where its diffs do not name them', () => {
+  test('The details show the locations that no diff names.', () => {
     const change = { type: 'diff', path: 'a.md', oldText: 'a', newText: '/etc/x' };
     const asked = {
       rawInput: { new_string: '/etc/x', destination: '/etc/x' },
@@ -128,7 +128,7 @@ describe('an ACP agent', () => {
     ]);
   });
 
-  test('is shown by its title, whole, where it says nothing else or the title was cut', () => {
+  test('The details show the whole title if nothing else is known or the title was cut.', () => {
     const title = `rm -rf ${'x'.repeat(500)}`;
     expect(shown({ locations: [{ path: '/a' }] }, title)).toEqual([
       { type: 'input', name: 'title', value: title },
@@ -144,8 +144,8 @@ describe('an ACP agent', () => {
   });
 });
 
-describe('claude', () => {
-  /** Shows a tool in a directory with a file `a` of three lines, and a notebook. */
+describe('the details of a claude request', () => {
+  /** Returns the details of a tool call in a directory with files of several kinds. */
   async function shown(tool: string, input: object) {
     await using place = tempDirectory('details');
     const file = (name: string) => join(place.path, name);
@@ -165,7 +165,7 @@ describe('claude', () => {
     diff: diffOf(`--- ${path}`, `+++ ${path}`, ...lines),
   });
 
-  test('is shown by its command with all that goes with it', async () => {
+  test('The details show the command and the other fields of the input.', async () => {
     expect(await claudeDetails('Bash', { command: 'make', run_in_background: true }, '/w')).toEqual(
       [
         { type: 'command', command: 'make', cwd: '/w' },
@@ -202,11 +202,14 @@ describe('claude', () => {
       { file_path: 'link', content: 'one\ntwo\ntwo\nmore\n' },
       ['@@ -1,3 +1,4 @@', ' one', ' two', ' two', '+more'],
     ],
-  ])('is shown by what %s changes in the file as it is', async (tool, input, lines) => {
-    expect(await shown(tool, input)).toEqual([changed(input.file_path, ...lines)]);
-  });
+  ])(
+    'The details show the change that %s makes to the current file.',
+    async (tool, input, lines) => {
+      expect(await shown(tool, input)).toEqual([changed(input.file_path, ...lines)]);
+    },
+  );
 
-  test('is shown by what it writes to a new file', async () => {
+  test('The details show the content of a new file.', async () => {
     const diff = diffOf('--- /dev/null', '+++ new', '@@ -0,0 +1,1 @@', '+hello');
     const detail = { type: 'diff', path: 'new', diff };
     expect(await shown('Write', { file_path: 'new', content: 'hello\n' })).toEqual([detail]);
@@ -215,7 +218,7 @@ describe('claude', () => {
   });
 
   test.each(['binary', 'large', 'directory'])(
-    'is shown by its input where the file is not read (%s), and it is said that what it holds is missing',
+    'The details show the input if the file is not read (%s), and a mark for its missing content.',
     async (file_path) => {
       expect(await shown('Write', { file_path, content: 'x' })).toEqual([
         { type: 'input', name: 'file_path', value: file_path },
@@ -231,14 +234,14 @@ describe('claude', () => {
 
   test.each([
     ['is not in the file', { old_string: 'nowhere', new_string: 'x' }],
-    ['is there twice', { old_string: 'two', new_string: 'x' }],
-  ])('is shown by its input where the text that it replaces %s', async (_name, change) => {
+    ['is in the file twice', { old_string: 'two', new_string: 'x' }],
+  ])('The details show the input if the replaced text %s.', async (_name, change) => {
     const input = { file_path: 'a', ...change };
     const inputs = Object.entries(input).map(([name, value]) => ({ type: 'input', name, value }));
     expect(await shown('Edit', input)).toEqual(inputs);
   });
 
-  test('is shown by its input where its edits would be too much work to try', async () => {
+  test('The details show the input if its edits would take too long to apply.', async () => {
     const grow = { file_path: 'a', old_string: 'two', new_string: 'x'.repeat(3_000_000) };
     expect(await shown('Edit', { ...grow, replace_all: true })).toHaveLength(4);
     const change = { old_string: 'one', new_string: 'one' };
@@ -246,7 +249,7 @@ describe('claude', () => {
     expect(await shown('MultiEdit', many)).toHaveLength(2);
   });
 
-  test('is shown by the cell of a notebook that it changes', async () => {
+  test('The details show the changed cell of a notebook.', async () => {
     const cell = { notebook_path: 'n.ipynb', cell_id: 'c1', new_source: 'x = 1\ny = 3' };
     expect(await shown('NotebookEdit', cell)).toEqual([
       changed(
@@ -270,7 +273,7 @@ describe('claude', () => {
     expect(await shown('NotebookEdit', unknown)).toHaveLength(3);
   });
 
-  test('is shown by each argument of any other tool, and by nothing beside its questions', async () => {
+  test('The details show each argument of any other tool, and nothing beside questions.', async () => {
     expect(await shown('ExitPlanMode', { plan: '# Plan\n1. all' })).toEqual([
       { type: 'input', name: 'plan', value: '# Plan\n1. all' },
     ]);
@@ -278,14 +281,14 @@ describe('claude', () => {
   });
 });
 
-describe('codex', () => {
+describe('the details of a codex request', () => {
   const asked = (method: string, params: object, item?: object) => {
     const reader = new Reader();
     if (item) reader.read('item/started', { item: { ...item, id: 'i' } });
     return readRequest(method, { itemId: 'i', threadId: 't', ...params }, reader)?.request;
   };
 
-  test('is shown by its command, with what else it asks for and why', () => {
+  test('The details show the command, the requested permissions and the reason.', () => {
     const params = {
       command: 'make',
       cwd: '/w',
@@ -307,7 +310,7 @@ describe('codex', () => {
     ]);
   });
 
-  test('is shown by the changes of its item, and by the directory that it asks for beside them', () => {
+  test('The details show the changes of the item and the requested directory.', () => {
     const changes = [
       { path: '/w/new', kind: { type: 'add' }, diff: 'x\n' },
       { path: '/w/old', kind: { type: 'delete' }, diff: 'y\n' },
@@ -323,7 +326,7 @@ describe('codex', () => {
     ]);
   });
 
-  test('is shown by a change that it tells in no diff, or in the words of older versions', () => {
+  test('The details show a change without a diff, and changes in the form of older versions.', () => {
     const untold = { path: 'a', kind: { type: 'update' }, diff: null };
     expect(changeDetails(untold)).toMatchObject([{ type: 'input', name: 'change of a' }]);
     expect(legacyChangeDetails(['a', { type: 'add', content: 'x' }])).toMatchObject([
@@ -357,7 +360,7 @@ describe('codex', () => {
     });
   });
 
-  test('is shown by the arguments of a tool of an MCP server', () => {
+  test('The details show the arguments of an MCP tool.', () => {
     const _meta = {
       codex_approval_kind: 'mcp_tool_call',
       tool_name: 't',

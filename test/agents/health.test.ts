@@ -11,12 +11,12 @@ import { withRawCodex } from '../support/providers/raw-codex.ts';
 const health = async (client: Client, provider: string) =>
   (await client.call(endpoints.listProviders, {})).find(({ id }) => id === provider);
 
-/** An agent that comes up only while `isGood` says so. */
+/** An agent that starts only while `isGood` returns true. */
 const moody = (isGood: () => boolean) => (agent: { exit(code: number): void }) => {
   if (!isGood()) agent.exit(1);
 };
 
-test('a provider whose agent did not come up is not healthy, until one does (acp)', () => {
+test('A provider whose agent does not start is unhealthy until a start succeeds (acp).', () => {
   let isGood = false;
   const initialize = (_params: object, agent: { exit(code: number): void }) => {
     moody(() => isGood)(agent);
@@ -38,7 +38,7 @@ test('a provider whose agent did not come up is not healthy, until one does (acp
 });
 
 test.for(['claude', 'codex'] as const)(
-  'a provider whose agent did not come up is not healthy, until one does (%s)',
+  'A provider whose agent does not start is unhealthy until a start succeeds (%s).',
   (provider) => {
     let isGood = false;
     const role = { begins: moody(() => isGood) };
@@ -54,7 +54,7 @@ test.for(['claude', 'codex'] as const)(
   },
 );
 
-/** Agents whose login ends in the middle of a session, each in its own words. */
+/** Agents whose login expires during a session, each with its own error. */
 const loggingOut = {
   acp: (play: Parameters<typeof withRawAgent>[1]) =>
     withRawAgent(
@@ -94,7 +94,7 @@ const loggingOut = {
 };
 
 test.for(['acp', 'claude', 'codex'] as const)(
-  'a login that ends in a session is auth_required with the command, and ill health until a turn completes (%s)',
+  'An expired login fails the turn with the login command, and makes its provider unhealthy (%s).',
   (provider) =>
     loggingOut[provider](async ({ client, open }) => {
       const session = await open();
@@ -113,7 +113,7 @@ test.for(['acp', 'claude', 'codex'] as const)(
     }),
 );
 
-test('an interrupt of a turn whose agent is still starting is no error of the provider', () =>
+test('An interrupt during the start of an agent is not an error of the provider.', () =>
   withRawAgent(
     { methods: { initialize: () => new Promise(() => undefined) } },
     async ({ client, open, agents, diagnostics }) => {
@@ -129,7 +129,7 @@ test('an interrupt of a turn whose agent is still starting is no error of the pr
     },
   ));
 
-test('a section that is disabled says so, and not that there is none', () =>
+test('A disabled section is reported as disabled, not as missing.', () =>
   withRuntime(
     async ({ client }) => {
       const { detail } = (await health(client, 'acp')) ?? {};
@@ -138,7 +138,7 @@ test('a section that is disabled says so, and not that there is none', () =>
     { config: { providers: { acp: { enabled: false, command: 'x' } } } },
   ));
 
-test('what codex says on stderr while it serves sessions is told to none of them', () =>
+test('The stderr of a shared codex is not part of the error of a session.', () =>
   withRawCodex({ turns: { go: () => undefined } }, async ({ open, agents, diagnostics }) => {
     const session = await open();
     const turnId = await session.send('go');

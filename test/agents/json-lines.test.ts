@@ -18,8 +18,8 @@ async function allOf(lines: AsyncIterable<BoundedLine>): Promise<string[]> {
   return all;
 }
 
-describe('lines', () => {
-  test('are found however the stream is cut, and what has no end is none.', async () => {
+describe('lines of a stream', () => {
+  test('Lines are read from chunks of any size, and a last line without an end is dropped.', async () => {
     const whole = Buffer.from('one\n\nzwölf\nrest');
     for (let size = 1; size <= whole.length; size++) {
       const chunks = [];
@@ -28,21 +28,21 @@ describe('lines', () => {
     }
   });
 
-  test('that are too long end the stream.', async () => {
+  test('A line that is too long fails the stream.', async () => {
     const stream = Readable.from(inChunks('a\n', 33 * MIB, 'z\nb\n'));
     await expect(allOf(linesOf(stream))).rejects.toThrow(
       /the agent sent a line of more than 33554432 bytes/,
     );
   });
 
-  test('of an agent that many sessions share may be longer, but do not go on for ever.', async () => {
+  test('A line of a shared agent may be longer, but has a limit too.', async () => {
     const stream = Readable.from(inChunks('', 257 * MIB, ''));
     await expect(allOf(linesOf(stream, MAX_SHARED_LINE_BYTES))).rejects.toThrow(
       /the agent sent a line of more than/,
     );
   });
 
-  test('that are no JSON are nothing.', () => {
+  test('A line that is not JSON is not parsed.', () => {
     expect(parsed('{"a":1}')).toEqual({ a: 1 });
     expect(parsed('{"a"')).toBeUndefined();
   });

@@ -17,12 +17,11 @@ import { Reader as CodexReader } from '../../src/agents/codex/items.ts';
 import { readRequest } from '../../src/agents/codex/requests.ts';
 import { type AgentRequest, type AgentUpdate, defaultSettings } from '../../src/agents/provider.ts';
 
-/** How much larger than its limit each field is. */
 const TIMES = 100;
 const MUCH = TIMES * DERIVED_LIMITS.entries;
-/** The most values that are read of a message, with those that its envelope needs. */
+/** Maximum number of values that are read from a message, including its envelope. */
 const MAX_READS = 2 * DERIVED_LIMITS.values;
-/** The most characters of what becomes of it, which may be shown in two fields. */
+/** Maximum number of characters of the result, in which two fields may show the same text. */
 const MAX_MADE = 4 * DERIVED_LIMITS.text;
 
 const words = 'word '.repeat((TIMES * DERIVED_LIMITS.text) / 5);
@@ -32,7 +31,7 @@ const lines = 'a line\n'.repeat(TIMES * DERIVED_LIMITS.entries);
 const diff = { type: 'diff', path: '/w/a', oldText: lines, newText: `${lines}more\n` };
 const block = { type: 'content', content: { type: 'text', text: 'said' } };
 
-/** A value that counts how many values of it are read. */
+/** Wraps a value so that it counts how many of its values are read. */
 function counted(value: object): { value: object; reads: () => number } {
   let reads = 0;
   const wrapped = (one: object): object =>
@@ -48,7 +47,7 @@ function counted(value: object): { value: object; reads: () => number } {
   return { value: wrapped(value), reads: () => reads };
 }
 
-/** What becomes of an update of an agent, by its adapter. */
+/** Converts an update of an agent, for each adapter. */
 const adapters: Record<string, (message: never) => AgentUpdate[]> = {
   acp(update: object) {
     const made: AgentUpdate[] = [];
@@ -138,8 +137,8 @@ const messages: Record<string, [field: string, message: object][]> = {
       'the images of a content',
       acpCall({ content: many({ type: 'content', content: { type: 'image', data: 'aaaa' } }) }),
     ],
-    ['the places of a call', acpCall({ locations: many({ path: '/w/a' }) })],
-    ['what a terminal writes', acpCall({ _meta: { terminal_output: { data: words } } })],
+    ['the locations of a call', acpCall({ locations: many({ path: '/w/a' }) })],
+    ['the output of a terminal', acpCall({ _meta: { terminal_output: { data: words } } })],
     [
       'the entries of a plan',
       { sessionUpdate: 'plan', entries: many({ content: 'c', status: 'pending' }) },
@@ -272,10 +271,10 @@ const messages: Record<string, [field: string, message: object][]> = {
 };
 
 describe.each(Object.keys(adapters))(
-  'a message of %s whose field is a hundred times its limit',
+  'a message of %s with a field of a hundred times its limit',
   (adapter) => {
     test.each(messages[adapter] ?? [])(
-      'is read no further than the limit: %s',
+      'The message is not read beyond the limit: %s.',
       (_field, message) => {
         const { value, reads } = counted(message);
         const made = adapters[adapter]?.(value as never) ?? [];
@@ -288,7 +287,7 @@ describe.each(Object.keys(adapters))(
   },
 );
 
-/** The request that becomes of a message in which an agent asks. */
+/** Converts a request of an agent, for each adapter. */
 const asking: Record<
   string,
   (message: object) => AgentRequest | undefined | Promise<AgentRequest | undefined>
@@ -412,12 +411,12 @@ const requests: [agent: string, field: string, message: object][] = [
 ];
 
 test.each(requests)(
-  'A request of %s with the largest of %s has few details, which are whole, and a short title',
+  'A request of %s with the largest %s has a short title and few details, none of which is cut.',
   async (agent, field, message) => {
     const { value, reads } = counted(message);
     const request = await asking[agent]?.(value);
     expect([field, request !== undefined]).toEqual([field, true]);
-    // The details and the subject have all of it, read once for each.
+    // The details and the subject each read the whole request once.
     expect(reads()).toBeLessThan(12 * 50_000);
     expect(request?.title.length).toBeLessThan(300);
     expect(request?.details.length).toBeLessThanOrEqual(DERIVED_LIMITS.entries + 10);
@@ -426,7 +425,7 @@ test.each(requests)(
   },
 );
 
-test('An approval writes each text of earlier messages about a call in one line at most once, up to a limit, and shows all of them.', () => {
+test('An approval formats each text of earlier messages at most once, and shows all of them.', () => {
   const earlier = Array.from({ length: 16 }, (_, message) => ({
     rawInput: Object.fromEntries(
       Array.from({ length: 100 }, (_field, at) => [

@@ -32,7 +32,7 @@ const situation = (id: string, more: Partial<LoginSituation> = {}): LoginSituati
 });
 
 test.for(Object.entries(saidBy))(
-  'a login is advised for the home that is used: %s',
+  'The login hint names the command for the home in use: %s.',
   ([who, hint]) => {
     expect(hint(situation(who))).toMatch(
       /run "(claude auth|codex) login" as the user who runs cadre/,
@@ -44,7 +44,7 @@ test.for(Object.entries(saidBy))(
 );
 
 test.for(Object.entries(saidBy))(
-  'A key of the server that is not passed on is named, with the line that passes it: %s',
+  'The login hint names a key of the server that is not passed on, with the setting that passes it: %s.',
   ([who, hint]) => {
     const [id, key, url] = who.startsWith('claude')
       ? ['claude', 'ANTHROPIC_API_KEY', 'ANTHROPIC_BASE_URL']
@@ -61,7 +61,7 @@ test.for(Object.entries(saidBy))(
   },
 );
 
-test('A variable that the configuration of codex names for its key is asked for by its name.', () => {
+test('The login hint names the variable that the configuration of codex requires.', () => {
   const turn = {
     id: 't',
     status: 'failed',

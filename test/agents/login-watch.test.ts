@@ -16,7 +16,7 @@ import { tempDirectory } from '../support/temp.ts';
 const yes: AuthStatus = { authenticated: true, mode: 'account', detail: 'yes' };
 const no: AuthStatus = { authenticated: false, mode: 'not_configured', detail: 'no' };
 
-/** A watch whose questions are answered by the test. */
+/** A watch whose requests for the login state the test answers. */
 function watched() {
   const clock = new ManualClock();
   const asked: PromiseWithResolvers<AuthStatus>[] = [];
@@ -44,7 +44,7 @@ test('A login state is returned at once, read once at a time, and read again aft
   expect(asked).toHaveLength(2);
 });
 
-test('A known login state stays when it cannot be read, with its time, and is asked for again after a minute.', async () => {
+test('A login state that cannot be read again keeps its time and is read again after a minute.', async () => {
   const { clock, asked, watch } = watched();
   watch.get();
   asked[0]?.resolve(no);
@@ -63,12 +63,12 @@ test('A known login state stays when it cannot be read, with its time, and is as
   asked[2]?.resolve(yes);
   await until('the new answer is kept', () => watch.get().authenticated === true);
   expect(watch.get()).toEqual({ ...yes, checked_at: clock.now(), is_stale: false });
-  // A change of the login makes the answer old at once.
+  // A change of the login makes the state stale at once.
   watch.forget();
   expect(watch.get()).toMatchObject({ authenticated: true, is_stale: true });
 });
 
-test('A login state that was never read is unknown, and not old.', async () => {
+test('A login state that was never read is unknown and not stale.', async () => {
   const { clock, asked, watch } = watched();
   watch.get();
   asked[0]?.reject(new Error('cannot be read'));
@@ -78,7 +78,7 @@ test('A login state that was never read is unknown, and not old.', async () => {
 
 const situation = { id: 'claude', hasOwnHome: false, from: {}, given: {} } as const;
 
-test('An answer that was read before a login or a turn changed the state is dropped.', async () => {
+test('A login state that was read before a login or a turn changed it is dropped.', async () => {
   const { asked, watch } = watched();
   watch.get();
   watch.set(yes);
@@ -97,7 +97,7 @@ test('An answer that was read before a login or a turn changed the state is drop
 const provider = async (client: Client, id: string) =>
   (await client.call(endpoints.listProviders, {})).find((one) => one.id === id);
 
-/** An app-server that answers only what is asked to read an account. */
+/** An app-server that only supports the requests for an account. */
 const APP_SERVER = `
 while read -r line; do
   id=$(printf %s "$line" | sed -n 's/.*"id":\\([0-9][0-9]*\\).*/\\1/p')
@@ -107,7 +107,7 @@ while read -r line; do
   esac
 done`;
 
-test('Providers show whether claude and codex are logged in, as their programs report it after the start.', async () => {
+test('Providers show whether claude and codex are logged in, as their programs report it.', async () => {
   await using own = tempDirectory('logins');
   const file = (name: string) => path.join(own.path, name);
   fs.writeFileSync(file('claude-says'), '{"loggedIn": false}');
@@ -145,18 +145,18 @@ test('Providers show whether claude and codex are logged in, as their programs r
       expect(await client.call(endpoints.getHealth, {})).toMatchObject({ status: 'ok' });
       fs.writeFileSync(file('claude-says'), '{"loggedIn": true, "authMethod": "claude.ai"}');
       fs.writeFileSync(file('needed'), 'false');
-      // Whoever asks for the login itself is answered anew, and lists show that answer.
+      // A request for the login status always reads it again, and lists show the result.
       await client.call(endpoints.getClaudeAuthStatus, {});
       expect(await claude()).toMatchObject({ logged_in: true, detail: 'ready' });
       await client.call(endpoints.getCodexAuthStatus, {});
-      // The models of its configuration need no login.
+      // The models that codex is configured with need no login.
       expect(await codex()).toMatchObject({ logged_in: true, detail: 'ready' });
     },
     { asksLogins: true, config: { providers } },
   );
 });
 
-test('A program that hangs is killed, delays neither the start nor a list, and leaves the login unknown.', async () => {
+test('A login program that hangs is killed, delays no request, and leaves the login unknown.', async () => {
   await using own = tempDirectory('logins');
   const pid = path.join(own.path, 'pid');
   putProgram(own.path, 'claude', `echo $$ > ${pid}.new; mv ${pid}.new ${pid}; exec sleep 1000`);

@@ -4,7 +4,7 @@ import { ManualClock } from '../support/manual-clock.ts';
 
 const model = (id: string) => ({ id, display_name: id, reasoning_levels: [] });
 
-test('models are listed anew only where the last list is older than ten minutes', async () => {
+test('Models are listed again only if the last list is older than ten minutes.', async () => {
   const clock = new ManualClock();
   const cache = new ModelCache(clock);
   let lists = 0;
@@ -18,7 +18,7 @@ test('models are listed anew only where the last list is older than ten minutes'
   expect(await ask()).toMatchObject([{ id: 'list-2' }]);
 });
 
-test('a list that fails leaves the one before', async () => {
+test('A list that fails keeps the previous list.', async () => {
   const clock = new ManualClock();
   const cache = new ModelCache(clock);
   cache.store([model('opus')]);

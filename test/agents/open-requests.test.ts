@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { OpenRequests } from '../../src/agents/json-connection.ts';
 
-test('an answer is sent unless its request was withdrawn before', async () => {
+test('An answer is sent unless its request was withdrawn before.', async () => {
   const requests = new OpenRequests<number>();
   const sent: string[] = [];
   const decisions = [Promise.withResolvers<string>(), Promise.withResolvers<string>()];

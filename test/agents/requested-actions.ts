@@ -15,12 +15,12 @@ const elicit = (tool_params?: object) => ({
   },
 });
 
-/** A request, and another one that an acceptance of the first must not allow. */
+/** A request, and another request that an acceptance of the first must not allow. */
 export interface RequestRow {
   name: string;
   provider: 'acp' | 'claude' | 'codex';
   good: object;
-  /** Something else, of which the request may look the same. */
+  /** Another action, whose request may look the same. */
   evil: object;
   /** Whether the request describes its whole effect, so that an equal request needs no second approval. */
   isWhole: boolean;
@@ -49,7 +49,7 @@ export const requestRows: RequestRow[] = [
     isWhole: false,
   },
   {
-    name: 'a title and the words of the model',
+    name: 'a title and a text of the model',
     provider: 'acp',
     good: { ...call, rawInput: {}, content: [textContent('makes a file')] },
     evil: { ...call, rawInput: {}, content: [textContent('makes a file')] },
@@ -70,7 +70,7 @@ export const requestRows: RequestRow[] = [
     isWhole: true,
   },
   {
-    name: 'one file more',
+    name: 'an additional file',
     provider: 'acp',
     good: { ...edit, content: [diff('good')] },
     evil: { ...edit, content: [diff('good'), { ...diff('EVIL'), path: '/w/more' }] },
@@ -98,7 +98,7 @@ export const requestRows: RequestRow[] = [
     isWhole: true,
   },
   {
-    name: 'an input that is none',
+    name: 'an invalid input',
     provider: 'claude',
     good: { tool: 'Bash', input: ['touch good'] },
     evil: { tool: 'Bash', input: ['touch EVIL'] },
@@ -139,7 +139,7 @@ export const requestRows: RequestRow[] = [
     isWhole: true,
   },
   {
-    name: 'a command that only its item tells',
+    name: 'a command in its item',
     provider: 'codex',
     good: {
       item: { type: 'commandExecution', command: 'touch good', cwd: '/w' },
@@ -154,21 +154,21 @@ export const requestRows: RequestRow[] = [
     isWhole: true,
   },
   {
-    name: 'a command that nothing tells',
+    name: 'a command without details',
     provider: 'codex',
     good: { method: onCommand, params: { reason: 'to build' } },
     evil: { method: onCommand, params: { reason: 'to build' } },
     isWhole: false,
   },
   {
-    name: 'the content of a file, which its item holds',
+    name: 'the content of a file in its item',
     provider: 'codex',
     good: { item: patch('+good'), method: onChange, params: {} },
     evil: { item: patch('+EVIL'), method: onChange, params: {} },
     isWhole: true,
   },
   {
-    name: 'a change of files of which nothing is told',
+    name: 'a file change without details',
     provider: 'codex',
     good: { method: onChange, params: { reason: 'to build' } },
     evil: { method: onChange, params: { reason: 'to build' } },
@@ -189,7 +189,7 @@ export const requestRows: RequestRow[] = [
     isWhole: true,
   },
   {
-    name: 'a tool of an MCP server, without what it is called with',
+    name: 'a tool of an MCP server without its arguments',
     provider: 'codex',
     good: elicit(),
     evil: elicit(),

@@ -8,7 +8,7 @@ import { DescribedAnswers } from '../support/described-answers.ts';
 const file = readFileSync(new URL('../../src/api/openapi.yaml', import.meta.url), 'utf8');
 const description = parse(file) as object;
 
-describe('The check of all answers of a run', () => {
+describe('the check of all answers of a run', () => {
   const check = new DescribedAnswers(description);
   const record = {
     seq: 7,
@@ -63,14 +63,14 @@ describe('The check of all answers of a run', () => {
 
   test.for<[what: string, answer: Answer]>([
     ['a list', list],
-    ['a list whose body is too long to look at', { ...list, body: null }],
+    ['a list whose body is too long to read', { ...list, body: null }],
     ['a refusal', refused],
     [
       'a refusal without a token',
       { ...list, status: 401, body: '{"error":"missing or invalid bearer token"}' },
     ],
     [
-      'a refusal of a path that there is not',
+      'a refusal of an unknown path',
       { ...refused, url: '/v1/nope', status: 404, body: '{"error":"no","code":"not_found"}' },
     ],
     [
@@ -80,44 +80,40 @@ describe('The check of all answers of a run', () => {
     ['frames of a stream', stream],
     ['a gap in a stream', { ...stream, body: gap }],
     ['a replay', replay(record)],
-    ['an event that was cut, and has lost what was large', replay(cut)],
-  ])('The check of all answers of a run takes %s.', ([, answer]) => {
+    ['a truncated event without its large fields', replay(cut)],
+  ])('The check of answers accepts %s.', ([, answer]) => {
     expect(check.check(answer).wrong).toEqual([]);
   });
 
   test.for<[what: string, answer: Answer, fault: RegExp]>([
     ['a status that is not described', { ...list, status: 202 }, /answers 202/],
-    [
-      'a success where there is nothing',
-      { ...list, url: '/v1/nope' },
-      /is a success of no operation/,
-    ],
+    ['a success of an unknown path', { ...list, url: '/v1/nope' }, /is a success of no operation/],
     ['a header that is missing', without('x-epoch'), /has no X-Epoch/],
     [
-      'a header that is no number',
+      'a header that is not a number',
       { ...list, headers: { ...list.headers, 'x-seq': 'x' } },
       /^X-Seq .*integer/,
     ],
     [
-      'a header that belongs elsewhere',
+      'a header of another route',
       { ...list, headers: { ...list.headers, 'idempotency-replayed': 'true' } },
       /^Idempotency-Replayed is not described/,
     ],
     ['another content type', { ...stream, url: list.url }, /is text\/event-stream/],
-    ['what is no JSON', { ...list, body: '[' }, /is no JSON/],
+    ['a body that is not JSON', { ...list, body: '[' }, /is no JSON/],
     ['a field that is missing', { ...list, body: '[{"id":"x"}]' }, /\/\* must have .*name/],
     [
-      'a field that nothing is said of',
+      'an unknown field',
       { ...list, body: JSON.stringify([{ ...token, secret: 'x' }]) },
       /must NOT have additional properties \(secret\)/,
     ],
     [
-      'a field that is something else',
+      'a field of another type',
       { ...list, body: JSON.stringify([{ ...token, created_at: 'now' }]) },
       /\/created_at must be integer/,
     ],
     [
-      'a code that the route has not',
+      'a code that the route does not have',
       { ...refused, body: refused.body.replace('invalid', 'too_many') },
       /\/code/,
     ],
@@ -128,7 +124,7 @@ describe('The check of all answers of a run', () => {
     ],
     ['a 401 with a code', { ...refused, status: 401 }, /\(code\)/],
     [
-      'a frame that is no record',
+      'a frame that is not a record',
       { ...stream, body: 'id: 1\nevent: x\ndata: {}\n\n' },
       /\/\*\/data/,
     ],
@@ -139,12 +135,12 @@ describe('The check of all answers of a run', () => {
       /^\/\*\/data\/payload must have required property 'previous_stop'.* in runtime\.started$/m,
     ],
     [
-      'the same in a replay',
+      'a replayed event whose payload misses a field',
       replay({ ...record, payload: {} }),
       /^\/\*\/payload must have required property 'previous_stop'/m,
     ],
     [
-      'an event whose payload has lost what is large, and does not say that it was cut',
+      'an event without its large fields that is not marked as truncated',
       replay({ ...cut, payload: { turn: turnWithoutInput } }),
       /payload\/turn must have required property 'input'.* in turn\.accepted/,
     ],
@@ -154,7 +150,7 @@ describe('The check of all answers of a run', () => {
       /payload must NOT have additional properties \(turn_id\)/,
     ],
     [
-      'an event that is at home elsewhere',
+      'an event with another scope',
       replay({ ...record, scope: 'session' }),
       /scope must be equal to constant/,
     ],
@@ -164,7 +160,7 @@ describe('The check of all answers of a run', () => {
       /is of no kind that is described \(turn\.forgotten\)/,
     ],
     ['a gap with an id', { ...stream, body: `id: 1\n${gap}` }, /\/\*/],
-  ])('The check of all answers of a run finds %s.', ([, answer, fault]) => {
+  ])('The check of answers finds %s.', ([, answer, fault]) => {
     expect(check.check(answer).wrong.join('\n')).toMatch(fault);
   });
 

@@ -23,7 +23,7 @@ function faults(event: object): string[] {
   }).wrong;
 }
 
-/** A list that is too long for any payload, in which no text is so long that it is cut. */
+/** A list that is too long for any payload, although none of its texts is. */
 const many = Array.from({ length: 300 }, () => 'x'.repeat(1000));
 
 function eventOf(kind: EventKind, payload: object) {
@@ -31,16 +31,19 @@ function eventOf(kind: EventKind, payload: object) {
   return eventRecord(draft, { seq: 7, id: 'evt_1', now: 1 }).record;
 }
 
-describe('A kind of event', () => {
-  test.for(eventKinds)('%s has a sentence, and an example that is as its schema says.', (kind) => {
-    const { when, example } = kinds[kind];
-    expect(when).toMatch(/^[A-Z].*\.$/);
-    const event = eventOf(kind, example);
-    expect(faults(event)).toEqual([]);
-    expect(runtimeEventRecord.safeParse(event).error).toBeUndefined();
-  });
+describe('a kind of event', () => {
+  test.for(eventKinds)(
+    '%s has a description and an example that is valid under its schema.',
+    (kind) => {
+      const { when, example } = kinds[kind];
+      expect(when).toMatch(/^[A-Z].*\.$/);
+      const event = eventOf(kind, example);
+      expect(faults(event)).toEqual([]);
+      expect(runtimeEventRecord.safeParse(event).error).toBeUndefined();
+    },
+  );
 
-  test.for(eventKinds)('%s needs each of its fields, but those that may be absent.', (kind) => {
+  test.for(eventKinds)('%s requires each of its fields, except the optional ones.', (kind) => {
     const { payload, example } = kinds[kind];
     for (const [name, schema] of Object.entries(payload)) {
       const rest = Object.fromEntries(Object.entries(example).filter(([key]) => key !== name));
@@ -49,7 +52,7 @@ describe('A kind of event', () => {
     }
   });
 
-  test.for(eventKinds)('%s is as its schema says also where its payload was too long.', (kind) => {
+  test.for(eventKinds)('%s is valid under its schema even if its payload was too long.', (kind) => {
     const { example } = kinds[kind];
     const long = fitPayload({ ...example, more: 'x'.repeat(300 * 1024) }, kinds[kind]);
     expect(long).toMatchObject({ ...example, truncated: true });
@@ -61,7 +64,7 @@ describe('A kind of event', () => {
 
   const largeKinds = eventKinds.filter((kind) => kinds[kind].large.length > 0);
 
-  test.for(largeKinds)('%s keeps everything but what is large where that is too long.', (kind) => {
+  test.for(largeKinds)('%s keeps all other fields if its large fields are too long.', (kind) => {
     const { example, large } = kinds[kind];
     const given = structuredClone(example) as Record<string, Record<string, unknown>>;
     const kept = structuredClone(given);
@@ -86,7 +89,7 @@ describe('A kind of event', () => {
     expect(faults(eventOf(kind, kept))).not.toEqual([]);
   });
 
-  test('A kind of event that a newer server has added is recognised as unknown, and belongs to no group.', () => {
+  test('A kind of event from a newer server is unknown and belongs to no group.', () => {
     const newer = { ...eventOf('turn.started', {}), kind: 'turn.paused' };
     expect([isDescribed(newer), isIn('turn', newer)]).toEqual([false, false]);
     expect(runtimeEventRecord.safeParse(newer).success).toBe(true);
@@ -95,11 +98,11 @@ describe('A kind of event', () => {
 });
 
 describe('docs/events.md', () => {
-  test('docs/events.md is what the table of kinds says: run make openapi after changing it.', () => {
+  test('docs/events.md is current: run make openapi after a change to the table of kinds.', () => {
     expect(read('docs/events.md')).toBe(eventsPage());
   });
 
-  test('docs/events.md has a section for each kind and each record, and no link that leads nowhere.', () => {
+  test('docs/events.md has a section for each kind and each record, and no broken link.', () => {
     const page = read('docs/events.md');
     const headings = [...page.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => heading);
     expect(headings).toEqual(expect.arrayContaining([...eventKinds]));

@@ -49,7 +49,7 @@ const document = parse(file) as {
   };
   security: object[];
 };
-/** Every operation, with its endpoint, and with what it refers to among parameters and answers in its place. */
+/** Every operation with its endpoint, and with resolved parameters and answers. */
 const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, written]) => {
     const request = `${method.toUpperCase()} ${path}`;
@@ -66,11 +66,11 @@ const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
 );
 
 describe('openapi.yaml', () => {
-  test('openapi.yaml is what the endpoint table says: run make openapi after changing it.', () => {
+  test('openapi.yaml is current: run make openapi after a change to the endpoint table.', () => {
     expect(file).toBe(openApiYaml(version));
   });
 
-  test('openapi.yaml is what the server serves, to anybody, as YAML.', () =>
+  test('The server returns openapi.yaml without a token.', () =>
     withRuntime(async ({ url }) => {
       const reply = await send(url, { path: '/openapi.yaml' });
       expect(reply.status).toBe(200);
@@ -93,11 +93,11 @@ describe('openapi.yaml', () => {
     ).toEqual(table.map(({ request }) => request).toSorted());
   });
 
-  test('openapi.yaml is valid OpenAPI 3.1, with no field that there is not.', () => {
+  test('openapi.yaml is valid OpenAPI 3.1 without unknown fields.', () => {
     expect(openApi.safeParse(document).error?.issues ?? []).toEqual([]);
   });
 
-  test('openapi.yaml gives each operation an id of its own, a summary, and a tag that is described.', () => {
+  test('openapi.yaml gives each operation a unique id, a summary and a described tag.', () => {
     const ids = operations.map(({ operation }) => operation.operationId);
     expect(new Set(ids).size).toBe(ids.length);
     const tags = document.tags.map(({ name }) => name);
@@ -111,7 +111,7 @@ describe('openapi.yaml', () => {
       expect(operations.map(({ operation }) => operation.tags[0])).toContain(tag);
   });
 
-  test('openapi.yaml describes each parameter, and names each parameter of a path once, as required, and no other.', () => {
+  test('openapi.yaml describes each parameter, and requires the parameters of the path.', () => {
     for (const { path, operation } of operations) {
       const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
       const named = operation.parameters.filter((one) => one.in === 'path');
@@ -124,7 +124,7 @@ describe('openapi.yaml', () => {
     }
   });
 
-  test('openapi.yaml describes every answer: one success, with its status and body, and refusals with their codes.', () => {
+  test('openapi.yaml describes every answer: one success with its body, and refusals with their codes.', () => {
     for (const { request, endpoint, operation } of operations) {
       const [success, ...refusals] = Object.entries(operation.responses);
       expect([request, success?.[0]]).toEqual([request, String(endpoint.status)]);
@@ -142,7 +142,7 @@ describe('openapi.yaml', () => {
     }
   });
 
-  test('Every operation describes the refusals of requests that cannot be read: too slow (408), too large a URL (431).', () => {
+  test('Every operation describes the refusals of a slow request (408) and a long URL (431).', () => {
     for (const { request, operation } of operations) {
       for (const status of ['408', '431']) {
         const { description, content } = operation.responses[status] ?? {};
@@ -152,7 +152,7 @@ describe('openapi.yaml', () => {
     }
   });
 
-  test('openapi.yaml says which headers an answer has: of a page, of a replay, of a repeated request.', () => {
+  test('openapi.yaml lists the headers of pages, replays and repeated requests.', () => {
     const headersOf = (id: string, status = '200') =>
       Object.keys(
         operations.find(({ operation }) => operation.operationId === id)?.operation.responses[
@@ -167,7 +167,7 @@ describe('openapi.yaml', () => {
     expect(headersOf('sendTurn', '409')).toEqual(['X-Request-Id', 'Idempotency-Replayed']);
   });
 
-  test('openapi.yaml says where an Idempotency-Key is taken: on each POST whose answer holds no secret, and that has no invocation_id.', () => {
+  test('openapi.yaml accepts an Idempotency-Key for each POST that returns no secret and has no invocation_id.', () => {
     for (const { request, endpoint, operation } of operations) {
       const takes = operation.parameters.some(({ name }) => name === 'Idempotency-Key');
       const { method, secret, access } = endpoint;
@@ -176,7 +176,7 @@ describe('openapi.yaml', () => {
     }
   });
 
-  test('openapi.yaml says that a body may be left out exactly where {} is one.', () => {
+  test('openapi.yaml makes a body optional exactly if {} is a valid body.', () => {
     for (const { request, endpoint, operation } of operations) {
       const mayBeEmpty = endpoint.body?.safeParse({}).success;
       const required = endpoint.body ? !mayBeEmpty : undefined;
@@ -184,7 +184,7 @@ describe('openapi.yaml', () => {
     }
   });
 
-  test('openapi.yaml says what the frames of a stream hold.', () => {
+  test('openapi.yaml describes the frames of a stream.', () => {
     const streams = operations.filter(({ endpoint }) => endpoint.answers === 'stream');
     expect(streams.length).toBeGreaterThan(1);
     for (const { endpoint, operation } of streams) {
@@ -200,12 +200,12 @@ describe('openapi.yaml', () => {
     }
   });
 
-  test('openapi.yaml says which routes need no token.', () => {
+  test('openapi.yaml marks the routes that need no token.', () => {
     const open = operations.filter(({ operation }) => operation.security?.length === 0);
     expect(open.map(({ path }) => path)).toEqual(['/health', '/openapi.yaml']);
   });
 
-  test('openapi.yaml resolves every $ref, uses every component, and leaves no $defs or $schema behind.', () => {
+  test('openapi.yaml resolves every $ref, uses every component, and has no $defs or $schema.', () => {
     const refs = new Set<string>();
     walk(document, ({ $ref }) => void (typeof $ref === 'string' && refs.add($ref)));
     for (const ref of refs) expect([ref, typeof at(ref)]).toEqual([ref, 'object']);
@@ -217,16 +217,16 @@ describe('openapi.yaml', () => {
     expect(file).not.toMatch(/\$defs|\$schema/);
   });
 
-  test('openapi.yaml describes what each of its schemas is.', () => {
+  test('openapi.yaml describes each of its schemas.', () => {
     for (const [name, { description }] of Object.entries(document.components.schemas))
       expect([name, description]).toEqual([name, expect.stringMatching(/\.$/)]);
   });
 
-  test('Each schema is JSON Schema of the dialect of 3.1, with no keyword that there is not.', () => {
-    // Each schema is looked at below, once, and none is run: what refers to another compiles neither it nor its code anew.
+  test('Each schema is valid JSON Schema in the dialect of OpenAPI 3.1, without unknown keywords.', () => {
+    // Each schema is validated once below and never run, so references need no code of their own.
     const fast = { validateSchema: false, inlineRefs: false, code: { optimize: false } } as const;
     const compiler = new Ajv2020({ strictSchema: true, allowUnionTypes: true, formats, ...fast });
-    // The one keyword that OpenAPI adds: ajv's own reading of it takes no $ref.
+    // The only keyword that OpenAPI adds; the implementation of ajv accepts no $ref in it.
     compiler.addVocabulary(['components', 'discriminator']);
     compiler.addSchema({ components: document.components }, 'openapi.yaml');
     for (const name of Object.keys(document.components.schemas))
@@ -238,7 +238,7 @@ describe('openapi.yaml', () => {
     }
   });
 
-  test('openapi.yaml says what a request may hold strictly, and what an answer holds loosely.', () => {
+  test('openapi.yaml refuses unknown fields in a request and allows them in an answer.', () => {
     for (const { operation } of operations) {
       const body = operation.requestBody?.content['application/json']?.schema;
       if (body)
@@ -248,11 +248,11 @@ describe('openapi.yaml', () => {
     expect(document.components.schemas.Error).toMatchObject({ required: ['error', 'code'] });
   });
 
-  test('openapi.yaml names the server that it came from first, so that a client of one does not speak to another.', () => {
+  test('openapi.yaml names its own server first, so that a client does not call another server.', () => {
     expect(document.servers.map(({ url }) => url)).toEqual(['/', 'http://127.0.0.1:7433']);
   });
 
-  test('openapi.yaml gives a name to each body, each answer and each alternative that has fields, for generators to use.', () => {
+  test('openapi.yaml names each body, answer and alternative with fields, for code generators.', () => {
     const hasFields = (schema: Schema) => Object.keys(schema.properties ?? {}).length > 0;
     for (const { request, operation } of operations) {
       const body = operation.requestBody?.content['application/json']?.schema ?? {};
@@ -267,7 +267,7 @@ describe('openapi.yaml', () => {
     });
   });
 
-  test('openapi.yaml distinguishes the alternatives of stored input by a discriminator that names each of them.', () => {
+  test('openapi.yaml distinguishes the alternatives of stored input by a discriminator.', () => {
     const { oneOf, discriminator } = document.components.schemas.StoredInputItem as {
       oneOf: { $ref: string }[];
       discriminator: { propertyName: string; mapping: Record<string, string> };
@@ -280,7 +280,7 @@ describe('openapi.yaml', () => {
     }
   });
 
-  test('openapi.yaml says what the server refuses of kinds of events and of a call of a tool.', () => {
+  test('openapi.yaml restricts event kinds and tool calls as the server does.', () => {
     const compiler = new Ajv2020({ strict: false, formats });
     compiler.addSchema({ components: document.components }, 'openapi.yaml');
     const takes = (schema: unknown, value: unknown) =>
@@ -309,14 +309,14 @@ describe('openapi.yaml', () => {
   });
 });
 
-/** Formats that zod writes; that they are kept is its business. */
+/** Formats that zod writes and checks. */
 const formats = { base64: true, uri: true } as const;
 
 function allSchemas(): Schema[] {
   return [...Object.values(document.components.schemas), ...schemasOfOperations()];
 }
 
-/** The schemas at the operations themselves; one of the many references to the same component. */
+/** Returns the schemas of the operations, each reference to a component once. */
 function schemasOfOperations(): Schema[] {
   const own = operations.flatMap(({ operation: { parameters, requestBody, responses } }) => [
     ...parameters.map((one) => one.schema),

@@ -22,10 +22,10 @@ import {
 } from '../../support/providers/lost-agent.ts';
 import { refuse } from '../../support/providers/rows.ts';
 
-describe('an agent that is asked after a restart which sessions it has', () => {
+describe('session recovery after a restart', () => {
   const listing = { ...capabilities, sessionCapabilities: { resume: {}, list: {} } };
 
-  test('is asked for its list, and to resume only what is not on it', () => {
+  test('Recovery lists the sessions of the agent and resumes only the sessions that are not listed.', () => {
     const refs: string[] = [];
     const forgets: Play = ({ sessionId }) =>
       sessionId === refs[2] ? refuse(-32_002, 'unknown') : {};
@@ -66,8 +66,14 @@ describe('an agent that is asked after a restart which sessions it has', () => {
 
   const emptyList = { ...offering(listing), 'session/list': () => ({ sessions: [] }) };
   const troubles: [string, Record<string, Play>][] = [
-    ['has junk for a list', { ...offering(listing), 'session/list': () => ({ sessions: 'all' }) }],
-    ['has no login', { ...emptyList, 'session/resume': () => refuse(-32_000, 'Please log in') }],
+    [
+      'returns an invalid list',
+      { ...offering(listing), 'session/list': () => ({ sessions: 'all' }) },
+    ],
+    [
+      'requires a login',
+      { ...emptyList, 'session/resume': () => refuse(-32_000, 'Please log in') },
+    ],
     [
       'dies',
       {
@@ -79,35 +85,38 @@ describe('an agent that is asked after a restart which sessions it has', () => {
       },
     ],
     [
-      'offers a list and has none',
+      'refuses the list that it offers',
       { ...offering(listing), 'session/list': () => refuse(-32_601, 'no method') },
     ],
     ['does not answer', { ...emptyList, 'session/resume': () => never }],
   ];
-  test.each(someOf(troubles, 2))('and %s fails no session, and is ended', (_name, methods) => {
-    let isAsked = false;
-    const whileAsked = Object.entries(methods).map(([method, play]) => [
-      method,
-      (params: Params, agent: RawAgent) =>
-        isAsked || method === 'initialize' ? play(params, agent) : {},
-    ]);
-    return withRawAgent(
-      { methods: Object.fromEntries(whileAsked) as Record<string, Play> },
-      async (stage) => {
-        const { id } = await used(stage);
-        isAsked = true;
-        await stage.restart();
-        expect((await stage.recovered()).sessions_failed).toEqual([]);
-        await stage.noAgents();
-        expect(await sessionOf(stage.client, { id })).toMatchObject(ready);
-        isAsked = false;
-        await expectGoesOn(stage, id);
-      },
-      { acp: { request_timeout_ms: scaled(3000) } },
-    );
-  });
+  test.each(someOf(troubles, 2))(
+    'Recovery fails no session and leaves no agent running if the agent %s.',
+    (_name, methods) => {
+      let isAsked = false;
+      const whileAsked = Object.entries(methods).map(([method, play]) => [
+        method,
+        (params: Params, agent: RawAgent) =>
+          isAsked || method === 'initialize' ? play(params, agent) : {},
+      ]);
+      return withRawAgent(
+        { methods: Object.fromEntries(whileAsked) as Record<string, Play> },
+        async (stage) => {
+          const { id } = await used(stage);
+          isAsked = true;
+          await stage.restart();
+          expect((await stage.recovered()).sessions_failed).toEqual([]);
+          await stage.noAgents();
+          expect(await sessionOf(stage.client, { id })).toMatchObject(ready);
+          isAsked = false;
+          await expectGoesOn(stage, id);
+        },
+        { acp: { request_timeout_ms: scaled(3000) } },
+      );
+    },
+  );
 
-  test('and whose list never ends is not asked for ever', () => {
+  test('Recovery stops after 500 pages of an endless session list.', () => {
     let pages = 0;
     return withRawAgent(
       {
@@ -130,7 +139,7 @@ describe('an agent that is asked after a restart which sessions it has', () => {
     );
   });
 
-  test('and can resume none is asked for none', () =>
+  test('Recovery does not ask an agent to resume a session if the agent cannot do so.', () =>
     withRawAgent({ methods: offering({}) }, async (stage) => {
       await used(stage);
       await stage.restart();
@@ -138,8 +147,8 @@ describe('an agent that is asked after a restart which sessions it has', () => {
       expect(asked(stage.agents[1])).toEqual(['initialize']);
     }));
 
-  // As Kiro and Devin, which lock the sessions they have open.
-  test('does not keep those that it has open from the turns sent meanwhile', () => {
+  // Kiro and Devin lock the sessions that they have open.
+  test('A turn runs although the agent of the recovery still has its session open.', () => {
     const holders = new Map<unknown, RawAgent>();
     return withRawAgent(
       {
@@ -150,7 +159,7 @@ describe('an agent that is asked after a restart which sessions it has', () => {
             if (holder && !holder.gone) refuse(-32_603, 'already open in another process');
             const isSecond = holders.size === 1 && !holder;
             holders.set(sessionId, agent);
-            // Asked for the second, it takes its time.
+            // The agent of the recovery keeps running while it resumes the second session.
             return isSecond ? never : {};
           },
         },
@@ -164,7 +173,7 @@ describe('an agent that is asked after a restart which sessions it has', () => {
     );
   });
 
-  /** A session whose agent has seen a turn. */
+  /** Opens a session and completes a turn in it, so that there is something to resume. */
   async function used(stage: RawStage): Promise<RawSession> {
     const session = await stage.open();
     await expectWorks(session, 'before');

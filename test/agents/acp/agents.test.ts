@@ -9,7 +9,7 @@ import { Watch } from '../../support/providers/watch.ts';
 import { sharedRuntime, withRuntime } from '../../support/runtime.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
-/** What an agent says to a prompt, in a session of its own. */
+/** Runs a prompt in a new session. */
 async function said(client: Client, agent: string | undefined, prompt: string) {
   const body = { provider: 'acp' as const, agent };
   const session = await client.call(endpoints.createSession, { body });
@@ -27,8 +27,8 @@ async function agentsOf(client: Client): Promise<Record<string, AgentRecord>> {
 
 afterEach(() => vi.unstubAllEnvs());
 
-describe('agents with names', () => {
-  test('run at once in one server, with different homes, and none sees the environment of another.', async () => {
+describe('named agents', () => {
+  test('Two named agents run in one server at once, each with its own home and environment.', async () => {
     await using homes = tempDirectory();
     vi.stubEnv('ONE_KEY', 'key-of-one');
     const home = (name: string) => path.join(homes.path, name);
@@ -62,7 +62,7 @@ describe('agents with names', () => {
     );
   });
 
-  test('have each a record of their own: what one fails at says nothing of the other.', async () => {
+  test('A failed start of one agent does not change the health of another agent.', async () => {
     const agents = { good: demoSection(), bad: { command: '/bin/false' } };
     await withRuntime(
       async ({ client }) => {
@@ -81,7 +81,7 @@ describe('agents with names', () => {
     );
   });
 
-  describe('are named', () => {
+  describe('the agent of a new session', () => {
     const shared = sharedRuntime({
       config: {
         providers: {
@@ -98,13 +98,13 @@ describe('agents with names', () => {
         },
       );
 
-    test('"default" where the command stands in the section itself, as before.', () =>
+    test('An agent that is configured directly in the acp section has the name "default".', () =>
       shared(async ({ client }) => {
         expect((await said(client, undefined, 'say hi')).session.agent).toBe('default');
         expect((await agentsOf(client)).default).toMatchObject({ default: true, configured: true });
       }));
 
-    test('by names that there are; another one is refused, with those.', () =>
+    test('A session with an unknown agent name is refused with the list of names.', () =>
       shared(async ({ client }) => {
         expect(await refusal(client, { agent: 'nobody' })).toEqual({
           code: 'invalid',
@@ -114,7 +114,7 @@ describe('agents with names', () => {
         });
       }));
 
-    test('of one provider: the others have no agents with names.', () =>
+    test('A session of another provider cannot name an agent.', () =>
       shared(async ({ client }) => {
         const { code, message } =
           (await refusal(client, { provider: 'codex', agent: 'mine' })) ?? {};
@@ -124,7 +124,7 @@ describe('agents with names', () => {
         ]);
       }));
 
-    test('also where they are not installed or disabled: then it is said what to do.', () =>
+    test('A session whose agent is not installed or disabled is refused with the remedy.', () =>
       shared(async ({ client }) => {
         expect(await refusal(client, { agent: 'kimi' })).toEqual({
           code: 'provider_unavailable',
@@ -138,7 +138,7 @@ describe('agents with names', () => {
         });
       }));
 
-    test('in the reads of a provider, too.', () =>
+    test('Requests for models and the login status accept the name of an agent.', () =>
       shared(async ({ client }) => {
         const params = { provider: 'acp' as const };
         const models = (agent: string) =>
@@ -151,7 +151,7 @@ describe('agents with names', () => {
       }));
   });
 
-  test('of the catalogue can be used without any configuration, where they are on PATH.', async () => {
+  test('A catalogue agent on PATH runs without any configuration.', async () => {
     await using bin = tempDirectory();
     vi.stubEnv('PATH', pathWith(bin.path, 'gemini'));
     vi.stubEnv('GEMINI_API_KEY', 'key-of-gemini');
@@ -173,7 +173,7 @@ describe('agents with names', () => {
     });
   });
 
-  test('cannot be used where the provider is disabled.', async () => {
+  test('A catalogue agent does not run if the acp provider is disabled.', async () => {
     await using bin = tempDirectory();
     vi.stubEnv('PATH', pathWith(bin.path, 'gemini'));
     await withRuntime(
@@ -187,7 +187,7 @@ describe('agents with names', () => {
     );
   });
 
-  test('that a configuration no longer has fail the turns of their sessions, and can be given back.', async () => {
+  test('A turn fails while its agent is missing from the configuration, and runs once it is back.', async () => {
     await using directory = tempDirectory();
     const withAgents = (agents: object) => ({
       directory: directory.path,

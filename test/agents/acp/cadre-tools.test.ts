@@ -14,7 +14,7 @@ const run = 'mcp__cadre__cadre_process_run';
 const textOf = (text: string) => [{ type: 'content', content: { type: 'text', text } }];
 const id = 'mcp_cadre_cadre_process_run__1';
 
-/** One request for a permission: what was reported of the call before, the call in the request, more of the request. */
+/** A permission request: the earlier report of its call, the call itself, and more fields of the request. */
 interface Asking {
   before?: object;
   call: object;
@@ -83,7 +83,7 @@ const own: [string, Asking][] = [
     },
   ],
   [
-    'server and tool of a call of which the program says that it is one of MCP',
+    'the server and tool of a call that the agent marks as an MCP call',
     {
       before: {
         title: 'mcp.cadre.cadre_process_run',
@@ -106,7 +106,7 @@ const own: [string, Asking][] = [
     { call: { toolCallId: id, kind: 'other', title: 'rm -rf build', content: [] } },
   ],
   [
-    'the title, in an agent whose title without an input is the name of the tool',
+    'the title, if the agent titles calls without an input by their tools',
     { call: { kind: 'other', title: 'cadre_cadre_team_message', rawInput: {} }, opencode: true },
   ],
 ];
@@ -114,7 +114,7 @@ const own: [string, Asking][] = [
 const name = 'mcp__cadre__cadre_team_message';
 const foreign: [string, Asking][] = [
   [
-    'a command that looks like one',
+    'a command that looks like a cadre tool',
     { call: { kind: 'execute', title: name, rawInput: { command: name } } },
   ],
   ['a command with no input', { call: { kind: 'execute', title: name } }],
@@ -149,15 +149,18 @@ const foreign: [string, Asking][] = [
     'a name that changes',
     { before: { name: 'Bash', kind: 'other' }, call: { name, rawInput: message } },
   ],
-  ['a name of which ours is a part', { call: { name: `${name}_now`, rawInput: message } }],
-  ['another server', { call: { name: 'mcp__evil_cadre__cadre_team_message', rawInput: message } }],
-  ['a tool of ours without a server', { call: { name: 'cadre_team_message', rawInput: message } }],
   [
-    'a tool that we do not have',
+    'a name that contains the name of a cadre tool',
+    { call: { name: `${name}_now`, rawInput: message } },
+  ],
+  ['another server', { call: { name: 'mcp__evil_cadre__cadre_team_message', rawInput: message } }],
+  ['a cadre tool without a server', { call: { name: 'cadre_team_message', rawInput: message } }],
+  [
+    'a tool that cadre does not have',
     { call: { name: 'mcp__cadre__shell', rawInput: { command: 'ls' } } },
   ],
   [
-    'an input that names our server, of another tool',
+    'an input that names the cadre server, of another tool',
     {
       call: { kind: 'other', rawInput: { server: 'cadre', tool: 'cadre_team_message' } },
     },
@@ -195,11 +198,11 @@ const foreign: [string, Asking][] = [
   ],
   ['a file, whatever its name is', { call: { name: status, locations: [{ path: '/etc' }] } }],
   [
-    'a title from its start, in an agent that is not known to title calls by their tools',
+    'a title from its start, if the agent is not known to title calls by their tools',
     { before: { title: run, kind: 'other' }, call: { title: run, kind: 'other' } },
   ],
   [
-    'a title whose content is an input of that tool, in such an agent',
+    'a title whose content is an input of that tool, if the agent is not known for such titles',
     {
       before: { title: run, kind: 'other', content: textOf('{"command": "ls"}') },
       call: { title: run },
@@ -210,7 +213,7 @@ const foreign: [string, Asking][] = [
     { before: { title: 'Bash' }, call: { title: run }, opencode: true },
   ],
   [
-    'a title that the call has only now',
+    'a title that only the request has',
     {
       before: { kind: 'other', content: textOf('{"command": "ls"}') },
       call: { title: run },
@@ -218,7 +221,7 @@ const foreign: [string, Asking][] = [
     },
   ],
   [
-    'a title that the input has',
+    'a title that is also in the input',
     {
       before: { title: run, kind: 'other', content: textOf(`{"command": "${run}"}`) },
       call: { title: run },
@@ -226,7 +229,7 @@ const foreign: [string, Asking][] = [
     },
   ],
   [
-    'words of the model within _meta',
+    'a text of the model within _meta',
     { call: { _meta: { x: { toolCall: { arguments: { toolName: status } } } }, rawInput: {} } },
   ],
   [
@@ -234,40 +237,39 @@ const foreign: [string, Asking][] = [
     { call: { name: status, _meta: { x: { y: { toolName: 'shell' } } }, rawInput: {} } },
   ],
   [
-    'a tool of ours beside another server',
+    'a cadre tool beside another server',
     { call: { _meta: { serverName: 'evil', toolName: 'cadre_process_status' }, rawInput: {} } },
   ],
   ['an id within another', { call: { toolCallId: `run__${id}`, kind: 'other', title: 'x' } }],
   ['an id of a command', { call: { toolCallId: id, kind: 'execute', title: 'x' } }],
   [
-    'words of the model in an input',
+    'a text of the model in an input',
     { call: { kind: 'other', rawInput: { name, toolName: name } } },
   ],
 ];
 
-/** Whether the request counts as one for a tool of cadre. */
 function isOwn({ before, call, more, opencode = false }: Asking): boolean {
   const { quirks = [] } = catalogue.find((one) => opencode && one.name === 'opencode') ?? {};
   const params = { toolCall: { toolCallId: 't1', ...call }, options: usualOptions, ...more };
   return isCadreTool(readPermission(params), before as ReportedCall | undefined, quirks);
 }
 
-test.each(own)("a tool of cadre's own is recognised by %s", (_what, request) => {
+test.each(own)('A request for a tool of cadre is recognised by %s.', (_what, request) => {
   expect(isOwn(request)).toBe(true);
 });
 
-test.each(foreign)("no tool of cadre's own is %s", (_what, request) => {
+test.each(foreign)('A request is not taken for a tool of cadre: %s.', (_what, request) => {
   expect(isOwn(request)).toBe(false);
 });
 
-describe("a permission request for a tool of cadre's own", () => {
+describe('permission requests for tools of cadre', () => {
   const asks = goes(async (agent) => {
     const { optionId } = await agent.ask({ toolCallId: 't1', name, rawInput: message });
     agent.say(`answered ${optionId}`);
     return endTurn;
   });
 
-  test('is allowed once, and nobody is asked, whatever the permission_mode: the gateway gates', () =>
+  test('A request for a cadre tool is allowed once without an approval in every permission mode.', () =>
     withRawAgent(asks, async ({ open }) => {
       const session = await open();
       for (const more of [{}, asking, { permission_mode: 'default' }]) {
@@ -279,7 +281,7 @@ describe("a permission request for a tool of cadre's own", () => {
       expect(ofKind(session.watch.events, 'approval.requested')).toEqual([]);
     }));
 
-  test('is asked for where the agent does not offer to allow it once', () =>
+  test('A request for a cadre tool needs an approval if the agent has no option to allow it once.', () =>
     withRawAgent(
       goes(async (agent) => {
         const call = { toolCallId: 't1', name, rawInput: message };
@@ -293,7 +295,7 @@ describe("a permission request for a tool of cadre's own", () => {
       },
     ));
 
-  test('is not what a command is whose title says so: a person is asked, or the turn fails', () =>
+  test('A command whose title names a cadre tool needs an approval, or fails the turn by default.', () =>
     withRawAgent(
       goes(async (agent) => {
         await agent.ask({ ...touch, title: name, rawInput: { command: `rm -rf ${name}` } });

@@ -9,7 +9,6 @@ import { initialized, withRawAgent } from '../../support/providers/raw-agent.ts'
 import { withRuntime } from '../../support/runtime.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
-/** An agent that nobody has heard of. */
 const added: CatalogueEntry = {
   ...unknownAgent,
   name: 'novel',
@@ -19,7 +18,7 @@ const added: CatalogueEntry = {
   install: 'by magic',
 };
 
-describe('the catalogue', () => {
+describe('the agent catalogue', () => {
   afterEach(() => {
     vi.unstubAllEnvs();
     const at = catalogue.indexOf(added);
@@ -27,7 +26,7 @@ describe('the catalogue', () => {
   });
 
   test.for(catalogue.map((entry) => [entry.name, entry] as const))(
-    'has of %s a name that can be used, and quirks with the version they were seen in.',
+    'The entry of %s has a valid name, and each quirk names the version in which it was seen.',
     ([name, entry]) => {
       expect(agentName.safeParse(name).success).toBe(true);
       expect(name).not.toBe('default');
@@ -40,12 +39,12 @@ describe('the catalogue', () => {
     },
   );
 
-  test('has each name and each command once.', () => {
+  test('Each name and each command is in the catalogue once.', () => {
     for (const field of ['name', 'command'] as const)
       expect(new Set(catalogue.map((entry) => entry[field])).size).toBe(catalogue.length);
   });
 
-  test('passes every variable of a set by which an agent is given a model of its own.', () => {
+  test('Copilot and Kimi receive every variable that selects a model of the user.', () => {
     const passed = (agent: string) => catalogue.find(({ name }) => name === agent)?.pass_env;
     const provider = ['API_KEY', 'BASE_URL', 'TYPE', 'WIRE_API'];
     expect(passed('copilot')).toEqual(
@@ -56,7 +55,7 @@ describe('the catalogue', () => {
     expect(passed('kimi')).toEqual(expect.arrayContaining(model.map((one) => `KIMI_MODEL_${one}`)));
   });
 
-  test('is asked about an agent with a command of its own, once that says what it calls itself.', () =>
+  test('An agent with a custom command is found in the catalogue by the name that it reports.', () =>
     withRawAgent(
       {
         methods: { initialize: () => initialized({ agentInfo: { name: 'pi-acp', version: '1' } }) },
@@ -69,7 +68,7 @@ describe('the catalogue', () => {
       },
     ));
 
-  test('is the only place to add an agent to: then it is found, listed, named and used.', async () => {
+  test('An agent that is added to the catalogue is found on PATH, listed, and used by its name.', async () => {
     await using bin = tempDirectory();
     const PATH = pathWith(bin.path, 'novel-agent');
     (catalogue as CatalogueEntry[]).push(added);

@@ -14,7 +14,7 @@ import { refuse } from '../../support/providers/rows.ts';
 
 const on = sharedRawAgent();
 
-/** The choices of a played agent whose efforts depend on its model, as those of codex-acp do. */
+/** The options of an agent whose efforts depend on its model, as in codex-acp. */
 class Dependent {
   model = 'custom';
   effort = 'medium';
@@ -26,7 +26,7 @@ class Dependent {
   };
 
   options(): object[] {
-    // A model from the configuration is in the list only while it is the current one.
+    // A custom model is in the list only while it is the current one.
     const models = this.model === 'custom' ? ['custom', 'small', 'large'] : ['small', 'large'];
     return [
       option('mode', 'mode', this.mode, ['read-only', 'agent']),
@@ -68,7 +68,7 @@ function option(id: string, category: string | null, now: string, values: string
   return { id, name: id, category, type: 'select', currentValue: now, options };
 }
 
-/** What cadre has set, and the prompts, in order. */
+/** Returns the options that cadre has set, and the prompts, in order. */
 function wanted(agent: RawAgent | undefined): string[] {
   return (agent?.heard ?? []).flatMap(({ method, params }) => {
     if (method === 'session/prompt') return ['prompt'];
@@ -84,8 +84,8 @@ function models({ client }: RawStage) {
   return client.call(endpoints.listModels, { params, query: {} });
 }
 
-describe('the answer to a choice, which is the whole list of options,', () => {
-  test('is read: a model and an effort that only this model has can be had together', () =>
+describe('the answer to a chosen option', () => {
+  test('A turn can choose a model together with an effort that only this model has.', () =>
     on(new Dependent().role(), async ({ open, agents }) => {
       const session = await open({ model: 'large', thinking_effort: 'ultra' });
       expect((await session.run('one')).status).toBe('completed');
@@ -98,7 +98,7 @@ describe('the answer to a choice, which is the whole list of options,', () => {
       ]);
     }));
 
-  test('judges the effort: one that the chosen model does not have fails that turn, with the list', () =>
+  test('A turn with an effort that the chosen model lacks fails with the list of efforts.', () =>
     on(new Dependent().role(), async ({ open }) => {
       const session = await open();
       await session.run('one');
@@ -109,7 +109,7 @@ describe('the answer to a choice, which is the whole list of options,', () => {
       expect((await session.run('three')).status).toBe('completed');
     }));
 
-  test('says what the agent has made of other choices, which the next turn sets back', () =>
+  test('The next turn restores the model and the effort of the session.', () =>
     on(new Dependent().role(), async ({ open, agents }) => {
       const session = await open({ model: 'small', thinking_effort: 'low' });
       await session.run('one');
@@ -128,8 +128,8 @@ describe('the answer to a choice, which is the whole list of options,', () => {
     }));
 });
 
-describe('an update of the options', () => {
-  test.each(['in a turn', 'between turns'])('that comes %s is read', (when) => {
+describe('updates of the options', () => {
+  test.each(['in a turn', 'between turns'])('An update of the options %s is read.', (when) => {
     const more = (agent: RawAgent) =>
       agent.update({
         sessionUpdate: 'config_option_update',
@@ -162,7 +162,7 @@ describe('an update of the options', () => {
     );
   });
 
-  test('of another session, such as that of a subagent, changes nothing', () =>
+  test('An update of another session, such as a subagent, does not change the options.', () =>
     on(
       new Dependent().role({
         go(agent) {
@@ -179,7 +179,7 @@ describe('an update of the options', () => {
       },
     ));
 
-  test('by which the agent changes its model itself holds for the turns after it', () =>
+  test('A model that the agent changes by itself stays for later turns.', () =>
     on(
       new Dependent().role({
         '/model small'(agent) {
@@ -198,8 +198,8 @@ describe('an update of the options', () => {
     ));
 });
 
-describe('a custom model, which the agent does not list,', () => {
-  test('does not brick the session: an agent that cannot go back to it goes on, and says so', () =>
+describe('a custom model that the agent does not list', () => {
+  test('A session continues with a notice if the agent cannot return to its custom model.', () =>
     on(new Dependent().role(), async ({ open, agents }) => {
       const session = await open();
       await session.run('one', { model: 'large' });
@@ -218,7 +218,7 @@ describe('a custom model, which the agent does not list,', () => {
       ]);
     }));
 
-  test('fails only the turn that wants it, with the list, where the agent refuses it', () =>
+  test('A custom model that the agent refuses fails only its own turn, with the list of models.', () =>
     on(new Dependent().role(), async ({ open }) => {
       const session = await open();
       await session.run('one', { model: 'large' });
@@ -229,7 +229,7 @@ describe('a custom model, which the agent does not list,', () => {
     }));
 });
 
-describe('a mode', () => {
+describe('modes that the agent cannot leave', () => {
   const modes = {
     currentModeId: 'default',
     availableModes: ['default', 'yolo', 'plan'].map((id) => ({ id, name: id })),
@@ -247,7 +247,7 @@ describe('a mode', () => {
     },
   };
 
-  test('that one turn wanted fails the next one, which did not, where the agent stays in it', () =>
+  test('A turn fails if the agent cannot leave the mode that the previous turn chose.', () =>
     on(oneWay, async ({ open }) => {
       const session = await open();
       await session.run('one', { agent_mode: 'yolo' });
@@ -257,7 +257,7 @@ describe('a mode', () => {
       expect((await session.run('three', { agent_mode: 'plan' })).status).toBe('completed');
     }));
 
-  test('that the agent chose itself, and does not leave, holds up no turn', () =>
+  test('A turn runs with a notice if the agent cannot leave a mode that it entered by itself.', () =>
     on(oneWay, async ({ open }) => {
       const session = await open();
       await session.run('leave');
@@ -268,7 +268,7 @@ describe('a mode', () => {
     }));
 });
 
-describe('models in the form that the protocol had before', () => {
+describe('models in the older form of the protocol', () => {
   const older = {
     currentModelId: 'unlisted',
     availableModels: ['auto', 'pro'].map((modelId) => ({ modelId, name: modelId })),
@@ -281,7 +281,7 @@ describe('models in the form that the protocol had before', () => {
     },
   };
 
-  test('are chosen by session/set_model, and set back', () =>
+  test('A model is chosen with session/set_model and restored after the turn.', () =>
     on(role, async ({ open, agents }) => {
       const session = await open();
       await session.run('one', { model: 'pro' });
@@ -294,7 +294,7 @@ describe('models in the form that the protocol had before', () => {
       ]);
     }));
 
-  test('are tried where they are not listed: the agent may know more than it lists', () =>
+  test('A model that the agent does not list is sent to the agent, which may accept it.', () =>
     on(role, async ({ open, agents }) => {
       const session = await open();
       expect((await session.run('one', { model: 'custom' })).status).toBe('completed');
@@ -305,7 +305,7 @@ describe('models in the form that the protocol had before', () => {
       expect(wanted(agents[0])).toContain('set_model custom');
     }));
 
-  test('are shown in the list of models before anybody has sent one', () =>
+  test('The list of models is available before the first prompt.', () =>
     withRawAgent(role, async (stage) => {
       expect(await models(stage)).toEqual([
         { id: 'auto', display_name: 'auto', reasoning_levels: [] },
@@ -332,7 +332,7 @@ describe('the options of an agent', () => {
     return heard;
   };
 
-  test('win over modes and models, which are the older forms of the same choices', async () => {
+  test('Options take precedence over modes and models, the older forms of the same choices.', async () => {
     const configOptions = [
       option('mode', 'mode', 'build', ['build', 'plan']),
       option('model', 'model', 'one', ['one', 'two']),
@@ -345,7 +345,7 @@ describe('the options of an agent', () => {
     expect(heard).toEqual(['completed', 'model=two', 'mode=plan', 'prompt']);
   });
 
-  test('in groups are all there', async () => {
+  test('Options in groups are all available.', async () => {
     const groups = {
       ...option('model', 'model', 'one', []),
       options: [
@@ -359,18 +359,21 @@ describe('the options of an agent', () => {
 
   test.each<[string, string, string | null, string]>([
     ['the model, not its provider', 'provider', 'model', 'model'],
-    ['the id that contains the category', 'maker', 'model', 'the-model'],
-    ['the id alone, without a category', 'speed', null, 'model'],
-  ])('of several of a kind are read: %s is taken', async (_what, other, category, id) => {
-    const configOptions = [other, id].map((one) => option(one, category, 'm', ['m', 'n']));
-    expect(await asked(configOptions, {}, { model: 'n' })).toEqual([
-      'completed',
-      `${id}=n`,
-      'prompt',
-    ]);
-  });
+    ['the option whose id contains the category', 'maker', 'model', 'the-model'],
+    ['the option with a matching id if there is no category', 'speed', null, 'model'],
+  ])(
+    'The model is set with the right one of several options: %s.',
+    async (_what, other, category, id) => {
+      const configOptions = [other, id].map((one) => option(one, category, 'm', ['m', 'n']));
+      expect(await asked(configOptions, {}, { model: 'n' })).toEqual([
+        'completed',
+        `${id}=n`,
+        'prompt',
+      ]);
+    },
+  );
 
-  test('that are on or off are set as such', () => {
+  test('A boolean option is set with a boolean value.', () => {
     const thinking = { id: 'thinking', category: 'thought_level', type: 'boolean' };
     const role: Role = {
       methods: {
@@ -397,7 +400,7 @@ describe('the options of an agent', () => {
   });
 });
 
-describe('choices that an agent offers only after it has opened the session', () => {
+describe('options that an agent offers after it has opened the session', () => {
   const some = () => ({
     sessionUpdate: 'config_option_update',
     configOptions: [
@@ -419,8 +422,8 @@ describe('choices that an agent offers only after it has opened the session', ()
     ['a model', { model: 'two' }, 'model=two'],
     ["a mode of the agent's own", { agent_mode: 'yolo' }, 'mode=yolo'],
     ['full_access', { permission_mode: 'full_access' }, 'mode=yolo'],
-    ['the mode in which it asks', { permission_mode: 'require_approval' }, null],
-  ])('are waited for by the first turn: %s', (_what, wish, set) => {
+    ['require_approval', { permission_mode: 'require_approval' }, null],
+  ])('The first turn waits for deferred options: %s.', (_what, wish, set) => {
     const modes = { full_access: 'yolo', require_approval: 'ask' };
     return withRawAgent(
       opensLate((agent) => agent.update(some())),
@@ -435,7 +438,7 @@ describe('choices that an agent offers only after it has opened the session', ()
     );
   });
 
-  test('are not waited for twice where they do not come: the turn fails, and no agent sees it', () =>
+  test('A turn fails before its prompt if deferred options never arrive, and so does the next session.', () =>
     withRawAgent({}, async ({ open, agents }) => {
       const session = await open({ model: 'two' });
       expect((await session.run('one')).error?.code).toBe('invalid_model');
@@ -446,7 +449,7 @@ describe('choices that an agent offers only after it has opened the session', ()
       expect(agents.flatMap(wanted)).toEqual([]);
     }));
 
-  test('are waited for after a model was set, whose efforts come later', () =>
+  test('A turn that sets a model waits for the efforts of this model.', () =>
     withRawAgent(
       {
         methods: {
@@ -473,7 +476,7 @@ describe('choices that an agent offers only after it has opened the session', ()
       },
     ));
 
-  test('are waited for no longer than until the turn is interrupted', () =>
+  test('An interrupt ends the wait for deferred options.', () =>
     withRawAgent({}, async ({ client, open, agents }) => {
       const session = await open({ model: 'two' });
       const turn = await session.send('one');
@@ -482,7 +485,7 @@ describe('choices that an agent offers only after it has opened the session', ()
       expect((await session.watch.end(turn)).kind).toBe('turn.interrupted');
     }));
 
-  describe('and after its first prompt', () => {
+  describe('options that an agent offers after its first prompt', () => {
     const slow: Role = {
       methods: { 'session/set_config_option': () => ({}) },
       turns: {
@@ -500,7 +503,7 @@ describe('choices that an agent offers only after it has opened the session', ()
       },
     };
 
-    test('are set as soon as they are offered, which the session is told', () =>
+    test('A deferred option is set as soon as the agent offers it, and the session gets a notice.', () =>
       withRawAgent(
         slow,
         async ({ open, agents }) => {
@@ -522,14 +525,14 @@ describe('choices that an agent offers only after it has opened the session', ()
         { acp: { agents: { default: { modes: { full_access: 'yolo' } } } } },
       ));
 
-    test('fail the turn where the agent begins to work without them', () =>
+    test('A turn fails if the agent starts to work before it offers the chosen option.', () =>
       withRawAgent(slow, async ({ open }) => {
         await (await open()).run('go');
         const turn = await (await open({ model: 'two' })).run('say this');
         expect(turn).toMatchObject({ status: 'failed', error: { code: 'invalid_model' } });
       }));
 
-    test('fail the turn where the agent ends it without them', () =>
+    test('A turn fails if the agent ends it before it offers the chosen option.', () =>
       withRawAgent(slow, async ({ open }) => {
         await (await open()).run('go');
         const turn = await (await open({ model: 'two' })).run('silent');
@@ -539,7 +542,7 @@ describe('choices that an agent offers only after it has opened the session', ()
 });
 
 describe('the list of models', () => {
-  test('has those that the agent offered last, each with the efforts that were seen with it', () => {
+  test('The list has the last models of the agent, each with the efforts that were seen with it.', () => {
     const choices = new Dependent();
     return withRawAgent(choices.role(), async (stage) => {
       const session = await stage.open({ model: 'large' });
@@ -558,7 +561,7 @@ describe('the list of models', () => {
     });
   });
 
-  test('starts an agent where none was seen, and has it delete the session that this opens', () => {
+  test('A request for the list starts an agent if none was seen, and deletes the session that it opened.', () => {
     const role = new Dependent().role();
     const capable = initialized({
       agentCapabilities: { sessionCapabilities: { delete: {} } },
@@ -578,7 +581,7 @@ describe('the list of models', () => {
     });
   });
 
-  test('says why there is none where the agent opens no session', () =>
+  test('A request for the list fails with the reason if the agent cannot open a session.', () =>
     withRawAgent(
       { methods: { 'session/new': () => refuse(-32_603, 'out of order') } },
       async (stage) => {

@@ -30,7 +30,7 @@ const made = {
   content: [textContent('made')],
 };
 
-/** Answers the prompt, and says more in the same breath. */
+/** Answers the prompt and sends more updates in the same write. */
 function answerAndSay(agent: RawAgent, ...more: object[]): Promise<never> {
   const { id } = agent.last('session/prompt') ?? {};
   agent.send({ id, result: endTurn }, ...more.map((one) => agent.updating(one)));
@@ -41,8 +41,8 @@ function ofKind(session: RawSession, kind: string, turnId: string | null) {
   return session.watch.of(turnId).filter((event) => event.kind === kind);
 }
 
-describe('what an ACP agent says after it has answered its prompt', () => {
-  test('is recorded outside of any turn, in its order, text and tools alike', () =>
+describe('updates of an ACP agent after the end of a turn', () => {
+  test('Text and tool calls after the end of a turn are recorded in order, without a turn.', () =>
     on(
       goes((agent) => {
         agent.update(text('first'), make);
@@ -66,7 +66,7 @@ describe('what an ACP agent says after it has answered its prompt', () => {
       },
     ));
 
-  test('of a call of that turn says which call it is: its title, kind and input', () =>
+  test('The end of a tool call after its turn has the title, kind and input of the call.', () =>
     on(
       goes((agent) => {
         agent.update(make);
@@ -88,7 +88,7 @@ describe('what an ACP agent says after it has answered its prompt', () => {
       },
     ));
 
-  test('in the next turn, of a call of the one before, says which call it is', () =>
+  test('The end of a tool call in the next turn has the title of the call.', () =>
     on(
       {
         turns: {
@@ -111,7 +111,7 @@ describe('what an ACP agent says after it has answered its prompt', () => {
       },
     ));
 
-  test('of a call that has ended begins no other call', () =>
+  test('An update of a completed call starts no other call.', () =>
     on(
       goes((agent) => {
         agent.update(make, made);
@@ -129,7 +129,7 @@ describe('what an ACP agent says after it has answered its prompt', () => {
       },
     ));
 
-  test('with the id of an open call of before begins a call of its own', () =>
+  test('A call that reuses the id of an open call of an earlier turn is a new call.', () =>
     on(
       goes((agent) => {
         agent.update({ ...make, rawInput: { command: 'make other' }, kind: undefined });
@@ -146,11 +146,11 @@ describe('what an ACP agent says after it has answered its prompt', () => {
     ));
 });
 
-describe('what another session of an ACP agent says over the connection', () => {
+describe('updates of another session of an ACP agent', () => {
   const from = (sessionId: string, ...updates: object[]) =>
     updates.map((update) => ({ method: 'session/update', params: { sessionId, update } }));
 
-  test('is shown as that of a subagent, and never mixed with the text of the turn', () =>
+  test('Text of another session is shown as a subagent call, apart from the text of the turn.', () =>
     on(
       goes((agent) => {
         agent.say('I look ');
@@ -174,7 +174,7 @@ describe('what another session of an ACP agent says over the connection', () => 
       },
     ));
 
-  test('changes neither plan, nor commands, nor what the turn has used', () =>
+  test('A plan, commands or usage of another session do not change the turn.', () =>
     on(
       goes((agent) => {
         agent.send(
@@ -195,7 +195,7 @@ describe('what another session of an ACP agent says over the connection', () => 
       },
     ));
 
-  test('of a tool is a call of its own, also where the agent has one of the same id', () =>
+  test('A tool call of another session is a separate call, even if a call of the turn has its id.', () =>
     on(
       goes((agent) => {
         agent.update(make);
@@ -213,7 +213,7 @@ describe('what another session of an ACP agent says over the connection', () => 
       },
     ));
 
-  test('that asks for a permission asks for its own call', () =>
+  test('A permission request of another session shows its own call.', () =>
     on(
       goes(async (agent) => {
         agent.update(make);

@@ -49,7 +49,7 @@ const form = {
   },
 };
 
-/** Asks by `elicitation/create`, and says the answer. */
+/** Sends `elicitation/create` and repeats the answer as a message. */
 function elicit(agent: RawAgent, params: object): Promise<unknown> {
   const sessionId = agent.last('session/prompt')?.params?.sessionId;
   return agent
@@ -76,8 +76,8 @@ async function answer(
   return { approval, said: JSON.parse(text ?? 'null') };
 }
 
-describe('elicitation of an ACP agent', () => {
-  test('is offered to the agent, in forms and with pages', () =>
+describe('elicitations of an ACP agent', () => {
+  test('An agent can send elicitations with forms and pages.', () =>
     on({}, async ({ open, agents }) => {
       await (await open()).run('hello');
       expect(agents[0]?.last('initialize')?.params?.clientCapabilities).toMatchObject({
@@ -86,7 +86,7 @@ describe('elicitation of an ACP agent', () => {
       });
     }));
 
-  test('in a form is a question with its parts, and the answers come back as their types', () =>
+  test('A form is a question with one part per field, and the answers have the types of the fields.', () =>
     on(inForm, async (stage) => {
       const { approval, said } = await answer(stage, await stage.open(), {
         decision: 'accept',
@@ -130,7 +130,7 @@ describe('elicitation of an ACP agent', () => {
           count: 3,
           ratio: 0.5,
           sure: false,
-          // Not answered, so it is what the form says.
+          // A field without an answer has the default of the form.
           colour: 'green',
           size: 's',
           parts: ['a', 'b'],
@@ -140,13 +140,13 @@ describe('elicitation of an ACP agent', () => {
       });
     }));
 
-  test('in a form is declined by whoever declines it', () =>
+  test('An agent receives a decline if the user declines its form.', () =>
     on(inForm, async (stage) => {
       const { said } = await answer(stage, await stage.open(), { decision: 'decline' });
       expect(said).toEqual({ action: 'decline' });
     }));
 
-  test('is cancelled by an interrupt of the turn', () =>
+  test('An interrupt of the turn cancels its form.', () =>
     on(
       goes((agent) => {
         void elicit(agent, { mode: 'form', requestedSchema: form });
@@ -170,7 +170,7 @@ describe('elicitation of an ACP agent', () => {
       },
     ));
 
-  test('of a page names its address, and is accepted without an answer', () =>
+  test('A page shows its address and is accepted without an answer.', () =>
     on(
       goes((agent) =>
         elicit(agent, { mode: 'url', url: 'http://127.0.0.1/x', elicitationId: 'e' }),
@@ -189,7 +189,7 @@ describe('elicitation of an ACP agent', () => {
       },
     ));
 
-  test('of a page that is done elsewhere needs no answer any more', () =>
+  test('A page that is completed elsewhere needs no answer.', () =>
     on(
       goes((agent) => {
         const done = elicit(agent, { mode: 'url', url: 'http://127.0.0.1/x', elicitationId: 'e' });
@@ -208,7 +208,7 @@ describe('elicitation of an ACP agent', () => {
       },
     ));
 
-  test('in a mode in which nobody is asked is declined, which a notice says', () =>
+  test('A form is declined with a notice if the permission mode does not ask the user.', () =>
     on(inForm, async ({ open }) => {
       const session = await open();
       const turn = await session.run('go');
@@ -224,11 +224,11 @@ describe('elicitation of an ACP agent', () => {
     }));
 
   test.each([{ mode: '_vendor', x: 1 }, { mode: 'form' }, { mode: 'url' }, null, 'x'])(
-    'that cannot be read as one is declined: %j',
+    'An elicitation that cannot be read is declined: %j.',
     (params) => expect(readElicitation(params)).toBeNull(),
   );
 
-  test('is kept over a restart, and its answer is given to the same question of the same call', () => {
+  test('A form survives a restart, and its answer goes to the same question of the same call.', () => {
     const call = {
       toolCallId: 'q',
       title: 'AskUser',
@@ -277,11 +277,11 @@ describe('elicitation of an ACP agent', () => {
   });
 });
 
-describe('a form', () => {
+describe('forms', () => {
   test.each([
     ['without fields', { type: 'object' }],
-    ['whose fields are no record', { type: 'object', properties: ['name'] }],
-  ])('%s is accepted without an answer', (_name, requestedSchema) =>
+    ['whose fields are not an object', { type: 'object', properties: ['name'] }],
+  ])('A form %s is accepted without an answer.', (_name, requestedSchema) =>
     on(
       goes((agent) => elicit(agent, { mode: 'form', requestedSchema })),
       async ({ client, open }) => {
@@ -299,7 +299,7 @@ describe('a form', () => {
     ),
   );
 
-  test('keeps its other fields where one cannot be read', () => {
+  test('A form keeps its other fields if one field cannot be read.', () => {
     const properties = { good: { type: 'integer' }, bad: true };
     const read = readElicitation({ message: 'm', requestedSchema: { type: 'object', properties } });
     const fields = { good: { type: 'integer' }, bad: { type: 'string' } };

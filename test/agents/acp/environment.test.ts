@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { withRawAgent } from '../../support/providers/raw-agent.ts';
 
-/** What the process of a session's agent was given. */
+/** Returns the environment of the agent process of a new session. */
 async function environmentOf(env: Record<string, string> = {}): Promise<Map<string, string>> {
   let found = new Map<string, string>();
   await withRawAgent(
@@ -19,7 +19,7 @@ async function environmentOf(env: Record<string, string> = {}): Promise<Map<stri
   return found;
 }
 
-describe("an agent's environment", () => {
+describe('the environment of an agent', () => {
   beforeEach(() => {
     vi.stubEnv('OPENAI_API_KEY', 'sk-secret');
     vi.stubEnv('CADRE_TOKEN', 'secret');
@@ -28,7 +28,7 @@ describe("an agent's environment", () => {
   });
   afterEach(() => vi.unstubAllEnvs());
 
-  test("has what finds its programs and its home, and none of our keys or anybody else's", async () => {
+  test('An agent receives PATH, HOME and the locale, but no keys or other variables of the server.', async () => {
     const found = await environmentOf();
     expect(found.get('PATH')).toBe(process.env.PATH);
     expect(found.get('HOME')).toBe(process.env.HOME);
@@ -37,16 +37,16 @@ describe("an agent's environment", () => {
       expect(found.has(name)).toBe(false);
   });
 
-  test('has the certificates that Node is told to trust, so that an agent reaches what the server reaches', async () => {
+  test('An agent receives NODE_EXTRA_CA_CERTS, so that it trusts the same servers as cadre.', async () => {
     vi.stubEnv('NODE_EXTRA_CA_CERTS', '/etc/ssl/company.pem');
     expect((await environmentOf()).get('NODE_EXTRA_CA_CERTS')).toBe('/etc/ssl/company.pem');
   });
 
-  test('has what the configuration names', async () => {
+  test('An agent receives the variables that the configuration names.', async () => {
     expect((await environmentOf({ SOMETHING_ELSE: 'y' })).get('SOMETHING_ELSE')).toBe('y');
   });
 
-  test('locks the HTTP server that opencode opens, with a password of its own at each start', async () => {
+  test('The HTTP server of opencode is protected by a new password at each start.', async () => {
     const password = async () => (await environmentOf()).get('OPENCODE_SERVER_PASSWORD');
     const first = await password();
     expect(first).toMatch(/^[\w-]{43}$/);

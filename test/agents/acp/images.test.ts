@@ -3,8 +3,8 @@ import { initialized, sharedRawAgent } from '../../support/providers/raw-agent.t
 
 const on = sharedRawAgent();
 
-describe('an image', () => {
-  test('for an agent that takes none fails its turn, and the session lives on', () =>
+describe('images in a prompt', () => {
+  test('An image fails the turn if the agent accepts no images, and the session continues.', () =>
     on(
       { methods: { initialize: () => initialized({ agentCapabilities: { loadSession: true } }) } },
       async ({ open, agents }) => {
@@ -20,7 +20,7 @@ describe('an image', () => {
       },
     ));
 
-  test('reaches the agent with its type and all its bytes, beside the text', () =>
+  test('An image reaches the agent with its type and data, beside the text.', () =>
     on({}, async ({ open, agents }) => {
       const data = Buffer.from('89504e470d0a1a0a00', 'hex').toString('base64');
       await (

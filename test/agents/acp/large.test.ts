@@ -11,7 +11,7 @@ import { asking } from '../../support/providers/rows.ts';
 
 const on = sharedRawAgent();
 
-/** An agent that asks for a call, and says which option was chosen. */
+/** An agent that requests a permission and repeats the chosen option as a message. */
 function asksFor(toolCall: () => object): Role {
   return {
     turns: {
@@ -31,7 +31,7 @@ function nested(levels: number): unknown {
   return value;
 }
 
-describe('a request for permission that is larger than what is read', () => {
+describe('large permission requests', () => {
   test.each([
     [
       'of more than 8 MiB',
@@ -39,12 +39,12 @@ describe('a request for permission that is larger than what is read', () => {
       /the request is too large: \d+ bytes \(limit 8 MiB\)/,
     ],
     [
-      'of too many fields',
+      'with too many fields',
       () => ({ list: Array.from({ length: 60_000 }, () => 0) }),
       /more than 50000 values/,
     ],
     ['nested 1,000 levels deep', () => ({ deep: nested(1000) }), /nested deeper than 200 levels/],
-  ])('%s is declined, and the session says why', (_name, rawInput, why) =>
+  ])('A permission request %s is declined with a notice.', (_name, rawInput, why) =>
     on(
       asksFor(() => ({ toolCallId: 'c', title: 'do it', kind: 'execute', rawInput: rawInput() })),
       async ({ client, open }) => {
@@ -67,7 +67,7 @@ describe('a request for permission that is larger than what is read', () => {
     ),
   );
 
-  test('but not by much is asked whole', () =>
+  test('A permission request just below the limits can be approved.', () =>
     on(
       asksFor(() => ({
         toolCallId: 'c',

@@ -17,7 +17,7 @@ async function askAndReport(agent: RawAgent, call: object, report: object): Prom
   return endTurn;
 }
 
-test('An approval shows the arguments of a call that is reported just after its request', () =>
+test('An approval shows the arguments of a call that is reported just after its request.', () =>
   on(
     goes((agent) => askAndReport(agent, shell, reported)),
     async ({ client, open }) => {
@@ -31,7 +31,7 @@ test('An approval shows the arguments of a call that is reported just after its 
     },
   ));
 
-test('An approval waits past reports without arguments for the one that has some', () =>
+test('An approval skips reports without arguments and shows the first report with arguments.', () =>
   on(
     goes(async (agent) => {
       const answer = agent.ask(shell);
@@ -50,7 +50,7 @@ test('An approval waits past reports without arguments for the one that has some
     },
   ));
 
-test('An approval whose call is reported under another id says that the arguments are missing', () =>
+test('An approval whose call is reported under another id says that the arguments are missing.', () =>
   on(
     goes((agent) => askAndReport(agent, { ...shell, toolCallId: 'other' }, reported)),
     async ({ client, open }) => {
@@ -64,7 +64,7 @@ test('An approval whose call is reported under another id says that the argument
     },
   ));
 
-test('A report after the approval was opened changes nothing in the approval', () => {
+test('A report after the approval was opened changes nothing in the approval.', () => {
   const opened = Promise.withResolvers<void>();
   return on(
     goes(async (agent) => {
@@ -95,7 +95,7 @@ test('A report after the approval was opened changes nothing in the approval', (
   );
 });
 
-test('A request that the agent takes back while it waits for a report opens no approval that stays', () =>
+test('A request that the agent withdraws before a report arrives leaves no approval.', () =>
   on(
     goes(async (agent) => {
       const params = { sessionId: 'raw', toolCall: shell, options: [] };

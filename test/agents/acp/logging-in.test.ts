@@ -19,7 +19,7 @@ const apiKey = { id: 'api-key', name: 'API key', _meta: { 'api-key': { provider:
 const browser = { id: 'browser', name: 'Sign in with a browser' };
 const terminal = { id: 'tui', name: 'In a terminal', type: 'terminal', args: ['--login'] };
 
-/** An agent that refuses `refused` until one of its processes was logged in to. */
+/** An agent that refuses the method `refused` until one of its processes has authenticated. */
 function lockedRole(
   authMethods: readonly unknown[],
   refused: 'session/new' | 'session/resume' | 'session/prompt' = 'session/new',
@@ -57,18 +57,20 @@ function lockedRole(
 const key = { acp: { env: { RAW_API_KEY: 'dummy' } } };
 const withKey = sharedRawAgent(key);
 
-describe('authenticate is called where an agent with a key in its environment refuses', () => {
-  test.each(['session/new', 'session/prompt'] as const)('at %s, and its turn runs', (refused) =>
-    withKey(lockedRole([apiKey, browser], refused), async ({ open, agents }) => {
-      const session = await open();
-      const turn = await session.run('hello');
-      expect(turn).toMatchObject({ status: 'completed', text: 'hello' });
-      expect(agents[0]?.last('authenticate')?.params).toEqual({ methodId: 'api-key' });
-      expect(agents[0]?.heard.filter(({ method }) => method === refused)).toHaveLength(2);
-    }),
+describe('authentication with a key in the environment', () => {
+  test.each(['session/new', 'session/prompt'] as const)(
+    'The server authenticates and the turn runs if the agent refuses %s.',
+    (refused) =>
+      withKey(lockedRole([apiKey, browser], refused), async ({ open, agents }) => {
+        const session = await open();
+        const turn = await session.run('hello');
+        expect(turn).toMatchObject({ status: 'completed', text: 'hello' });
+        expect(agents[0]?.last('authenticate')?.params).toEqual({ methodId: 'api-key' });
+        expect(agents[0]?.heard.filter(({ method }) => method === refused)).toHaveLength(2);
+      }),
   );
 
-  test('when its session is resumed, and the session goes on', () =>
+  test('The server authenticates and the turn runs if the agent refuses to resume its session.', () =>
     withKey(lockedRole([apiKey], 'session/resume'), async ({ open, agents, diagnostics }) => {
       const session = await open();
       await session.run('log out');
@@ -79,8 +81,8 @@ describe('authenticate is called where an agent with a key in its environment re
     }));
 });
 
-describe('an agent that nobody is logged in to', () => {
-  test('and that offers a browser alone is never made to open it by a turn', () =>
+describe('turns of an agent without a login', () => {
+  test('A turn never starts a login that opens a browser, and its error lists the login methods.', () =>
     withRawAgent(lockedRole([browser, terminal]), async ({ open, agents }) => {
       const session = await open();
       const turn = await session.run('hello');
@@ -92,7 +94,7 @@ describe('an agent that nobody is logged in to', () => {
       expect(await session.record()).toMatchObject({ status: 'ready', failure: null });
     }));
 
-  test('and whose authenticate fails says why, with the methods', () => {
+  test('A turn fails with the reason and the login methods if authenticate fails.', () => {
     const role = lockedRole([apiKey]);
     const authenticate = () => {
       throw new Refusal(-32_603, 'the key is too old');
@@ -106,7 +108,7 @@ describe('an agent that nobody is logged in to', () => {
     });
   });
 
-  test('and that refuses after authenticate as well fails the turn, once', () => {
+  test('A turn fails after one authenticate if the agent still refuses.', () => {
     const role = lockedRole([apiKey], 'session/prompt');
     return withKey(
       { ...role, methods: { ...role.methods, authenticate: () => ({}) } },
@@ -118,7 +120,7 @@ describe('an agent that nobody is logged in to', () => {
     );
   });
 
-  test('and whose turn is interrupted while it logs in is not prompted again', () => {
+  test('A turn that is interrupted during authenticate is not prompted again.', () => {
     const answer = Promise.withResolvers<object>();
     const role = lockedRole([apiKey], 'session/prompt');
     return withKey(
@@ -141,7 +143,7 @@ describe('an agent that nobody is logged in to', () => {
 describe('the login of an agent', () => {
   const params = { agent: 'default' };
 
-  test('tells the methods that the agent offers, with the program of a terminal method and what is set', () => {
+  test('The login lists the methods of the agent with their terminal programs and variables.', () => {
     const variables = { id: 'env', type: 'env_var', vars: [{ name: 'RAW_TOKEN' }] };
     const old = {
       id: 'old',
@@ -187,7 +189,7 @@ describe('the login of an agent', () => {
     );
   });
 
-  test('is made by authenticate, and holds for the sessions after it; before that the agent is not shown as ready', () =>
+  test('An agent without a login is unhealthy, and its sessions run after authenticate.', () =>
     withRawAgent(lockedRole([browser]), async ({ client, open }) => {
       const session = await open();
       expect(await session.run('hello')).toMatchObject({ error: { code: 'auth_required' } });
@@ -214,7 +216,7 @@ describe('the login of an agent', () => {
     ['_auth/status_update', { authStatus: { kind: 'api_key', label: 'A key' } }, true],
     ['auth/status_update', { state: 'unauthenticated' }, false],
     ['auth/status_update', { state: 'not_required' }, true],
-  ])('is known from what the agent says of it: %s %j', (method, params_, authenticated) =>
+  ])('The login status follows the message %s %j of the agent.', (method, params_, authenticated) =>
     withRawAgent(
       {
         turns: {
@@ -237,7 +239,7 @@ describe('the login of an agent', () => {
     ),
   );
 
-  test('refuses a method that is not offered or that runs in a terminal, and names all', () =>
+  test('A login with an unknown or terminal method is refused with the list of methods.', () =>
     withRawAgent(lockedRole([browser, terminal]), async ({ client, agents }) => {
       for (const method_id of ['nonsense', 'tui']) {
         const made = client.call(endpoints.authenticateAgent, { params, body: { method_id } });
@@ -251,7 +253,7 @@ describe('the login of an agent', () => {
       expect(agents.some((agent) => agent.last('authenticate'))).toBe(false);
     }));
 
-  test('is ended where the agent can do that, and only there', () => {
+  test('A logout succeeds only if the agent supports it.', () => {
     const role = lockedRole([browser]);
     const able = { ...capabilities, auth: { logout: {} } };
     let canLogOut = true;
@@ -270,7 +272,7 @@ describe('the login of an agent', () => {
     );
   });
 
-  test('is checked by a session that is opened for that', () =>
+  test('The login check fails before the login and succeeds after it.', () =>
     withRawAgent(lockedRole([browser]), async ({ client }) => {
       const check = () => client.call(endpoints.checkAgentLogin, { params });
       await expect(check()).rejects.toThrow(/not logged in to agent default/);

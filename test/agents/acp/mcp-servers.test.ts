@@ -27,7 +27,7 @@ const mcp_servers = [
   },
 ];
 
-/** What an agent is given of them. */
+/** The same servers in the form of ACP. */
 const asGiven = [
   { name: 'files', command: '/bin/files', args: ['--all'], env: [{ name: 'KEY', value: SECRET }] },
   {
@@ -48,8 +48,8 @@ async function rowsIn(client: Client, name: string): Promise<number | undefined>
   return tables.find((one) => one.name === name)?.rows;
 }
 
-describe('the MCP servers that a client gives to a session', () => {
-  test('go to each agent of the session, also after a restart, beside the server of cadre', () =>
+describe('MCP servers of a session', () => {
+  test('Every agent of a session receives its MCP servers and the cadre server, also after a restart.', () =>
     withRawAgent(takes({ http: true }), async (stage) => {
       const { agents, open, restart } = stage;
       const session = await open({ mcp_servers });
@@ -60,7 +60,7 @@ describe('the MCP servers that a client gives to a session', () => {
       const params = { session_id: session.id };
       const body = { input: [{ type: 'text' as const, text: 'again' }] };
       await stage.client.call(endpoints.sendTurn, { params, body });
-      // The agent that verifies sessions after a restart may start before or after that of the turn.
+      // The agent of the recovery may start before or after the agent of the turn.
       const resumed = () => agents.flatMap((one) => one.last('session/resume') ?? []);
       const given = () => resumed().map(({ params }) => params?.mcpServers as object[]);
       await expectEventually(() => given().find(({ length }) => length > 0)).toMatchObject([
@@ -69,7 +69,7 @@ describe('the MCP servers that a client gives to a session', () => {
       ]);
     }));
 
-  test('are shown in no answer, event or log, and are gone when the session is closed', () =>
+  test('Secrets of MCP servers appear in no answer, event or log, and are deleted with the session.', () =>
     withRawAgent(takes({ http: true }), async (stage) => {
       const { client, given, open } = stage;
       const session = await open({ mcp_servers });
@@ -85,12 +85,12 @@ describe('the MCP servers that a client gives to a session', () => {
       expect(JSON.stringify(shown)).not.toContain(SECRET);
       expect(await rowsIn(client, 'session_mcp_servers')).toBe(1);
       await client.call(endpoints.closeSession, { params, body: {} });
-      // Rows are counted once a minute.
+      // Rows are counted at the start and once a minute.
       await stage.restart();
       expect(await rowsIn(stage.client, 'session_mcp_servers')).toBe(0);
     }));
 
-  test('fail the turn in words where the agent does not take them, and only then', () =>
+  test('A turn fails with the name of an MCP server whose transport the agent does not support.', () =>
     withRawAgent(takes({}), async ({ open }) => {
       const refused = await open({ mcp_servers });
       expect(await refused.run('hello')).toMatchObject({
@@ -105,7 +105,7 @@ describe('the MCP servers that a client gives to a session', () => {
       expect(await fine.run('hello')).toMatchObject({ status: 'completed' });
     }));
 
-  test('are refused where they cannot be used: by their names, and by what a provider takes', () =>
+  test('MCP servers with an invalid name or an unsupported transport are refused.', () =>
     withRawAgent({}, async ({ open, client, cwd }) => {
       const [one] = mcp_servers;
       await expect(open({ mcp_servers: [one, one] })).rejects.toThrow(

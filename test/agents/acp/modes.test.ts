@@ -17,7 +17,7 @@ import {
 } from '../../support/providers/raw-agent.ts';
 import { asking, done, goes, touch } from '../../support/providers/rows.ts';
 
-/** An agent that starts in a mode in which it asks nobody. */
+/** An agent that starts in a mode in which it never asks. */
 const automatic: Role = {
   methods: {
     'session/new': (_params, { pid }) => ({
@@ -32,7 +32,7 @@ const automatic: Role = {
 
 const names: AgentModes = { require_approval: 'default', read_only: 'plan', full_access: 'yolo' };
 
-/** What the configuration says of the agent, as the catalogue does of those that it knows. */
+/** Configures the agent with fields that the catalogue has for known agents. */
 function knownAs(agent: object): RawOptions {
   return { acp: { agents: { default: agent } } };
 }
@@ -55,7 +55,7 @@ function notices(session: RawSession) {
 }
 
 describe('require_approval', () => {
-  test('puts an agent that starts in an auto mode into the mode in which it asks', () =>
+  test('A session with require_approval switches the agent to the mode in which it asks.', () =>
     withModes(automatic, async ({ open, agents }) => {
       const session = await open(asking);
       await session.run('one');
@@ -64,21 +64,23 @@ describe('require_approval', () => {
     }));
 
   test.each([
-    ['it is not known', {}],
-    ['the agent does not have it', { modes: { require_approval: 'other' } }],
-  ])('leaves an agent in its mode where the one in which it asks is none: %s', (_why, agent) =>
-    withRawAgent(
-      automatic,
-      async ({ open, agents }) => {
-        expect((await (await open(asking)).run('one')).status).toBe('completed');
-        expect(wanted(agents[0])).toBe('prompt');
-      },
-      knownAs(agent),
-    ),
+    ['its asking mode is unknown', {}],
+    ['the agent lacks its asking mode', { modes: { require_approval: 'other' } }],
+  ])(
+    'A session with require_approval does not change the mode of the agent if %s.',
+    (_why, agent) =>
+      withRawAgent(
+        automatic,
+        async ({ open, agents }) => {
+          expect((await (await open(asking)).run('one')).status).toBe('completed');
+          expect(wanted(agents[0])).toBe('prompt');
+        },
+        knownAs(agent),
+      ),
   );
 });
 
-describe('a session that begins in a mode that does not ask', () => {
+describe('an agent mode that does not ask', () => {
   const frank = {
     code: 'agent_mode_does_not_ask',
     message: expect.stringContaining('runs in its own mode "auto"') as string,
@@ -86,21 +88,23 @@ describe('a session that begins in a mode that does not ask', () => {
 
   test.each([
     ['a known agent', { modes: names }],
-    ['an agent of which nothing is known', {}],
-  ])('is told of once, where nobody chose a mode: %s', (_what, agent) =>
-    withRawAgent(
-      automatic,
-      async ({ open }) => {
-        const session = await open();
-        await session.run('one');
-        await session.run('two', { permission_mode: 'default' });
-        expect(notices(session)).toEqual([frank]);
-      },
-      knownAs(agent),
-    ),
+    ['an unknown agent', {}],
+  ])(
+    'A session reports once that its agent does not ask if nobody chose a mode: %s.',
+    (_what, agent) =>
+      withRawAgent(
+        automatic,
+        async ({ open }) => {
+          const session = await open();
+          await session.run('one');
+          await session.run('two', { permission_mode: 'default' });
+          expect(notices(session)).toEqual([frank]);
+        },
+        knownAs(agent),
+      ),
   );
 
-  test('is reported by its name and id, if only its description says so', () => {
+  test('The notice names the mode and its id if only the description says that it does not ask.', () => {
     const mode = { id: 'm7', name: 'Rocket', description: 'Runs all tools without asking.' };
     const modes = { currentModeId: 'm7', availableModes: [mode] };
     const role: Role = {
@@ -118,7 +122,7 @@ describe('a session that begins in a mode that does not ask', () => {
     });
   });
 
-  test('is not told of where a mode was chosen, or the mode asks', () =>
+  test('A session does not report its mode if a user chose it or the mode asks.', () =>
     withModes(automatic, async ({ open }) => {
       const session = await open();
       await session.run('one', { agent_mode: 'yolo' });
@@ -128,7 +132,7 @@ describe('a session that begins in a mode that does not ask', () => {
     }));
 });
 
-test('A mode whose id is an address is chosen by its name as well, and a refusal shows both', () => {
+test('A mode whose id is an address can also be chosen by its name, and a refusal shows both.', () => {
   const id = (name: string) => `https://agentclientprotocol.com/protocol/session-modes#${name}`;
   const role: Role = {
     methods: {
@@ -162,7 +166,7 @@ test('A mode whose id is an address is chosen by its name as well, and a refusal
 describe('an agent that never asks', () => {
   const onSilent = sharedRawAgent(knownAs({ asks: false }));
 
-  test('is said to be one, in the record and once in the events', () =>
+  test('An agent that never asks is reported in the session record and once in the events.', () =>
     onSilent(automatic, async ({ open }) => {
       const session = await open(asking);
       expect((await session.record()).agent_asks).toBe(false);
@@ -177,7 +181,7 @@ describe('an agent that never asks', () => {
       expect((await session.record()).agent_asks).toBe(false);
     }));
 
-  test('is not mentioned where nobody wants to be asked', () =>
+  test('A session without approvals does not report that its agent never asks.', () =>
     onSilent(automatic, async ({ open }) => {
       const session = await open();
       await session.run('one');
@@ -191,7 +195,7 @@ describe('an agent that never asks', () => {
     },
   };
 
-  test('is noticed by what it does, where nobody knew of it', () =>
+  test('An unknown agent that acts without asking is reported once.', () =>
     on({ turns: acts }, async ({ open }) => {
       const session = await open(asking);
       expect((await session.record()).agent_asks).toBeNull();
@@ -204,8 +208,8 @@ describe('an agent that never asks', () => {
 
   test.each([
     ['is known to ask', {}, { asks: true }],
-    ['acts in a turn that wants nobody to be asked', { permission_mode: 'default' }, {}],
-  ])('is not suspected where it %s', (_what, more, agent) =>
+    ['acts in a turn without approvals', { permission_mode: 'default' }, {}],
+  ])('An agent that acts without asking is not reported if it %s.', (_what, more, agent) =>
     withRawAgent(
       { turns: acts },
       async ({ open }) => {
@@ -218,10 +222,10 @@ describe('an agent that never asks', () => {
   );
 });
 
-describe('an agent without the mode in which it is said to ask', () => {
+describe('an agent without its asking mode', () => {
   const onRenamed = sharedRawAgent(knownAs({ asks: true, modes: { require_approval: 'gone' } }));
 
-  test('is said to lack it, and is not said to ask', () =>
+  test('A session reports a missing asking mode once, and does not claim that its agent asks.', () =>
     onRenamed(automatic, async ({ open }) => {
       const session = await open(asking);
       await session.run('one');
@@ -232,7 +236,7 @@ describe('an agent without the mode in which it is said to ask', () => {
       expect((await session.record()).agent_asks).toBeNull();
     }));
 
-  test('is not said to lack it where the turn names a mode of the agent', () =>
+  test('A missing asking mode is not reported if the session names a mode of the agent.', () =>
     onRenamed(automatic, async ({ open }) => {
       const session = await open({ ...asking, agent_mode: 'plan' });
       await session.run('one');
@@ -241,7 +245,7 @@ describe('an agent without the mode in which it is said to ask', () => {
 });
 
 describe('agent_mode beside permission_mode', () => {
-  test('says "read only, and ask me": the agent is in its mode, and its requests go to a person', () =>
+  test('An agent in its plan mode still sends its requests to the user under require_approval.', () =>
     withModes(
       {
         ...automatic,
@@ -258,7 +262,7 @@ describe('agent_mode beside permission_mode', () => {
       },
     ));
 
-  test('of the name "default" is the mode of the agent by that name', () =>
+  test('The agent_mode "default" is the mode of the agent with this name.', () =>
     on(automatic, async ({ open, agents }) => {
       const session = await open();
       await session.run('one', { agent_mode: 'default' });
@@ -266,7 +270,7 @@ describe('agent_mode beside permission_mode', () => {
       expect(wanted(agents[0])).toBe('default prompt auto prompt');
     }));
 
-  test('of a session holds until a turn names a mode in either field', () =>
+  test('The agent_mode of a session applies until a turn names a mode in either field.', () =>
     withModes(automatic, async ({ open, agents }) => {
       const session = await open({ agent_mode: 'plan' });
       await session.run('one');
@@ -276,7 +280,7 @@ describe('agent_mode beside permission_mode', () => {
       expect(wanted(agents[0])).toBe('plan prompt yolo prompt default prompt plan prompt');
     }));
 
-  test('is stored with the turn', () =>
+  test('The agent_mode of a turn is stored with the turn.', () =>
     on(automatic, async ({ open }) => {
       const session = await open();
       expect(await session.run('one', { agent_mode: 'plan' })).toMatchObject({
@@ -286,7 +290,7 @@ describe('agent_mode beside permission_mode', () => {
       expect((await session.record()).provider_defaults).toMatchObject({ agent_mode: 'auto' });
     }));
 
-  test('that the agent does not have fails the turn, with those it has, and no other turn', () =>
+  test('An unknown agent_mode fails only its own turn, with the list of modes.', () =>
     on(automatic, async ({ open }) => {
       const session = await open({ agent_mode: 'nonsense' });
       const turn = await session.run('one');
@@ -295,7 +299,7 @@ describe('agent_mode beside permission_mode', () => {
       expect((await session.run('two', { agent_mode: 'plan' })).status).toBe('completed');
     }));
 
-  test('is refused by the providers whose agents take their modes as permission_mode', () => {
+  test('Claude and Codex refuse agent_mode because their modes are values of permission_mode.', () => {
     const settings = { ...defaultSettings(), agentMode: 'plan' };
     const refused = {
       code: 'invalid_agent_mode',
@@ -306,7 +310,7 @@ describe('agent_mode beside permission_mode', () => {
   });
 });
 
-describe('a mode of cadre', () => {
+describe('permission modes of cadre', () => {
   const none = { agentMode: null, permissionMode: null };
   const offered = ['read-only', 'workspaceWrite', 'auto', 'agent-full-access'];
 
@@ -320,7 +324,10 @@ describe('a mode of cadre', () => {
     ['bypass', { full_access: 'agent-full-access' }, 'agent-full-access'],
     ['full_access', {}, 'full_access'],
     ['auto', {}, 'auto'],
-  ])('%s is, by the names %j, the mode %s of the agent', (permissionMode, modes, found) => {
-    expect(modeFor({ ...none, permissionMode }, modes, offered)).toBe(found);
-  });
+  ])(
+    'The permission mode %s with the names %j is the mode %s of the agent.',
+    (permissionMode, modes, found) => {
+      expect(modeFor({ ...none, permissionMode }, modes, offered)).toBe(found);
+    },
+  );
 });

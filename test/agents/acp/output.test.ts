@@ -7,7 +7,7 @@ import { asking, done, goes, textContent, touch } from '../../support/providers/
 
 const on = sharedRawAgent();
 
-/** Runs a turn in which the agent reports a call so, and expects the item of the call. */
+/** Runs a turn in which the agent sends these updates of a call, and expects one item. */
 function expectReported(updates: readonly object[], expected: object): Promise<void> {
   return on(
     goes((agent) => {
@@ -32,10 +32,10 @@ const delta = (data: string) => news({ terminal_output_delta: { terminal_id: 't1
 const whole = (data: string) => news({ terminal_output: { terminal_id: 't1', data } });
 const terminal = { content: [{ type: 'terminal', terminalId: 't1' }] };
 
-describe('the output of a tool of an ACP agent', () => {
+describe('tool output of an ACP agent', () => {
   test.each<[string, object[], string]>([
     [
-      'in pieces in _meta.terminal_output_delta, as codex-acp sends it,',
+      'pieces in _meta.terminal_output_delta, as codex-acp sends them',
       [
         news({}, terminal),
         delta('one\n'),
@@ -45,13 +45,17 @@ describe('the output of a tool of an ACP agent', () => {
       'one\ntwo\n',
     ],
     [
-      'in pieces in _meta.terminal_output',
+      'pieces in _meta.terminal_output',
       [whole('one\n'), whole('two\n'), { ...done, ...terminal }],
       'one\ntwo\n',
     ],
-    ['again and again whole', [whole('one\n'), whole('one\ntwo\n'), done], 'one\ntwo\n'],
     [
-      'with the end of its command',
+      'the whole output, sent several times',
+      [whole('one\n'), whole('one\ntwo\n'), done],
+      'one\ntwo\n',
+    ],
+    [
+      'the exit code of its command',
       [
         delta('no such file'),
         { ...done, _meta: { terminal_exit: { terminal_id: 't1', exit_code: 2, signal: null } } },
@@ -59,33 +63,33 @@ describe('the output of a tool of an ACP agent', () => {
       'no such file\n[exit code 2]\n',
     ],
     [
-      'beside a text of its content, once',
+      'a text of its content instead of the terminal output',
       [delta('out\n'), { ...done, content: [textContent('it said: out')] }],
       'it said: out',
     ],
     [
-      'as the formatted output of an older version',
+      'the formatted output of an older version',
       [{ ...done, rawOutput: { formatted_output: 'out', exit_code: 0 } }],
       'out',
     ],
     [
-      'of a block that nobody knows',
+      'a placeholder for an unknown block',
       [{ ...done, content: [{ type: 'hologram' }] }],
       '[hologram: not shown]',
     ],
     [
-      'that it had, where it ends with no content',
+      'the earlier output if the tool ends without content',
       [
         news({}, { status: 'in_progress', content: [textContent('out')] }),
         { ...done, content: [] },
       ],
       'out',
     ],
-  ])('is shown %s', (_what, updates, text) =>
+  ])('The output of a tool is shown: %s.', (_what, updates, text) =>
     expectReported(updates, { text, status: 'completed' }),
   );
 
-  test('is not the text of its permission, also where it ends with no content, as gemini does', () =>
+  test('A permission text is not tool output, even if the tool ends without content, as in gemini.', () =>
     on(
       goes(async (agent) => {
         const question = { ...touch, content: [textContent('May I touch it?')] };
@@ -110,7 +114,7 @@ describe('the output of a tool of an ACP agent', () => {
       },
     ));
 
-  test('has its diffs with the old text, and the places that it is about', () => {
+  test('A tool item has its diffs with the old text, and the locations of the call.', () => {
     const diff = '--- /a.txt\n+++ /a.txt\n@@ -1,2 +1,2 @@\n same\n-old\n+new\n';
     return expectReported(
       [
@@ -136,7 +140,7 @@ describe('the output of a tool of an ACP agent', () => {
   });
 });
 
-describe('what an ACP agent shows besides text', () => {
+describe('images and resources of an ACP agent', () => {
   const bytes = Buffer.from('not really a picture');
   const image = { type: 'image', mimeType: 'image/png', data: bytes.toString('base64') };
   const blob = { uri: 'file:///x.bin', mimeType: 'application/x', blob: image.data };
@@ -159,7 +163,7 @@ describe('what an ACP agent shows besides text', () => {
     return endTurn;
   };
 
-  test('is in its messages and tools as links, in their order, and its data is kept', () =>
+  test('Messages and tools show images and resources as links in order, and the data is stored.', () =>
     on(goes(shows), async ({ client, open }) => {
       const session = await open();
       const turn = await session.run('go');

@@ -18,7 +18,7 @@ import { asking, goes, quick, touch } from '../../support/providers/rows.ts';
 
 const on = sharedRawAgent();
 
-describe('a permission request', () => {
+describe('permission requests', () => {
   const option = (optionId: string, kind: string) => ({ optionId, kind, name: optionId });
 
   test.each([
@@ -35,7 +35,7 @@ describe('a permission request', () => {
         option('o', 'allow_once'),
       ],
     ],
-  ])('%s is allowed for this once', (_name, options) =>
+  ])('A permission request %s is allowed once.', (_name, options) =>
     on(askThenSay(options), async ({ client, open }) => {
       const session = await open(asking);
       expect(await answered(client, session, 'accept')).toMatchObject({ text: 'selected o' });
@@ -43,7 +43,7 @@ describe('a permission request', () => {
     }),
   );
 
-  test('An agent that can only allow for ever is not allowed anything', () =>
+  test('A request that the agent can only allow permanently cannot be accepted.', () =>
     on(
       askThenSay([option('p', 'allow_always'), option('c', 'reject_once')]),
       async ({ client, open }) => {
@@ -61,7 +61,7 @@ describe('a permission request', () => {
       },
     ));
 
-  test('An acceptance for the session never chooses a lasting option of the agent, and ends with the session', () =>
+  test('An acceptance for the session chooses no lasting option of the agent, and ends with the session.', () =>
     on(
       askThenSay([
         option('p', 'allow_always'),
@@ -96,7 +96,7 @@ describe('a permission request', () => {
       ['once', 'session'],
     ],
     ['no way to allow it', ['reject_once'], []],
-  ])('with %s says so', (_name, kinds, scopes) =>
+  ])('An approval shows the scopes of a request with %s.', (_name, kinds, scopes) =>
     on(
       askThenSay(kinds.map((kind, at) => option(`${kind} ${at}`, kind))),
       async ({ client, open }) => {
@@ -115,7 +115,7 @@ describe('a permission request', () => {
     ['no way to reject it once', [option('o', 'allow_once'), option('x', 'reject_always')]],
     ['only a way to allow it', [option('o', 'allow_once')]],
     ['no options at all', []],
-  ])('with %s is declined by taking the question back', (_name, options) =>
+  ])('A decline cancels a request with %s.', (_name, options) =>
     on(askThenSay(options), async ({ client, open, agents }) => {
       const session = await open(asking);
       expect(await answered(client, session, 'decline')).toMatchObject({
@@ -125,7 +125,7 @@ describe('a permission request', () => {
     }),
   );
 
-  test('beside another one is answered by itself, and the turn waits for both', () =>
+  test('Two permission requests of a turn are answered separately, and the turn waits for both.', () =>
     on(
       goes(async (agent) => {
         const two = await Promise.all([
@@ -157,7 +157,7 @@ describe('a permission request', () => {
       },
     ));
 
-  test('that the agent takes back is cancelled, and the turn goes on', () => {
+  test('A permission request that the agent withdraws is cancelled, and the turn continues.', () => {
     const takeBack = Promise.withResolvers<void>();
     return on(
       goes(async (agent) => {
@@ -187,7 +187,7 @@ describe('a permission request', () => {
     );
   });
 
-  test('that has to be answered before the agent hears of an interrupt is answered', () =>
+  test('An interrupt answers the permission request that the agent waits for.', () =>
     on(
       goes(async (agent) => {
         const { outcome } = await agent.ask(touch);
@@ -203,7 +203,7 @@ describe('a permission request', () => {
       },
     ));
 
-  test('of an agent that dies is cancelled with the turn', () =>
+  test('A permission request is cancelled with its turn if the agent dies.', () =>
     on(
       goes((agent) => agent.ask(touch)),
       async ({ client, open, agents }) => {
@@ -223,7 +223,7 @@ describe('a permission request', () => {
       },
     ));
 
-  test.each([asking, {}])('outside of any turn is turned down at once (%o)', (more) =>
+  test.each([asking, {}])('A permission request outside a turn is refused at once (%o).', (more) =>
     on({}, async ({ open, agents }) => {
       const session = await open(more);
       await session.run('hello');
@@ -233,7 +233,7 @@ describe('a permission request', () => {
     }),
   );
 
-  test('in the default mode fails the turn also of an agent that then does nothing at all', () =>
+  test('A permission request in the default mode fails the turn, even if the agent then does nothing.', () =>
     withRawAgent(
       goes((agent) => agent.ask(touch).then(() => never)),
       async ({ open, client }) => {
@@ -244,11 +244,11 @@ describe('a permission request', () => {
         expect(turn).toMatchObject({ status: 'failed', error: { code: 'permission_required' } });
         expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
       },
-      // Time to start an agent has to be left.
+      // The limit leaves the agent enough time to start.
       { clock: quick(20), acp: { request_timeout_ms: 120_000 } },
     ));
 
-  /** Asks, and says how that was answered. */
+  /** An agent that requests a permission and repeats the answer as a message. */
   function askThenSay(options: object[]): Role {
     return goes(async (agent) => {
       const { outcome, optionId } = await agent.ask(touch, options);

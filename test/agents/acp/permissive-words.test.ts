@@ -24,7 +24,7 @@ test.each<[id: string, name: string, description: string | null]>([
   ['m1', 'Trust', 'Approves all actions'],
   ['m1', 'Hot', 'Bypasses the permission checks of the user'],
   ['m1', 'W', 'Dangerous: commands run unrestricted'],
-])('The mode %s "%s" (%s) is one that asks nobody.', (id, name, description) => {
+])('The mode %s "%s" (%s) counts as a mode that never asks.', (id, name, description) => {
   expect(isPermissive({ id, name, description })).toBe(true);
 });
 
@@ -43,6 +43,6 @@ test.each<[id: string, name: string, description: string | null]>([
   ['m1', 'S', 'Full access needs approval each time'],
   ['code', 'Code', 'Write and modify code with full tool access'],
   ['m1', 'Chat', 'No tools'],
-])('The mode %s "%s" (%s) is not taken for one that asks nobody.', (id, name, description) => {
+])('The mode %s "%s" (%s) does not count as a mode that never asks.', (id, name, description) => {
   expect(isPermissive({ id, name, description })).toBe(false);
 });

@@ -8,23 +8,23 @@ import type { ProviderContext } from '../../../src/agents/provider.ts';
 
 const settingsOf = (acp: object | null) => configSchema.parse({ providers: { acp } }).providers.acp;
 
-/** An agent as it is used with a section `[providers.acp]`. */
+/** Resolves an agent with a section `[providers.acp]`. */
 function agent(name: string, acp: object | null, from: NodeJS.ProcessEnv = {}) {
   const found = resolveAgents(settingsOf(acp), from).find((one) => one.name === name);
   if (!found) throw new Error(`there is no agent ${name}`);
   return found;
 }
 
-describe('an agent of the catalogue', () => {
+describe('a catalogue agent', () => {
   const gemini = catalogue.find(({ name }) => name === 'gemini');
 
-  test('is as the catalogue has it, with an empty section and without one.', () => {
+  test('A catalogue agent has the values of the catalogue if its section is empty or missing.', () => {
     const { command, args, modes, asks } = gemini ?? {};
     for (const acp of [null, { agents: { gemini: {} } }])
       expect(agent('gemini', acp)).toMatchObject({ command, args, modes, asks });
   });
 
-  test('is overridden key by key, and in its modes and variables name by name.', () => {
+  test('A section overrides single keys and single modes of a catalogue agent.', () => {
     const section = { command: '/opt/gemini', modes: { read_only: 'look' }, request_timeout_ms: 7 };
     expect(agent('gemini', { agents: { gemini: section } })).toMatchObject({
       command: '/opt/gemini',
@@ -42,7 +42,7 @@ describe('an agent of the catalogue', () => {
     });
   });
 
-  test('can be had twice, by another name with the same command.', () => {
+  test('A catalogue agent can be configured again under another name with the same command.', () => {
     const agents = { work: { command: 'gemini', home: '/home/work' } };
     expect(agent('work', { agents })).toMatchObject({
       args: gemini?.args,
@@ -52,14 +52,14 @@ describe('an agent of the catalogue', () => {
     });
   });
 
-  test('is logged in by the method whose variable it has.', () => {
+  test('A catalogue agent logs in with the method whose variable is set.', () => {
     expect(agent('gemini', null).authMethod).toBeNull();
     expect(agent('gemini', null, { GEMINI_API_KEY: 'k' }).authMethod).toBe('gemini-api-key');
     const env = { GEMINI_API_KEY: 'k' };
     expect(agent('gemini', { agents: { gemini: { env } } }).authMethod).toBe('gemini-api-key');
   });
 
-  test('gets its own keys of the server, its home, and what the section says; no key of another.', () => {
+  test('A catalogue agent receives its own keys, its home and the variables of its section only.', () => {
     const from = { PATH: '/bin', HOME: '/root', GEMINI_API_KEY: 'g', MISTRAL_API_KEY: 'm' };
     const agents = { gemini: { home: '/homes/gemini', env: { MORE: '1' } } };
     const environment = environmentOf(agent('gemini', { agents }, from), from);
@@ -75,24 +75,24 @@ describe('an agent of the catalogue', () => {
 });
 
 describe('the agent named default', () => {
-  test('has what stands in the section, and the ways of the agent whose command it is.', () => {
+  test('The default agent has the values of the acp section and the traits of the agent with its command.', () => {
     const from = { GEMINI_API_KEY: 'g' };
     const found = agent('default', { command: 'gemini', args: ['--acp'], env: { A: '1' } }, from);
     expect(found).toMatchObject({ args: ['--acp'], env: { A: '1' }, passEnv: [], asks: true });
     expect(environmentOf(found, from)).not.toHaveProperty('GEMINI_API_KEY');
   });
 
-  test('can be given a home and modes in a section of its own.', () => {
+  test('The default agent can have a home and modes in a section of its own.', () => {
     const own = { home: '/h', modes: { read_only: 'r' } };
     const found = agent('default', { command: 'agent', agents: { default: own } });
     expect(found).toMatchObject({ command: 'agent', home: '/h', modes: { read_only: 'r' } });
   });
 });
 
-describe('an agent that is started by a command of its own', () => {
+describe('an agent with a custom command', () => {
   const own = { command: 'node', args: ['agent.js'], modes: { read_only: 'look' } };
 
-  test('is recognised by what it calls itself, and keeps what is configured.', () => {
+  test('An agent with a custom command is recognised by its reported name, and keeps its configuration.', () => {
     const found = agent('default', { command: 'node', agents: { default: own } });
     expect(found).toMatchObject({ asks: null, quirks: [], modes: { read_only: 'look' } });
     recognise(found, 'gemini-cli');
@@ -105,7 +105,7 @@ describe('an agent that is started by a command of its own', () => {
     });
   });
 
-  test('stays as it is where nobody knows it, or the catalogue had its command.', () => {
+  test('An agent stays as configured if its reported name is unknown or its command is in the catalogue.', () => {
     const found = agent('mine', { agents: { mine: own } });
     recognise(found, 'nobody');
     expect(found).toMatchObject({ asks: null, modes: { read_only: 'look' } });
@@ -115,7 +115,7 @@ describe('an agent that is started by a command of its own', () => {
   });
 });
 
-describe('the agent of sessions that name none', () => {
+describe('the preferred agent', () => {
   const provider = (acp: object | null) =>
     new AcpProvider(settingsOf(acp), {} as unknown as ProviderContext);
   const sh = { command: 'sh' };
@@ -136,7 +136,7 @@ describe('the agent of sessions that name none', () => {
       /^providers\.acp\.default_agent: unknown agent "x": choose from /,
     ],
     [{ agents: { a: {} } }, 'a', /^no command configured: set providers\.acp\.agents\.a\.command/],
-  ])('with %j is %j.', ([acp, preferred, problem]) => {
+  ])('The preferred agent of the configuration %j is %j.', ([acp, preferred, problem]) => {
     const found = provider(acp);
     expect(found.kinds.preferred).toBe(preferred);
     if (problem) expect(found.problem()).toMatch(problem);

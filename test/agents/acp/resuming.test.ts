@@ -50,7 +50,7 @@ const unavailable = { status: 'failed', text: null, error: { code: 'provider_una
 const loggedOut = { ...unavailable, error: { code: 'auth_required' } };
 const lastingFailure = { status: 'failed', error: { code: 'resume_failed' } };
 
-describe('a session whose agent is lost', () => {
+describe('a session whose agent has exited', () => {
   const offers: [string, object, string][] = [
     ['resume', capabilities, 'session/resume'],
     ['resume alone', { sessionCapabilities: { resume: {} } }, 'session/resume'],
@@ -61,21 +61,23 @@ describe('a session whose agent is lost', () => {
       'session/load',
     ],
   ];
-  test.each(someOf(offers, 2))('is asked back from one that can %s', (_name, can, method) =>
-    withLost({ methods: offering(can) }, async ({ agents, cwd }, session) => {
-      await expectWorks(session);
-      const sessionId = refOf(agents);
-      expect(asked(agents[1])).toEqual(['initialize', method, 'session/prompt']);
-      expect(agents[1]?.last(method)?.params).toEqual({
-        sessionId,
-        cwd,
-        mcpServers: [expect.objectContaining({ name: 'cadre' })],
-      });
-      expect(agents[1]?.last('session/prompt')?.params).toMatchObject({ sessionId });
-    }),
+  test.each(someOf(offers, 2))(
+    'A session is resumed by an agent that supports %s.',
+    (_name, can, method) =>
+      withLost({ methods: offering(can) }, async ({ agents, cwd }, session) => {
+        await expectWorks(session);
+        const sessionId = refOf(agents);
+        expect(asked(agents[1])).toEqual(['initialize', method, 'session/prompt']);
+        expect(agents[1]?.last(method)?.params).toEqual({
+          sessionId,
+          cwd,
+          mcpServers: [expect.objectContaining({ name: 'cadre' })],
+        });
+        expect(agents[1]?.last('session/prompt')?.params).toMatchObject({ sessionId });
+      }),
   );
 
-  test('is asked back as well as can be where one capability is not as the protocol says', () =>
+  test('A session is resumed even if one capability of the agent has an invalid shape.', () =>
     withLost(
       { methods: offering({ ...capabilities, promptCapabilities: ['image'] }) },
       (_stage, session) => expectWorks(session),
@@ -88,7 +90,7 @@ describe('a session whose agent is lost', () => {
     undefined,
   ];
   test.each(someOf(tooLittle, 2))(
-    'is failed with its turn where the agent can do no more than %j',
+    'A session fails with its turn if the agent only supports %j.',
     (can) =>
       withLost({ methods: offering(can) }, async ({ agents, noAgents }, session) => {
         const turn = await session.run('after');
@@ -108,7 +110,7 @@ describe('a session whose agent is lost', () => {
     [-32_601, 'Method not found', undefined, /Method not found/],
   ];
   test.each(someOf(refusals, 2))(
-    'is failed with its turn where the agent refuses it by %i "%s" %j',
+    'A session fails with its turn if the agent refuses it with %i "%s" %j.',
     (code, words, data, says) => {
       const role = reopened('session/load', () => refuse(code, words, data));
       return withLost(role, async ({ noAgents, diagnostics }, session) => {
@@ -123,9 +125,9 @@ describe('a session whose agent is lost', () => {
   );
 
   test.each([
-    ['is on the list of the agent is not lost, whatever its words', true],
-    ['is not on the list of the agent is failed with its turn, whatever its words', false],
-  ])('that %s', (_what, isListed) => {
+    ['on the list of the agent survives', true],
+    ['that is not on the list of the agent fails with its turn', false],
+  ])('A session %s, whatever the error of the agent says.', (_what, isListed) => {
     const can = { ...capabilities, sessionCapabilities: { resume: {}, list: {} } };
     let ref: unknown;
     const refuses: Play = ({ sessionId }) => {
@@ -152,7 +154,7 @@ describe('a session whose agent is lost', () => {
     ['The disk is full', unavailable],
   ];
   test.each(someOf(troubles, 2))(
-    'is failed where the agent says the same of one that never was: %s',
+    'The error of the agent determines whether the session fails or only its turn: %s.',
     (words, expected) => {
       const role = reopened('session/load', ({ sessionId }) =>
         refuse(-32_603, 'Internal error', { details: words.replace('ID', String(sessionId)) }),
@@ -163,7 +165,7 @@ describe('a session whose agent is lost', () => {
     },
   );
 
-  test('is not failed where the agent can load another one', () => {
+  test('A session survives an error if the agent can load another session id.', () => {
     const refs: unknown[] = [];
     const role = reopened('session/load', ({ sessionId }) => {
       refs.push(sessionId);
@@ -175,8 +177,8 @@ describe('a session whose agent is lost', () => {
     });
   });
 
-  // As the agent of OpenClaw, whose resume knows only the sessions of its own process.
-  test('is loaded where the agent cannot resume it but can load', () =>
+  // The resume of OpenClaw only knows the sessions of its own process.
+  test('A session is loaded if the agent cannot resume it but can load it.', () =>
     withLost(
       reopened('session/resume', () => refuse(-32_603, 'Session not found')),
       async ({ agents }, session) => {
@@ -185,7 +187,7 @@ describe('a session whose agent is lost', () => {
       },
     ));
 
-  test('that the agent only claims to have resumed stays, and its turns say what is wrong', () =>
+  test('A session that the agent only claims to have resumed stays ready, and its turn fails.', () =>
     withLost(
       { turns: { after: () => refuse(-32_002, 'no such session') } },
       async (_stage, session) => {
@@ -196,7 +198,7 @@ describe('a session whose agent is lost', () => {
       },
     ));
 
-  test('is not asked back while no agent has seen a turn of it', () =>
+  test('A session is opened again instead of resumed if no agent has seen a turn of it.', () =>
     on(
       { methods: { 'session/new': onTime(1, () => refuse(-32_603, 'not now'), opened) } },
       async (stage) => {
@@ -213,7 +215,7 @@ describe('a session whose agent is lost', () => {
       },
     ));
 
-  test('each goes on as itself', () =>
+  test('Several sessions are each resumed with their own reference.', () =>
     on({}, async (stage) => {
       const { open, agents } = stage;
       const [first, second] = [await open(), await open()];
@@ -229,7 +231,7 @@ describe('a session whose agent is lost', () => {
     }));
 });
 
-describe('an agent that is to resume a session', () => {
+describe('an agent that resumes a session', () => {
   const silences: [string, Play][] = [
     ['session/resume', sick(() => never)],
     [
@@ -242,7 +244,7 @@ describe('an agent that is to resume a session', () => {
     ],
   ];
   test.each(someOf(silences, 2))(
-    'and never answers %s costs only the turn, and is ended',
+    'An agent that never answers %s fails only the turn and is stopped.',
     (method, play) => {
       const limit = scaled(3000);
       const says = new RegExp(
@@ -265,11 +267,11 @@ describe('an agent that is to resume a session', () => {
       },
       /exited with code 3: panic: no disk/,
     ],
-    ['goes without a word', (agent) => agent.exit(0), /exited with code 0/],
-    ['hangs up, and lives on,', (agent) => agent.hangUp(), /was stopped/],
+    ['exits without output', (agent) => agent.exit(0), /exited with code 0/],
+    ['closes its output but keeps running', (agent) => agent.hangUp(), /was stopped/],
     ['is killed', ({ pid }) => process.kill(pid, 'SIGKILL'), /SIGKILL/],
   ];
-  test.each(someOf(deaths, 2))('and %s costs only the turn', (_name, die, says) => {
+  test.each(someOf(deaths, 2))('An agent that %s fails only the turn.', (_name, die, says) => {
     const dying = sick((agent) => {
       die(agent);
       return never;
@@ -279,7 +281,7 @@ describe('an agent that is to resume a session', () => {
     );
   });
 
-  test('and has become another version costs only the turn', () => {
+  test('An agent with another protocol version fails only the turn.', () => {
     const initialize = onTime(
       2,
       () => initialized({ protocolVersion: 2 }),
@@ -290,7 +292,7 @@ describe('an agent that is to resume a session', () => {
     );
   });
 
-  test('in a directory that is gone costs only the turn', () =>
+  test('A missing directory fails only the turn.', () =>
     on({}, async (stage) => {
       const cwd = mkdtempSync(join(stage.cwd, 'inside-'));
       const session = await stage.open({ cwd });
@@ -307,7 +309,7 @@ describe('an agent that is to resume a session', () => {
       expect(stage.agents.at(-1)?.last('session/resume')?.params).toMatchObject(params);
     }));
 
-  test('and dies once it is sent the turn costs only the turn', () =>
+  test('An agent that dies when it receives the prompt fails only the turn.', () =>
     withLost(
       {
         turns: {
@@ -327,7 +329,7 @@ describe('an agent that is to resume a session', () => {
     ));
 
   test.each(someOf(methods, 2))(
-    'but has no login at %s costs only the turn, and says so',
+    'An agent without a login at %s fails only the turn, with the login hint.',
     (method) => {
       const details = { details: 'run: raw login' };
       const locked = sick(() => refuse(-32_000, 'Authentication required', details));
@@ -340,7 +342,7 @@ describe('an agent that is to resume a session', () => {
     },
   );
 
-  test('or to open one but has no login costs only the turn, and the next one opens it', () =>
+  test('An agent without a login fails the first turn, and the next turn opens the session.', () =>
     on(
       { methods: { 'session/new': onTime(1, () => refuse(-32_000, 'Please log in'), opened) } },
       async ({ open, agents, noAgents }) => {
@@ -355,7 +357,7 @@ describe('an agent that is to resume a session', () => {
       },
     ));
 
-  test('is ended when its turn is interrupted, and the next turn resumes', () =>
+  test('An interrupt stops an agent that is still resuming, and the next turn resumes the session.', () =>
     withLost(
       reopened(
         'session/resume',
@@ -373,7 +375,7 @@ describe('an agent that is to resume a session', () => {
       },
     ));
 
-  test('is ended when its session is closed', () =>
+  test('A session that is closed stops its agent that is still resuming.', () =>
     withLost(
       reopened('session/resume', () => never),
       async ({ client, agents, noAgents }, session) => {
@@ -391,35 +393,41 @@ describe('an agent that is to resume a session', () => {
   const plan = { permission_mode: 'plan' };
   const answers: [string, unknown, object?][] = [
     ['null', null],
-    ['nothing', {}],
+    ['an empty object', {}],
     ['another id', { sessionId: 'another' }],
-    ['words for modes', { modes: 'plan' }],
+    ['a text instead of modes', { modes: 'plan' }],
     ['modes without a list', { modes: { currentModeId: 'plan' } }],
-    ['junk for options', { configOptions: { id: 3 } }],
-    ['modes, and junk for options', { modes, configOptions: [{ id: 3 }] }, plan],
-    ['modes, none of them the current one', { modes: { ...modes, currentModeId: null } }, plan],
+    ['invalid options', { configOptions: { id: 3 } }],
+    ['modes and invalid options', { modes, configOptions: [{ id: 3 }] }, plan],
+    ['modes without a current one', { modes: { ...modes, currentModeId: null } }, plan],
   ];
-  test.each(someOf(answers, 3))('and answers %s resumes, as far as can be told', expectTaken);
+  test.each(someOf(answers, 3))(
+    'An agent that answers %s to the resume request resumes the session.',
+    expectTaken,
+  );
 
   const harderAnswers: typeof answers = [
-    ['a number for an id', { sessionId: 7 }],
-    ['words', 'resumed'],
+    ['a number instead of an id', { sessionId: 7 }],
+    ['a text', 'resumed'],
     [
-      'modes, one of them junk',
+      'modes with one invalid entry',
       { modes: { ...modes, availableModes: [{ id: 'plan' }, {}] } },
       plan,
     ],
     ['true', true],
     [
-      'options, one of them junk',
+      'options with one invalid entry',
       { configOptions: [{ id: 3 }, select('the-mode', 'mode', 'default', 'plan')] },
       plan,
     ],
   ];
-  test.each(someOf(harderAnswers, 2))('and answers %s resumes, as far as can be told', expectTaken);
+  test.each(someOf(harderAnswers, 2))(
+    'An agent that answers %s to the resume request resumes the session.',
+    expectTaken,
+  );
 
-  test('and answers twice resumes once', async () => {
-    // The SDK tells the console, past our log.
+  test('A second answer to the resume request is ignored.', async () => {
+    // The SDK writes to the console instead of our log.
     using _console = vi.spyOn(console, 'error').mockReturnValue();
     const twice: Play = (_params, agent) => {
       const { id } = agent.last('session/resume') ?? {};
@@ -443,7 +451,7 @@ describe('an agent that is to resume a session', () => {
   }
 });
 
-describe('what an agent says while it resumes', () => {
+describe('updates of an agent while it resumes', () => {
   const history = [
     { sessionUpdate: 'user_message_chunk', content: { type: 'text', text: 'an old question' } },
     { sessionUpdate: 'agent_thought_chunk', content: { type: 'text', text: 'an old thought' } },
@@ -464,28 +472,29 @@ describe('what an agent says while it resumes', () => {
       ...history.map((update) => ({ method: 'session/update', params: { sessionId, update } })),
     );
 
-  test.each(someOf(methods, 2))('of its history by %s is of no turn', (method) =>
-    withLost(reopened(method, replay), expectNothingOld),
+  test.each(someOf(methods, 2))(
+    'A history that the agent replays during %s belongs to no turn.',
+    (method) => withLost(reopened(method, replay), expectNothingOld),
   );
 
-  test('of its history may be long', () => {
+  test('A long replayed history belongs to no turn.', () => {
     const replayAll: Play = (params, agent) => {
       for (let times = 0; times < atLength(100, 1000, 1000); times++) replay(params, agent);
     };
     return withLost(reopened('session/load', replayAll), expectNothingOld);
   });
 
-  // As Gemini CLI, which answers first and replays then.
-  test('of its history once it has answered is of no turn', () => {
+  // Gemini CLI answers first and then replays the history.
+  test('A history that the agent replays after its answer belongs to no turn.', () => {
     const told = Promise.withResolvers<void>();
     const goOn = async (params: Params, agent: RawAgent) => {
-      // That cadre answers this proves that it has read what came before it.
+      // The answer proves that cadre has read everything before the ping.
       await agent.request('_raw/ping', {});
       replay(params, agent);
       await agent.request('_raw/ping', {});
       told.resolve();
     };
-    // However slow this machine is, the agent tells its history before the silence is long enough.
+    // Even on a slow machine, the agent replays its history before the pause ends.
     const sleep: Clock['sleep'] = async (ms, signal) => {
       if (ms === HISTORY_PAUSE_MS) await told.promise;
       return systemClock.sleep(ms, signal);
@@ -501,7 +510,7 @@ describe('what an agent says while it resumes', () => {
     return withLost(role, expectNothingOld, { clock });
   });
 
-  test('of a tool is nothing that a tool of the turn with the same id has', () =>
+  test('A replayed tool call does not change a tool call of the turn with the same id.', () =>
     withLost(
       {
         ...reopened('session/resume', replay),
@@ -531,7 +540,7 @@ describe('what an agent says while it resumes', () => {
     });
 
   test.each(someOf([asking, {}], 2))(
-    'to ask for a permission is turned down at once (%o)',
+    'A permission request while the agent resumes is refused at once (%o).',
     (more) => {
       const answers: Message[] = [];
       return withLost(
@@ -549,10 +558,10 @@ describe('what an agent says while it resumes', () => {
     },
   );
 
-  test('to ask for a permission makes no events', () =>
+  test('A permission request while the agent resumes creates no events.', () =>
     withLost(askAtResume([]), expectNothingOld));
 
-  test('in words of its own is refused or let go, and nothing comes of it', () => {
+  test('Vendor messages and unsupported requests while the agent resumes are refused or ignored.', () => {
     const answers: Message[] = [];
     const chatter: Play = async ({ sessionId }, agent) => {
       agent.send({ method: '_raw/status', params: { sessionId, text: 'an old status' } });
@@ -567,7 +576,7 @@ describe('what an agent says while it resumes', () => {
     });
   });
 
-  /** The next turn is what it would be without a history, and nothing else came to be. */
+  /** Expects a turn without any text of the history, and no other events. */
   async function expectNothingOld({ client }: RawStage, session: RawSession): Promise<void> {
     const before = session.watch.events.length;
     const turn = await session.run('hello');
@@ -580,7 +589,7 @@ describe('what an agent says while it resumes', () => {
   }
 });
 
-describe('the settings of a session that is resumed', () => {
+describe('settings of a resumed session', () => {
   const modesOf = (currentModeId: string, ...more: string[]) => ({
     modes: { currentModeId, availableModes: [currentModeId, ...more].map((id) => ({ id })) },
   });
@@ -592,7 +601,7 @@ describe('the settings of a session that is resumed', () => {
     },
   });
 
-  test('are set again by the names that the new agent has for them', () =>
+  test('The settings are set again with the option ids of the new agent.', () =>
     withLost(
       offers(
         {
@@ -619,7 +628,7 @@ describe('the settings of a session that is resumed', () => {
       { open: { permission_mode: 'plan', model: 'm/two', thinking_effort: 'high' } },
     ));
 
-  test('are left alone where the new agent has them already', () =>
+  test('The settings are not sent if the new agent already has them.', () =>
     withLost(
       offers(modesOf('default', 'plan'), modesOf('plan', 'default')),
       async ({ agents }, session) => {
@@ -629,7 +638,7 @@ describe('the settings of a session that is resumed', () => {
       { open: { permission_mode: 'plan' } },
     ));
 
-  test('are those that the new agent offers, no others', () =>
+  test('A setting that the new agent does not offer fails the turn with the list of offered values.', () =>
     withLost(
       offers(modesOf('default', 'plan'), modesOf('default', 'ask')),
       async ({ agents }, session) => {
@@ -646,7 +655,7 @@ describe('the settings of a session that is resumed', () => {
     ));
 
   test.each(someOf([null, {}], 2))(
-    'are not let go where the new agent offers none (%j)',
+    'A mode of the session fails the turn if the new agent offers no modes (%j).',
     (answer) =>
       withLost(
         offers(modesOf('default', 'plan'), answer),
@@ -663,7 +672,7 @@ describe('the settings of a session that is resumed', () => {
       ),
   );
 
-  test('are set again where the new agent leaves them right after its answer', () =>
+  test('A mode is set again if the agent leaves it right after its answer.', () =>
     withLost(
       offers(modesOf('default', 'plan'), undefined, {
         'session/resume'({ sessionId }, agent) {
@@ -681,7 +690,7 @@ describe('the settings of a session that is resumed', () => {
       },
     ));
 
-  test('of one turn are gone with it, also where the agent keeps them with the session', () => {
+  test('A setting of one turn does not affect the next turn, even if the agent stores it.', () => {
     let mode = 'default';
     const current = () => ({
       modes: { ...modesOf('default', 'full_access').modes, currentModeId: mode },
@@ -712,7 +721,7 @@ describe('the settings of a session that is resumed', () => {
     );
   });
 
-  test('are not to blame where the agent dies of setting them', () =>
+  test('A session survives if its agent dies while it sets a mode.', () =>
     withLost(
       offers(modesOf('default', 'plan'), modesOf('default', 'plan'), {
         'session/set_mode': (_params, agent) => {
@@ -746,7 +755,7 @@ async function expectFailed(session: RawSession): Promise<void> {
   await expect(session.send('more')).rejects.toMatchObject({ code: 'session_failed' });
 }
 
-/** The second agent costs one turn, is gone after that, and a third one goes on. */
+/** Expects that the second agent fails one turn and exits, and that a third one resumes the session. */
 async function expectAnotherAgent(
   { agents, noAgents }: RawStage,
   session: RawSession,

@@ -20,14 +20,14 @@ const offering = (...names: string[]) => ({
   availableCommands: names.map((name) => ({ name, description: `does ${name}`, input: null })),
 });
 
-describe('the title that an ACP agent gives its session', () => {
+describe('the title from an ACP agent', () => {
   const renaming = goes((agent: RawAgent) => {
     for (const title of ['Fix it', 'Fix it', 'Fix the build', null, '  ', 'New session - today'])
       agent.update(titled(title));
     return endTurn;
   });
 
-  test('takes the place of the first line of the first prompt, and is told once for each change', () =>
+  test('A title from the agent replaces the title from the first prompt, with one event per change.', () =>
     on(renaming, async ({ open }) => {
       const session = await open();
       await session.run('go');
@@ -42,7 +42,7 @@ describe('the title that an ACP agent gives its session', () => {
       ]);
     }));
 
-  test('does not take the place of one that a person gave', () =>
+  test('A title from the agent does not replace a title that a user set.', () =>
     on(renaming, async ({ client, open }) => {
       const session = await open({ title: 'mine' });
       await session.run('go');
@@ -57,7 +57,7 @@ describe('the title that an ACP agent gives its session', () => {
       expect((await session.record()).title).toBe('Fix the build');
     }));
 
-  test('may also come while it takes up a session again', () =>
+  test('An agent can send a title and commands while it resumes a session.', () =>
     withRawAgent(
       {
         methods: {
@@ -83,8 +83,8 @@ describe('the title that an ACP agent gives its session', () => {
     ));
 });
 
-describe('the slash commands of an ACP agent', () => {
-  test('are those that it told last, also after a restart of the server', () =>
+describe('slash commands of an ACP agent', () => {
+  test('The commands of a session are the last ones that its agent sent, also after a restart.', () =>
     withRawAgent(
       goes((agent) => {
         agent.update(offering('old'), offering('plan', 'test'));
@@ -114,7 +114,7 @@ describe('the slash commands of an ACP agent', () => {
 });
 
 describe('notices of an ACP agent', () => {
-  test('and what it says of a compaction are events of the turn, of a code each', () =>
+  test('Notices and compaction updates are events of the turn, each with its code.', () =>
     on(
       goes((agent) => {
         const compaction = { sessionUpdate: 'compaction_update', compactionId: 'c' };
@@ -141,8 +141,8 @@ describe('notices of an ACP agent', () => {
     ));
 });
 
-describe('cadre', () => {
-  test('tells an ACP agent its own version', () =>
+describe('the client info', () => {
+  test('An ACP agent receives the version of cadre.', () =>
     on({}, async ({ open, agents }) => {
       await (await open()).run('hello');
       const clientInfo = agents[0]?.last('initialize')?.params?.clientInfo;
@@ -151,7 +151,7 @@ describe('cadre', () => {
 });
 
 describe('text outside a turn', () => {
-  test('closes by itself, not only with the next turn', () =>
+  test('Text outside a turn is completed without a next turn.', () =>
     on({}, async ({ client, open, agents }) => {
       const session = await open();
       await session.run('hello');

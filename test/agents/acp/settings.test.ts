@@ -11,7 +11,7 @@ import { asking, dies, refuse } from '../../support/providers/rows.ts';
 
 const on = sharedRawAgent();
 
-describe('a mode', () => {
+describe('permission modes', () => {
   const modes = {
     currentModeId: 'default',
     availableModes: ['default', 'read_only', 'full_access'].map((id) => ({ id, name: id })),
@@ -26,7 +26,7 @@ describe('a mode', () => {
       return method === 'session/set_mode' ? [params?.modeId] : [];
     });
 
-  test('of the session is set before its first prompt, and one of a turn for that turn alone', () =>
+  test('A mode of the session is set before the first prompt, and a mode of a turn only for that turn.', () =>
     on({ methods: withModes }, async ({ open, agents }) => {
       const session = await open({ permission_mode: 'read_only' });
       await session.run('one');
@@ -39,7 +39,7 @@ describe('a mode', () => {
       );
     }));
 
-  test('may be named by either of its two words, whichever the agent knows', () =>
+  test('A mode can be named by either of its two names, whichever the agent knows.', () =>
     on({ methods: withModes }, async ({ open, agents }) => {
       const session = await open();
       expect((await session.run('one', { permission_mode: 'bypass' })).status).toBe('completed');
@@ -48,7 +48,7 @@ describe('a mode', () => {
       await expect(refused).rejects.toMatchObject({ code: 'invalid' });
     }));
 
-  test('is set again by an agent that resumes', () =>
+  test('A mode is set again in an agent that resumes the session.', () =>
     on({ methods: withModes }, async ({ open, agents }) => {
       const session = await open({ permission_mode: 'read_only' });
       await session.run('one');
@@ -57,7 +57,7 @@ describe('a mode', () => {
       expect(wanted(agents[1])).toEqual(['read_only', 'prompt']);
     }));
 
-  test('that the agent left by itself is set again for the next turn', () =>
+  test('A mode that the agent leaves by itself is set again for the next turn.', () =>
     on(
       {
         methods: withModes,
@@ -76,7 +76,7 @@ describe('a mode', () => {
       },
     ));
 
-  test('that is set with a word of the agent leaves the text of the turn alone', () =>
+  test('A message about a mode change is not part of the text of the turn.', () =>
     on(
       {
         methods: {
@@ -90,7 +90,7 @@ describe('a mode', () => {
       },
     ));
 
-  test('that the agent does not have fails the turn, with those it has', () =>
+  test('A mode that the agent lacks fails the turn with the list of modes.', () =>
     on({ methods: withModes }, async ({ open, agents }) => {
       const session = await open({ permission_mode: 'yolo' });
       const turn = await session.run('hello');
@@ -100,7 +100,7 @@ describe('a mode', () => {
       expect((await session.record()).status).toBe('ready');
     }));
 
-  test('that a running agent does not have is refused with the turn, with those it has', () =>
+  test('A mode that a running agent lacks is refused when the turn is sent, with the list of modes.', () =>
     on({ methods: withModes }, async ({ open }) => {
       const session = await open();
       await session.run('hello');
@@ -111,14 +111,14 @@ describe('a mode', () => {
       });
     }));
 
-  test('asked of an agent without any fails the turn', () =>
+  test('A mode fails the turn if the agent offers no modes.', () =>
     on({}, async ({ open }) => {
       const turn = await (await open({ permission_mode: 'read_only' })).run('hello');
       expect(turn.error?.code).toBe('invalid_permission_mode');
       expect(turn.error?.message).toContain('the agent has not offered any yet');
     }));
 
-  test('that the agent then refuses fails the turn before it sees it', () =>
+  test('A mode that the agent refuses fails the turn before its prompt.', () =>
     on(
       {
         methods: { ...withModes, 'session/set_mode': () => refuse(-32_602, 'not in this folder') },
@@ -136,9 +136,9 @@ describe('a mode', () => {
       },
     ));
 
-  test('that takes its time to be set does not hold up an interrupt', () => {
+  test('A slow mode change does not delay an interrupt.', () => {
     const set = Promise.withResolvers<object>();
-    // As real agents do, it forgets a cancel that comes while it has no prompt.
+    // Like real agents, it ignores a cancel while it has no prompt.
     const go = () => never;
     return on(
       { methods: { ...withModes, 'session/set_mode': () => set.promise }, turns: { go } },
@@ -153,7 +153,7 @@ describe('a mode', () => {
     );
   });
 
-  test('offered as a configuration option is set as one', () =>
+  test('A mode that is offered as a configuration option is set as an option.', () =>
     on(withOptions(), async ({ open, agents }) => {
       const session = await open();
       await session.run('hello', { permission_mode: 'plan' });
@@ -164,8 +164,8 @@ describe('a mode', () => {
     }));
 });
 
-describe('a model', () => {
-  test('of the session or of a turn is chosen before the prompt', () =>
+describe('models', () => {
+  test('A model of the session or the turn is chosen before the prompt.', () =>
     on(withOptions(), async ({ open, agents }) => {
       const session = await open({ model: 'm/two' });
       await session.run('one');
@@ -181,7 +181,7 @@ describe('a model', () => {
       ]);
     }));
 
-  test('that the agent does not have fails the turn, with those it has', () =>
+  test('A model that the agent lacks fails the turn with the list of models.', () =>
     on(withOptions(), async ({ open }) => {
       const session = await open({ model: 'gpt-0' });
       const turn = await session.run('hello');
@@ -190,7 +190,7 @@ describe('a model', () => {
       expect((await session.record()).status).toBe('ready');
     }));
 
-  test('that a running agent does not have is refused with the turn', () =>
+  test('A model that a running agent lacks is refused when the turn is sent.', () =>
     on(withOptions(), async ({ open }) => {
       const session = await open();
       await session.run('hello');
@@ -201,7 +201,7 @@ describe('a model', () => {
       });
     }));
 
-  test('asked of an agent that offers none fails the turn', () =>
+  test('A model fails the turn if the agent offers no models.', () =>
     on({}, async ({ open }) => {
       const turn = await (await open({ model: 'gpt-0' })).run('hello');
       expect(turn.error?.code).toBe('invalid_model');

@@ -12,8 +12,8 @@ import { isEnd } from '../../support/providers/watch.ts';
 
 const on = sharedRawAgent();
 
-describe('what an agent says', () => {
-  test('in updates of kinds that nobody knows is counted, and the turn goes on', () =>
+describe('messages of an agent', () => {
+  test('Updates of unknown kinds are counted, and the turn continues.', () =>
     on(
       goes((agent) => {
         agent.update(
@@ -33,7 +33,7 @@ describe('what an agent says', () => {
       },
     ));
 
-  test('in notifications of its vendor is counted, and the turn goes on', () =>
+  test('Vendor notifications are counted, and the turn continues.', () =>
     withRawAgent(
       goes((agent) => {
         agent.send({ method: '_vendor/progress', params: { percent: 3 } });
@@ -48,7 +48,7 @@ describe('what an agent says', () => {
       },
     ));
 
-  test('in requests that we never offered is refused and counted, and the turn goes on', () =>
+  test('Requests for capabilities that cadre does not offer are refused and counted.', () =>
     withRawAgent(
       goes(async (agent) => {
         const answers = await Promise.all([
@@ -65,7 +65,7 @@ describe('what an agent says', () => {
       },
     ));
 
-  test('before it has answered session/new is of no turn, and does no harm', () =>
+  test('Text before the answer to session/new belongs to no turn.', () =>
     on(
       {
         methods: {
@@ -85,8 +85,8 @@ describe('what an agent says', () => {
       },
     ));
 
-  // In one write with the end: it may be taken for the last words of the turn, or for words after it.
-  test('right behind the end of its turn is kept, once', () =>
+  // Text and end arrive in one write, so the text may belong to the turn or follow it.
+  test('Text right after the end of a turn is recorded once.', () =>
     on(
       goes((agent) => {
         const { id } = agent.last('session/prompt') ?? {};
@@ -107,8 +107,8 @@ describe('what an agent says', () => {
       },
     ));
 
-  test('twice in answer to one prompt is heard once', async () => {
-    // The SDK tells the console, past our log.
+  test('A second answer to a prompt is ignored.', async () => {
+    // The SDK writes to the console instead of our log.
     using _console = vi.spyOn(console, 'error').mockReturnValue();
     await on(
       goes((agent) => {
@@ -131,7 +131,7 @@ describe('what an agent says', () => {
     );
   });
 
-  test('in lines that are no messages is passed over', () =>
+  test('Non-protocol output does not affect the turn.', () =>
     on(
       goes((agent) => {
         agent.write(
@@ -148,7 +148,7 @@ describe('what an agent says', () => {
       },
     ));
 
-  test('in lines that are no messages is in the error of a turn that fails, and of no later one', () => {
+  test('Non-protocol output is in the error of its own turn only.', () => {
     let times = 0;
     return on(
       goes((agent) => {
@@ -169,7 +169,7 @@ describe('what an agent says', () => {
     );
   });
 
-  test('in lines that are no messages is in the error where the agent exits, beside its stderr', () =>
+  test('Non-protocol output is in the error of an agent that exits, after its stderr.', () =>
     on(
       goes((agent) => {
         agent.stderr('a trace\n');
@@ -183,7 +183,7 @@ describe('what an agent says', () => {
       },
     ));
 
-  test('on stderr, however much, holds nothing up', () =>
+  test('Large output on stderr does not delay a turn.', () =>
     on(
       goes((agent) => {
         for (let i = 0; i < 40; i++) agent.stderr(`${'chatter '.repeat(16_000)}\n`);
@@ -196,7 +196,7 @@ describe('what an agent says', () => {
       },
     ));
 
-  test('of its plan is told as it stands', () =>
+  test('A plan is recorded with all its entries.', () =>
     on(
       goes((agent) => {
         const entries = [{ content: 'first', status: 'completed' }, { content: 'then' }];

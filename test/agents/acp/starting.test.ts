@@ -18,7 +18,7 @@ const on = sharedRawAgent();
 
 describe('an agent that does not start', () => {
   test.each(someOf([2, '1', null, undefined], 2))(
-    'because it speaks version %j is not used',
+    'An agent with protocol version %j is stopped, and its turn fails.',
     (version) =>
       on(
         { methods: { initialize: () => initialized({ protocolVersion: version }) } },
@@ -34,7 +34,7 @@ describe('an agent that does not start', () => {
       ),
   );
 
-  test('because there is no such command is refused with the session', () =>
+  test('A session is refused if the command of its agent does not exist.', () =>
     withRawAgent(
       {},
       async ({ client, open, cwd }) => {
@@ -55,7 +55,7 @@ describe('an agent that does not start', () => {
     [0, 'usage: agent [options]'],
   ];
   test.each(someOf(exits, 2))(
-    'because it exits with %i at once fails the turn with what it said',
+    'An agent that exits with %i at once fails the turn with the output of the agent.',
     (code, said) =>
       withRawAgent(
         {},
@@ -76,27 +76,30 @@ describe('an agent that does not start', () => {
       ),
   );
 
-  test.each(['initialize', 'session/new'])('because it never answers %s is ended', (method) => {
-    const limit = scaled(2000);
-    return withRawAgent(
-      { methods: { [method]: () => never } },
-      async ({ open, noAgents }) => {
-        const session = await open();
-        const turn = await session.run('hello');
-        expect(turn).toMatchObject({ status: 'failed', error: { code: 'provider_unavailable' } });
-        expect(turn.error?.message).toMatch(
-          new RegExp(
-            `request "${method}" to the agent failed: the agent sent no answer within ${limit / 1000} s`,
-          ),
-        );
-        await noAgents();
-        expect(await session.record()).toMatchObject({ status: 'ready', active_turn_id: null });
-      },
-      { acp: { request_timeout_ms: limit } },
-    );
-  });
+  test.each(['initialize', 'session/new'])(
+    'An agent that never answers %s is stopped.',
+    (method) => {
+      const limit = scaled(2000);
+      return withRawAgent(
+        { methods: { [method]: () => never } },
+        async ({ open, noAgents }) => {
+          const session = await open();
+          const turn = await session.run('hello');
+          expect(turn).toMatchObject({ status: 'failed', error: { code: 'provider_unavailable' } });
+          expect(turn.error?.message).toMatch(
+            new RegExp(
+              `request "${method}" to the agent failed: the agent sent no answer within ${limit / 1000} s`,
+            ),
+          );
+          await noAgents();
+          expect(await session.record()).toMatchObject({ status: 'ready', active_turn_id: null });
+        },
+        { acp: { request_timeout_ms: limit } },
+      );
+    },
+  );
 
-  test('because nobody is logged in says so', () =>
+  test('A turn fails with the login hint of the agent if nobody is logged in.', () =>
     on(
       {
         methods: {
@@ -115,7 +118,7 @@ describe('an agent that does not start', () => {
     ));
 
   test.each(someOf([null, {}, 'raw', { sessionId: 7 }], 3))(
-    'because it opens %j as a session is ended',
+    'An agent that opens %j as a session is stopped.',
     (opened) =>
       on({ methods: { 'session/new': () => opened } }, async ({ open, noAgents }) => {
         const session = await open();
@@ -126,7 +129,7 @@ describe('an agent that does not start', () => {
       }),
   );
 
-  test('because its directory is gone names the directory', () =>
+  test('A turn fails with the name of its directory if the directory is missing.', () =>
     on({}, async ({ open, cwd }) => {
       const inside = mkdtempSync(join(cwd, 'inside-'));
       const session = await open({ cwd: inside });
@@ -138,7 +141,7 @@ describe('an agent that does not start', () => {
       expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
     }));
 
-  test('before the turn is interrupted is ended, and the next turn starts another', () => {
+  test('An interrupt stops an agent that is still starting, and the next turn starts another agent.', () => {
     let starts = 0;
     const initialize = () => (++starts === 1 ? never : initialized());
     return on({ methods: { initialize } }, async ({ client, open, agents }) => {
@@ -153,8 +156,8 @@ describe('an agent that does not start', () => {
   });
 });
 
-describe('an agent process', () => {
-  test('that lives on after the end of its input is killed, with its children', () =>
+describe('agent processes', () => {
+  test('An agent that survives the end of its input is killed with its children.', () =>
     on({}, async ({ client, open, agents }) => {
       const session = await open();
       await session.run('hello');
@@ -170,7 +173,7 @@ describe('an agent process', () => {
       if (sleeper) await until('its child is gone', () => !isAlive(sleeper));
     }));
 
-  test('is one for each session, and works where the session does', () =>
+  test('Each session has its own agent process, in the directory of the session.', () =>
     on({}, async ({ open, agents, cwd }) => {
       const inside = mkdtempSync(join(cwd, 'inside-'));
       const [first, second] = [await open(), await open({ cwd: inside })];

@@ -14,8 +14,8 @@ import { asking, dies, goes } from '../../support/providers/rows.ts';
 
 const on = sharedRawAgent();
 
-describe('a request for permission', () => {
-  test('shows parts and fields that the protocol does not have', () =>
+describe('unusual permission requests', () => {
+  test('An approval shows parts and fields that are not in the protocol.', () =>
     on(
       asksFor({
         toolCall: {
@@ -40,7 +40,7 @@ describe('a request for permission', () => {
       },
     ));
 
-  test('with an option of an unknown kind is asked, and that option is never chosen', () =>
+  test('An option of an unknown kind is never chosen.', () =>
     on(
       asksFor({
         toolCall: { toolCallId: 'c', title: 'do it' },
@@ -61,7 +61,7 @@ describe('a request for permission', () => {
   test.each([
     ['without a tool call', { title: 'May I?', description: 'rm -rf build' }],
     ['whose tool call has no id', { toolCall: { title: 'May I?' }, description: 'rm -rf build' }],
-  ])('%s is asked in its own words', (_name, request) =>
+  ])('A permission request %s opens an approval with its own text.', (_name, request) =>
     on(asksFor(request), async ({ client, open }) => {
       const session = await open(asking);
       const turnId = await session.send('go');
@@ -75,7 +75,7 @@ describe('a request for permission', () => {
     }),
   );
 
-  test('with several ways to accept once says which one is chosen', () =>
+  test('An approval names the chosen option if the agent has several options to accept once.', () =>
     on(
       asksFor({
         toolCall: { toolCallId: 'c', title: 'do it', rawInput: { command: 'ls' } },
@@ -98,14 +98,14 @@ describe('a request for permission', () => {
     ));
 });
 
-describe('an answer', () => {
+describe('unusual answers to a prompt', () => {
   test.each([
     ['whose id is a text', (id: unknown) => ({ id: String(id), result: endTurn })],
     [
       'with a result and an error that is null',
       (id: unknown) => ({ id, result: endTurn, error: null }),
     ],
-  ])('%s ends the turn', (_name, answer) =>
+  ])('An answer %s ends the turn.', (_name, answer) =>
     on(
       goes((agent) => {
         agent.send(answer(agent.last('session/prompt')?.id));
@@ -121,8 +121,8 @@ describe('an answer', () => {
 
   test.each([
     ['whose code is a text', { code: 'E_LIMIT', message: 'no credit left' }],
-    ['that is a text alone', 'no credit left'],
-  ])('with an error %s fails the turn with what was said', (_name, error) =>
+    ['that is only a text', 'no credit left'],
+  ])('An answer with an error %s fails the turn with the text of the error.', (_name, error) =>
     on(
       goes((agent) => {
         agent.send({ id: agent.last('session/prompt')?.id, error });
@@ -138,10 +138,10 @@ describe('an answer', () => {
   );
 
   test.each([
-    ['a progress', '.... '],
-    ['the title of a terminal', '\u001b]0;working\u0007\u001b[2K\r'],
-    ['the mark of a byte order', '\ufeff'],
-  ])('behind %s in the same line is read', (_name, marks) =>
+    ['progress dots', '.... '],
+    ['a terminal title', '\u001b]0;working\u0007\u001b[2K\r'],
+    ['a byte order mark', '\ufeff'],
+  ])('An answer after %s in the same line is read.', (_name, marks) =>
     on(
       goes((agent) => {
         agent.write(marks);
@@ -153,13 +153,13 @@ describe('an answer', () => {
     ),
   );
 
-  test('behind words is none: it may be a log of the messages', () => {
+  test('A message after words in the same line is ignored, because the line may be a log of messages.', () => {
     const line = 'received {"jsonrpc":"2.0","id":1,"result":{}}';
     expect(readMessage(undefined, line)).toBeNull();
   });
 });
 
-describe('a list of sessions', () => {
+describe('session lists', () => {
   const losing = (page: (cursor: number) => object): Role => ({
     methods: {
       initialize: () => ({
@@ -174,9 +174,9 @@ describe('a list of sessions', () => {
   });
 
   test.each([
-    ['that leads in a circle is read once around', (at: number) => (at + 1) % 2, 'failed'],
-    ['without an end does not say what is lost', (at: number) => at + 1, 'ready'],
-  ])('%s', (_name, next, status) =>
+    ['repeats its pages is read once', (at: number) => (at + 1) % 2, 'failed'],
+    ['never ends does not show that a session is lost', (at: number) => at + 1, 'ready'],
+  ])('A session list that %s.', (_name, next, status) =>
     on(
       losing((at) => ({ sessions: [{ sessionId: 'x' }], nextCursor: `${next(at)}` })),
       async ({ agents, open }) => {
@@ -194,7 +194,7 @@ function field(name: string, value: unknown): object {
   return { type: 'input', name, value };
 }
 
-/** Asks for a permission in any shape, and says what was chosen. */
+/** Sends a permission request of any shape and repeats the chosen option as a message. */
 function asksFor(request: object): Role {
   return goes(async (agent: RawAgent) => {
     const sessionId = agent.last('session/prompt')?.params?.sessionId;

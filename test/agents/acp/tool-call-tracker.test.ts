@@ -5,7 +5,7 @@ import { MessageBudget } from '../../../src/agents/budget.ts';
 
 const MEGABYTE = 1024 * 1024;
 
-/** Reports messages about calls to a tracker in a turn, as the adapter does. */
+/** Starts a turn and reports messages to the tracker as the adapter does. */
 function reporting() {
   const tracker = new ToolCallTracker();
   tracker.beginTurn();
@@ -21,7 +21,7 @@ function reporting() {
 
 const large = (nth: number) => ({ rawInput: { text: `${nth} ${'x'.repeat(MEGABYTE)}` } });
 
-describe('the messages that are kept of open calls', () => {
+describe('stored messages of open calls', () => {
   test('The tracker forgets the oldest open calls when their messages exceed the limit of an agent.', () => {
     const { tracker, report } = reporting();
     for (let nth = 0; nth < 200; nth++) report(`c${nth}`, large(nth));

@@ -6,8 +6,8 @@ import { asking, done, goes, textContent, touch } from '../../support/providers/
 
 const on = sharedRawAgent();
 
-describe('a tool', () => {
-  test('whose first mention is an update is told of from its start to its end', () =>
+describe('tool calls', () => {
+  test('A tool call whose first message is an update has one start and one end.', () =>
     on(
       goes((agent) => {
         agent.update({
@@ -36,7 +36,7 @@ describe('a tool', () => {
       },
     ));
 
-  test('whose first mention is a permission request, without any tool_call, is a whole tool', () =>
+  test('A tool call whose first message is a permission request has one start and one end.', () =>
     on(
       goes(async (agent) => {
         await agent.ask({ ...touch, status: 'pending' });
@@ -57,7 +57,7 @@ describe('a tool', () => {
       },
     ));
 
-  test('of which a permission request shows only its id keeps what was known of it', () =>
+  test('An approval shows the title and input of its call, although the request only has the id.', () =>
     on(
       goes(async (agent) => {
         agent.update({ sessionUpdate: 'tool_call', ...touch, status: 'pending' });
@@ -75,7 +75,7 @@ describe('a tool', () => {
       },
     ));
 
-  test('that was declined, and of which nothing more is heard, has failed', () =>
+  test('A declined tool call has failed if the agent does not mention it again.', () =>
     on(
       goes(async (agent) => {
         const { optionId } = await agent.ask(touch);
@@ -95,7 +95,7 @@ describe('a tool', () => {
       },
     ));
 
-  test('that nobody ever ends is closed with its turn', () =>
+  test('A tool call that the agent never ends is completed with its turn.', () =>
     on(
       goes((agent) => {
         agent.update({ sessionUpdate: 'tool_call', ...touch, status: 'in_progress' });
@@ -108,7 +108,7 @@ describe('a tool', () => {
       },
     ));
 
-  test('that has ended stays as it ended', () =>
+  test('A completed tool call ignores later updates.', () =>
     on(
       goes((agent) => {
         agent.update(
@@ -146,7 +146,7 @@ describe('a tool', () => {
     ],
     ['nothing', {}, ''],
     ['fields of the wrong kind', { content: 7, status: 'done', title: [] }, ''],
-  ])('may give as its output %s', (_name, output, text) =>
+  ])('A tool may return %s as its output.', (_name, output, text) =>
     on(
       goes((agent) => {
         agent.update({ sessionUpdate: 'tool_call', ...touch }, { ...done, ...output });

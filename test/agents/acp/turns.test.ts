@@ -13,7 +13,7 @@ import {
 } from '../../support/providers/raw-agent.ts';
 import { dies, goes } from '../../support/providers/rows.ts';
 
-describe('a turn', () => {
+describe('turns of an ACP agent', () => {
   const on = sharedRawAgent();
 
   const refusals: [number, string, unknown, RegExp][] = [
@@ -31,7 +31,7 @@ describe('a turn', () => {
     [-32_603, 'no credit left', { reason: 'no credit' }, /failed: no credit left$/],
   ];
   test.each(someOf(refusals, 3))(
-    'answered with error %i "%s" %j fails with all that was said',
+    'A turn that is answered with error %i "%s" %j fails with the whole message.',
     (code, message, data, says) =>
       on(
         goes((agent) => {
@@ -52,7 +52,7 @@ describe('a turn', () => {
       ),
   );
 
-  test('whose error is only in its words has ended as the agent says', () =>
+  test('A turn with an error only in its text completes.', () =>
     on(
       goes((agent) => {
         agent.say('API Error: 400 model not found');
@@ -75,7 +75,7 @@ describe('a turn', () => {
     [{ stopReason: 7 }, 'failed', 'provider_error'],
     [{}, 'failed', 'provider_error'],
   ];
-  test.each(someOf(answers, 2))('answered with %j is %s', (answer, status, code) =>
+  test.each(someOf(answers, 2))('A turn that is answered with %j is %s.', (answer, status, code) =>
     on(
       goes(() => answer),
       async ({ open }) => {
@@ -89,17 +89,17 @@ describe('a turn', () => {
 
   const counted = { sessionUpdate: 'usage_update', used: 50, size: 100 };
   const usages: [string, object | null, object[], object | null][] = [
-    ['words', { usage: 'much' }, [], null],
+    ['a text instead of counts', { usage: 'much' }, [], null],
     ['null', { usage: null }, [], null],
     [
-      'only some of it',
+      'only some counts',
       { usage: { inputTokens: 3, outputTokens: null } },
       [],
       { input_tokens: 3, output_tokens: null, total_tokens: null, context_tokens: null },
     ],
-    ['nothing', null, [], null],
+    ['no usage', null, [], null],
     [
-      'both, and a cost',
+      'tokens, context and cost',
       { usage: { inputTokens: 3, outputTokens: 4, totalTokens: 7, cachedReadTokens: 1 } },
       [{ ...counted, cost: { amount: 0.25, currency: 'USD' } }],
       {
@@ -112,7 +112,7 @@ describe('a turn', () => {
       },
     ],
     [
-      'only how full its context is',
+      'only the size of the context',
       { usage: null },
       [counted],
       { input_tokens: null, context_tokens: 50, context_window: 100, cost_usd: null },
@@ -124,7 +124,7 @@ describe('a turn', () => {
       { context_tokens: 50, cost_usd: null },
     ],
   ];
-  test.each(someOf(usages, 2))('of which is told of usage: %s', (_name, more, updates, usage) =>
+  test.each(someOf(usages, 2))('The usage of a turn is read: %s.', (_name, more, updates, usage) =>
     on(
       goes((agent) => {
         agent.update(...updates);
@@ -139,7 +139,7 @@ describe('a turn', () => {
     ),
   );
 
-  test('costs what the session costs more after it than before', () =>
+  test('The cost of a turn is the increase of the cost of the session.', () =>
     on(
       goes((agent) => {
         const turns = agent.heard.filter(({ method }) => method === 'session/prompt').length;
@@ -154,7 +154,7 @@ describe('a turn', () => {
       },
     ));
 
-  test('whose agent goes without a word has failed, and the next one resumes', () =>
+  test('A turn fails if its agent exits without output, and the next turn resumes the session.', () =>
     on(
       goes((agent) => {
         agent.exit(0);
@@ -171,7 +171,7 @@ describe('a turn', () => {
       },
     ));
 
-  test('whose agent says why it dies says so, too', () =>
+  test('A turn fails with the last stderr output of an agent that dies.', () =>
     on(
       goes((agent) => {
         agent.stderr('thinking...\npanic: out of memory\n');
@@ -185,7 +185,7 @@ describe('a turn', () => {
       },
     ));
 
-  test('whose agent hangs up and lives on has failed, and the agent is killed', () =>
+  test('A turn fails if its agent closes its output, and the agent is killed.', () =>
     on(
       goes((agent) => {
         agent.hangUp();
@@ -200,7 +200,7 @@ describe('a turn', () => {
       },
     ));
 
-  test('after an agent died at no turn finds another that resumes', () =>
+  test('A turn after the death of an idle agent starts another agent, which resumes.', () =>
     on({}, async ({ open, agents }) => {
       const session = await open();
       await session.run('hello');
@@ -208,7 +208,7 @@ describe('a turn', () => {
       expect(await session.run('again')).toMatchObject({ status: 'completed', text: 'again' });
     }));
 
-  test('after an agent hung up at no turn finds another that resumes', () =>
+  test('A turn after an idle agent closed its output starts another agent, which resumes.', () =>
     on({}, async ({ open, agents }) => {
       const session = await open();
       await session.run('hello');
@@ -217,7 +217,7 @@ describe('a turn', () => {
       expect(await session.run('again')).toMatchObject({ status: 'completed', text: 'again' });
     }));
 
-  test('while an agent that hung up is still being ended finds another that resumes', () => {
+  test('A turn starts another agent while the previous one, which closed its output, still stops.', () => {
     const { clock, noticed } = noticingClock();
     return withRawAgent(
       {},
@@ -238,7 +238,7 @@ describe('a turn', () => {
     );
   });
 
-  test('may take longer than the agent may with anything else', () => {
+  test('A turn may take longer than the request timeout of the agent.', () => {
     const limit = scaled(1500);
     return withRawAgent(
       goes(() => systemClock.sleep(2 * limit).then(() => endTurn)),
@@ -247,7 +247,7 @@ describe('a turn', () => {
     );
   });
 
-  test('that is interrupted ends so, also when the agent says something else', () =>
+  test('An interrupted turn ends as interrupted, even if the agent answers with an error.', () =>
     on(
       goes(async (agent) => {
         agent.say('one');

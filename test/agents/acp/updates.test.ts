@@ -7,7 +7,7 @@ import { readPromptUsage } from '../../../src/agents/acp/usage.ts';
 const changeOfA =
   '--- /a.txt\n+++ /a.txt\n@@ -1,1 +1,1 @@\n-x\n\\ No newline at end of file\n+y\n\\ No newline at end of file\n';
 
-/** What real agents send, and what it says. */
+/** Updates of real agents, and the result of reading them. */
 const messages: [agent: string, update: object, said: ReturnType<typeof readUpdate>][] = [
   [
     'opencode, claude, codex: a chunk with the id of its message',
@@ -19,12 +19,12 @@ const messages: [agent: string, update: object, said: ReturnType<typeof readUpda
     { type: 'message', text: 'calling ', ref: 'msg_1' },
   ],
   [
-    'gemini: a chunk without one',
+    'gemini: a chunk without the id of its message',
     { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'hi' } },
     { type: 'message', text: 'hi' },
   ],
   [
-    'gemini: a mode change, told as a message',
+    'gemini: a mode change, sent as a message',
     {
       sessionUpdate: 'agent_message_chunk',
       content: { type: 'text', text: '[MODE_UPDATE] autoEdit' },
@@ -64,7 +64,7 @@ const messages: [agent: string, update: object, said: ReturnType<typeof readUpda
     },
   ],
   [
-    'opencode: its end, with content and an object as raw output',
+    'opencode: the end of a tool call, with content and an object as raw output',
     {
       sessionUpdate: 'tool_call_update',
       toolCallId: 'call_x',
@@ -115,7 +115,7 @@ const messages: [agent: string, update: object, said: ReturnType<typeof readUpda
     { type: 'tool', ref: 'exec-1', change: { kind: 'execute', status: 'running' } },
   ],
   [
-    'codex: shell output that goes to a terminal we do not have',
+    'codex: shell output for a terminal that cadre does not have',
     {
       sessionUpdate: 'tool_call_update',
       toolCallId: 'exec-1',
@@ -146,7 +146,7 @@ const messages: [agent: string, update: object, said: ReturnType<typeof readUpda
     },
   ],
   [
-    'a plan, also with what a newer agent may say of an entry',
+    'a plan with unknown fields and values in an entry',
     {
       sessionUpdate: 'plan',
       entries: [
@@ -173,7 +173,7 @@ const messages: [agent: string, update: object, said: ReturnType<typeof readUpda
     { type: 'usage', usage: { context_tokens: 111, context_window: 100_000, cost_usd: 0.000576 } },
   ],
   [
-    'codex: usage without one, or in another currency',
+    'codex: usage with a cost in another currency',
     { sessionUpdate: 'usage_update', used: 5, size: 10, cost: { amount: 1, currency: 'EUR' } },
     { type: 'usage', usage: { context_tokens: 5, context_window: 10 } },
   ],
@@ -210,7 +210,7 @@ const messages: [agent: string, update: object, said: ReturnType<typeof readUpda
     { type: 'message', text: '\n\n[file:///n](file:///n)\n\n````\n```js\n```\n````\n\n' },
   ],
   [
-    'a chunk of a type of tomorrow',
+    'a chunk of an unknown type',
     { sessionUpdate: 'agent_message_chunk', content: { type: 'hologram' } },
     'unknown',
   ],
@@ -249,7 +249,7 @@ const messages: [agent: string, update: object, said: ReturnType<typeof readUpda
     { type: 'notice', code: 'warning', message: 'The model is slow: Try another.' },
   ],
   [
-    'a notice of a severity of tomorrow',
+    'a notice of an unknown severity',
     { sessionUpdate: 'notice', severity: 'cosmic', title: 'Hello' },
     { type: 'notice', code: 'notice', message: 'Hello' },
   ],
@@ -268,22 +268,22 @@ const messages: [agent: string, update: object, said: ReturnType<typeof readUpda
     },
   ],
   [
-    'a kind that we take no notice of',
+    'an ignored kind',
     { sessionUpdate: 'user_message_chunk', content: { type: 'text', text: 'x' } },
     'ignored',
   ],
-  ['a kind of tomorrow', { sessionUpdate: 'something_new', x: 1 }, 'unknown'],
+  ['an unknown kind', { sessionUpdate: 'something_new', x: 1 }, 'unknown'],
   ['a chunk without content', { sessionUpdate: 'agent_message_chunk' }, 'unknown'],
   ['a tool call without an id', { sessionUpdate: 'tool_call', title: 'x' }, 'unknown'],
   ['no kind at all', {}, 'unknown'],
 ];
 
-describe('an update', () => {
-  test.for(messages)('%s.', ([, update, said]) => {
+describe('updates', () => {
+  test.for(messages)('The update is read: %s.', ([, update, said]) => {
     expect(readUpdate(update)).toEqual(said);
   });
 
-  test('a tool call is read the same from the request for its permission.', () => {
+  test('A tool call in a permission request is read like a tool call in an update.', () => {
     const toolCall = {
       toolCallId: 'call_x',
       title: 'echo hi…',
@@ -294,7 +294,7 @@ describe('an update', () => {
     expect(readToolCall(toolCall)).toEqual(readUpdate({ sessionUpdate: 'tool_call', ...toolCall }));
   });
 
-  test('a status that is none of the protocol’s says nothing, whatever it is called.', () => {
+  test('A status that is not in the protocol is ignored.', () => {
     for (const status of ['done', '', 'constructor', 'toString', '__proto__', 'hasOwnProperty']) {
       expect(readToolCall({ toolCallId: 'x', status })).toEqual({
         type: 'tool',
@@ -304,7 +304,7 @@ describe('an update', () => {
     }
   });
 
-  test('an empty output is one: it replaces what was there.', () => {
+  test('An empty output replaces the earlier output.', () => {
     const empty = {
       toolCallId: 'x',
       content: [{ type: 'content', content: { type: 'text', text: '' } }],
@@ -317,7 +317,7 @@ describe('an update', () => {
     });
   });
 
-  test('never throws on any JSON, and says nothing that is not of our types.', () => {
+  test('Any JSON is read without an error, into values of the declared types.', () => {
     const kind = fc.constantFrom(
       'agent_message_chunk',
       'agent_thought_chunk',
@@ -367,10 +367,10 @@ describe('an update', () => {
       .map(([sessionUpdate, rest]) => ({ sessionUpdate, ...rest }));
     fc.assert(
       fc.property(fc.oneof(anything, shaped), (raw) => {
-        // As it comes off the wire, which has no -0.
+        // JSON on the wire has no -0.
         const said = readUpdate(JSON.parse(JSON.stringify(raw)));
         if (typeof said === 'string') return;
-        // What is said is plain JSON: it can be written as it is. A number out of its range is NaN.
+        // The result is plain JSON, except that a number out of range is NaN.
         const isNaN = (value: unknown) => Number.isNaN(value);
         const numbers = said.type === 'usage' ? Object.values(said.usage).filter(isNaN).length : 0;
         const written = JSON.parse(JSON.stringify(said)) as object;
@@ -391,7 +391,7 @@ describe('an update', () => {
 });
 
 describe('the usage at the end of a turn', () => {
-  test('is read as far as it is told; null and nothing are none.', () => {
+  test('A missing count is null, and a missing usage is not read.', () => {
     expect(
       readPromptUsage({
         usage: { inputTokens: 100, outputTokens: 22, totalTokens: 133, cachedReadTokens: 11 },
@@ -410,11 +410,11 @@ describe('the usage at the end of a turn', () => {
     });
     for (const none of [null, undefined, 'x', 7])
       expect(readPromptUsage({ usage: none })).toBeUndefined();
-    // What is there and no count is out of range.
+    // A value that is not a count is out of range.
     expect(readPromptUsage({ usage: { inputTokens: 'many' } })?.input_tokens).toBeNaN();
   });
 
-  test('is read where gemini and qwen put it.', () => {
+  test('The usage of gemini and qwen is read from their own fields.', () => {
     const counts = { input_tokens: 9, output_tokens: 2 };
     expect(readPromptUsage({ usage: null, _meta: { quota: { token_count: counts } } })).toEqual({
       ...counts,
@@ -429,7 +429,7 @@ describe('the usage at the end of a turn', () => {
     );
   });
 
-  test('never throws on any JSON.', () => {
+  test('Any JSON is read as usage without an error.', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (raw) => void readPromptUsage({ usage: raw, _meta: raw })),
     );

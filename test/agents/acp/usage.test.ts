@@ -30,13 +30,13 @@ const usageIn = ({ usage }: Record<string, unknown>) => (usage ?? {}) as Partial
 
 describe('the usage of a turn of an ACP agent', () => {
   test.each([
-    ['in the answer to its prompt', { usage: tokens(10, 2) }],
+    ['the answer to the prompt', { usage: tokens(10, 2) }],
     [
-      'in _meta.quota, as gemini has it,',
+      '_meta.quota, as gemini sends it',
       { _meta: { quota: { token_count: { input_tokens: 10, output_tokens: 2 } } } },
     ],
-    ['in _meta.usage', { _meta: { usage: tokens(10, 2) } }],
-  ])('is read %s', (_where, more) =>
+    ['_meta.usage', { _meta: { usage: tokens(10, 2) } }],
+  ])('The usage is read from %s.', (_where, more) =>
     on(
       goes(() => ({ ...endTurn, ...more })),
       async ({ open }) => {
@@ -49,7 +49,7 @@ describe('the usage of a turn of an ACP agent', () => {
     ),
   );
 
-  test('is the sum of its requests where the agent tells each in _meta.usage, as qwen does', () =>
+  test('The usage is the sum over all requests if the agent reports each one, as qwen does.', () =>
     on(
       goes((agent) => {
         agent.update(chunk(tokens(10, 1)), chunk(tokens(20, 2)));
@@ -67,7 +67,7 @@ describe('the usage of a turn of an ACP agent', () => {
       },
     ));
 
-  test('that comes after the answer is of that turn, whose end does not wait for it', () =>
+  test('Usage that arrives after the answer belongs to that turn, whose end does not wait for it.', () =>
     on(
       goes((agent) => {
         const { id } = agent.last('session/prompt') ?? {};
@@ -110,7 +110,7 @@ describe('the usage of a turn of an ACP agent', () => {
       },
     ));
 
-  test('right behind the answer is of that turn, once', () =>
+  test('Usage right after the answer is counted once, in that turn.', () =>
     on(
       goes((agent) => {
         const { id } = agent.last('session/prompt') ?? {};
@@ -127,7 +127,7 @@ describe('the usage of a turn of an ACP agent', () => {
       },
     ));
 
-  test('is the difference where the agent counts the whole session, as vibe does', () => {
+  test('The usage is the difference if the agent counts the whole session, as vibe does.', () => {
     let input = 0;
     return withRawAgent(
       goes(() => ({ ...endTurn, usage: tokens((input += 10), input / 5) })),
@@ -147,7 +147,7 @@ describe('the usage of a turn of an ACP agent', () => {
     );
   });
 
-  test('has the whole cost where a restarted agent, known to count anew, has soon spent more', () => {
+  test('The whole cost of a restarted agent is added if the agent is known to start from zero.', () => {
     const before = { ...nothing, cost_usd: 2 };
     const meter = (isCostOfProcess: boolean) =>
       new UsageMeter({
@@ -161,7 +161,7 @@ describe('the usage of a turn of an ACP agent', () => {
     expect([5, 6].map((cost_usd) => other.ofSession({ cost_usd }).cost_usd)).toEqual([5, 6]);
   });
 
-  test('goes on from its cost where a restarted agent counts from zero, and never goes down', () => {
+  test('The cost of a session never falls if a restarted agent counts from zero.', () => {
     let cost = 0;
     const role = goes((agent) => {
       const amount = (cost += 2);
@@ -177,14 +177,14 @@ describe('the usage of a turn of an ACP agent', () => {
       expect((await session.run('go')).usage?.cost_usd).toBe(2);
       cost = 3;
       expect((await session.run('go')).usage?.cost_usd).toBe(3);
-      // The conversation is begun anew, and its cost with it.
+      // A new conversation starts with a cost of its own.
       cost = 1;
       expect((await session.run('go')).usage?.cost_usd).toBe(3);
       expect((await session.record()).usage?.cost_usd).toBe(12);
     });
   });
 
-  test('is what was counted since, where the agent has begun to count anew', () => {
+  test('The usage is the new count if the agent has started to count from zero.', () => {
     const before = {
       input_tokens: 100,
       output_tokens: 10,

@@ -11,13 +11,13 @@ import {
 } from '../../support/providers/raw-claude.ts';
 
 const on = sharedRawClaude();
-/** As root it takes full_access there alone. */
+/** For root, claude only accepts full_access in a sandbox. */
 const inSandbox = sharedRawClaude({ env: { IS_SANDBOX: '1' } });
 
 const asking = { permission_mode: 'require_approval' };
 const isRoot = process.getuid?.() === 0;
 
-/** Asks for a tool, and says what it was answered. */
+/** Requests a permission for a tool and repeats the answer as a message. */
 function asks(id: string, tool: string, input: object): ClaudeRole {
   return {
     turns: {
@@ -38,17 +38,19 @@ const tools = [
   ['WebFetch', { url: 'http://x' }, 'tool', 'WebFetch http://x'],
   ['mcp__a__b', { what: 1 }, 'tool', 'mcp__a__b: {"what":1}'],
 ] as const;
-test.for(someOf(tools, 2))('%s is asked of people as what it is', ([tool, input, kind, title]) =>
-  on(asks('q', tool, input), async ({ open, client }) => {
-    const session = await open(asking);
-    const turnId = await session.send('go');
-    const approval = await asked(session.watch, turnId);
-    expect(approval).toMatchObject({ kind, title, request: { tool_name: tool, input } });
-    await decide(client, approval, 'accept');
-    await session.watch.end(turnId);
-    const { text } = await session.turn(turnId);
-    expect(JSON.parse(text ?? '')).toEqual({ behavior: 'allow', updatedInput: input });
-  }),
+test.for(someOf(tools, 2))(
+  'An approval shows the kind and the input of %s.',
+  ([tool, input, kind, title]) =>
+    on(asks('q', tool, input), async ({ open, client }) => {
+      const session = await open(asking);
+      const turnId = await session.send('go');
+      const approval = await asked(session.watch, turnId);
+      expect(approval).toMatchObject({ kind, title, request: { tool_name: tool, input } });
+      await decide(client, approval, 'accept');
+      await session.watch.end(turnId);
+      const { text } = await session.turn(turnId);
+      expect(JSON.parse(text ?? '')).toEqual({ behavior: 'allow', updatedInput: input });
+    }),
 );
 
 const rules = [
@@ -57,7 +59,7 @@ const rules = [
 ];
 const mode = { type: 'setMode', mode: 'acceptEdits' };
 
-/** Asks with what it proposes to allow from now on, and says what it was answered. */
+/** Requests a permission with suggestions of lasting permissions, and repeats the answer as a message. */
 function proposes(suggestions: unknown): ClaudeRole {
   return {
     turns: {
@@ -77,31 +79,34 @@ test.for([
     [mode],
     'all file changes in the working directory, including those made by commands such as mv, rm and sed',
   ],
-] as const)('what it proposes is accepted for the session, and no longer', ([given, allows]) => {
-  const suggestions = given.map((one) => ({ ...one, destination: 'localSettings' }));
-  return on(proposes(suggestions), async ({ open, client }) => {
-    const session = await open(asking);
-    const turnId = await session.send('go');
-    const approval = await asked(session.watch, turnId);
-    expect(approval).toMatchObject({ scopes: ['once', 'session'], session_allows: allows });
-    await decide(client, approval, 'accept', 'session');
-    await session.watch.end(turnId);
-    expect(JSON.parse((await session.turn(turnId)).text ?? '')).toEqual({
-      behavior: 'allow',
-      updatedInput: {},
-      updatedPermissions: given.map((one) => ({ ...one, destination: 'session' })),
+] as const)(
+  'A permission that claude suggests is accepted for the session only.',
+  ([given, allows]) => {
+    const suggestions = given.map((one) => ({ ...one, destination: 'localSettings' }));
+    return on(proposes(suggestions), async ({ open, client }) => {
+      const session = await open(asking);
+      const turnId = await session.send('go');
+      const approval = await asked(session.watch, turnId);
+      expect(approval).toMatchObject({ scopes: ['once', 'session'], session_allows: allows });
+      await decide(client, approval, 'accept', 'session');
+      await session.watch.end(turnId);
+      expect(JSON.parse((await session.turn(turnId)).text ?? '')).toEqual({
+        behavior: 'allow',
+        updatedInput: {},
+        updatedPermissions: given.map((one) => ({ ...one, destination: 'session' })),
+      });
     });
-  });
-});
+  },
+);
 
 const notForSession = [
-  ['nothing', undefined],
+  ['no permission', undefined],
   ['a rule that denies', [{ ...rules[0], behavior: 'deny' }]],
   ['another mode', [{ type: 'setMode', mode: 'bypassPermissions' }]],
-  ['also something that nobody knows', [...rules, { type: 'somethingNew' }]],
+  ['a permission of an unknown type', [...rules, { type: 'somethingNew' }]],
 ] as const;
 test.for(someOf(notForSession, 2))(
-  'where it proposes %s it can be accepted once only',
+  'A request that suggests %s can be accepted once only.',
   ([, suggestions]) =>
     on(proposes(suggestions), async ({ open, client }) => {
       const session = await open(asking);
@@ -116,7 +121,7 @@ test.for(someOf(notForSession, 2))(
     }),
 );
 
-test('edits that were accepted for the session are in turns that ask people, and in no other', () =>
+test('Edits that were accepted for the session apply in turns with require_approval only.', () =>
   on(proposes([mode]), async ({ open, client, agents }) => {
     const session = await open(asking);
     const turnId = await session.send('go');
@@ -128,7 +133,7 @@ test('edits that were accepted for the session are in turns that ask people, and
     expect(modes).toEqual(['default', 'acceptEdits']);
   }));
 
-test('a question is answered with what was chosen', () => {
+test('A question is answered with the chosen options.', () => {
   const questions = [
     { question: 'Which one?', header: 'Pick', options: [{ label: 'A' }, { label: 'B' }] },
     { question: 'And how?', header: 'How', multiSelect: true, options: [] },
@@ -163,7 +168,7 @@ test('a question is answered with what was chosen', () => {
 });
 
 test.for(someOf([null, 'read_only', 'workspace_write', 'plan'], 2))(
-  'in permission_mode %s nobody is asked, and it is told why',
+  'A request in permission_mode %s is denied with the reason, and nobody is asked.',
   (permission_mode) =>
     on(asks('q', 'Bash', { command: 'it' }), async ({ open }) => {
       const session = await open(permission_mode ? { permission_mode } : {});
@@ -177,7 +182,7 @@ test.for(someOf([null, 'read_only', 'workspace_write', 'plan'], 2))(
     }),
 );
 
-test('a request that it takes back cancels the approval, and is not answered', () =>
+test('A request that claude withdraws cancels its approval and is not answered.', () =>
   on(
     {
       turns: {
@@ -203,7 +208,7 @@ test('a request that it takes back cancels the approval, and is not answered', (
     },
   ));
 
-test('a request of a kind that nobody knows is refused, and counted', () =>
+test('A request of an unknown kind is refused and counted.', () =>
   withRawClaude(
     {
       turns: {
@@ -222,7 +227,7 @@ test('a request of a kind that nobody knows is refused, and counted', () =>
     },
   ));
 
-test('a tool of a subagent is shown when it is asked for, and runs once that is allowed', () =>
+test('A tool call of a subagent is pending until its approval and then runs.', () =>
   on(
     {
       turns: {
@@ -244,7 +249,7 @@ test('a tool of a subagent is shown when it is asked for, and runs once that is 
     },
   ));
 
-test('each turn has the mode that it wants, and the next one the session’s again', () =>
+test('A permission mode applies to its own turn, and the next turn has the mode of the session.', () =>
   on({}, async ({ open, agents }) => {
     const session = await open();
     for (const permission_mode of ['read_only', 'accept_edits', 'dontAsk', undefined, undefined])
@@ -253,7 +258,7 @@ test('each turn has the mode that it wants, and the next one the session’s aga
     expect(modes).toEqual(['plan', 'acceptEdits', 'dontAsk', 'default']);
   }));
 
-test('a mode that it changed by itself is set back for the next turn', () =>
+test('A mode that claude changed by itself is restored for the next turn.', () =>
   on(
     {
       turns: {
@@ -272,7 +277,7 @@ test('a mode that it changed by itself is set back for the next turn', () =>
     },
   ));
 
-test('a mode that it refuses fails the turn, with what it says; from then on such a mode is refused at once', () => {
+test('A mode that claude refuses fails the turn, and later unknown modes are refused at once.', () => {
   const refuses = ({ mode }: Record<string, unknown>) => {
     if (!['plan', 'default', 'acceptEdits'].includes(String(mode)))
       throw new Error('Cannot set permission mode: must be one of plan, default, acceptEdits');
@@ -297,7 +302,7 @@ test('a mode that it refuses fails the turn, with what it says; from then on suc
   });
 });
 
-test('full_access is another start: the session goes on in a process that may, and stays in it', () => {
+test('A turn with full_access continues the session in another process, which later turns use too.', () => {
   const body = async (agents: readonly RawClaude[]) =>
     agents.map(({ args }) => args.includes('--allow-dangerously-skip-permissions'));
   return inSandbox({}, async ({ open, agents }) => {
@@ -321,7 +326,7 @@ test('full_access is another start: the session goes on in a process that may, a
   });
 });
 
-test('full_access before the first turn begins the session anew, since there is nothing to resume', () =>
+test('The first turn with full_access opens the session anew, because there is nothing to resume.', () =>
   inSandbox({}, async ({ open, agents }) => {
     const session = await open();
     const turn = await session.run('two', { permission_mode: 'full_access' });
@@ -330,7 +335,7 @@ test('full_access before the first turn begins the session anew, since there is 
     expect(agents.map(({ args }) => args.includes(`--session-id=${ref}`))).toEqual([true, true]);
   }));
 
-test('a session that is closed while it starts for full_access leaves nothing behind', () => {
+test('A session that is closed while it starts for full_access leaves no process.', () => {
   const never = new Promise<never>(() => undefined);
   const initialize = (_: object, { args }: RawClaude) =>
     args.includes('--allow-dangerously-skip-permissions') ? never : {};
@@ -345,7 +350,7 @@ test('a session that is closed while it starts for full_access leaves nothing be
   });
 });
 
-test.skipIf(!isRoot)('full_access as root is refused at once, and says what to do', () =>
+test.skipIf(!isRoot)('A session with full_access as root is refused at once with the remedy.', () =>
   on({}, async ({ open, agents }) => {
     const full_access = { permission_mode: 'full_access' };
     const refused = {
@@ -360,7 +365,7 @@ test.skipIf(!isRoot)('full_access as root is refused at once, and says what to d
   }),
 );
 
-test('a request that is larger than what is read is denied, and its agent is told the limit', () =>
+test('A request that is too large is denied, and claude receives the limit.', () =>
   on(asks('q', 'Bash', { command: 'x'.repeat(9e6) }), async ({ open }) => {
     const session = await open(asking);
     const { text, turn_id } = await session.run('go');

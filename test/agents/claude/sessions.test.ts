@@ -15,7 +15,7 @@ const on = sharedRawClaude();
 const never = () => new Promise<never>(() => undefined);
 const onIdle = sharedRawClaude({ providers: { idle_timeout_ms: 1 } });
 
-/** It does not have any session, which it says on stderr alone. */
+/** A claude that has no session to resume, and reports that on stderr only. */
 const forgetful: ClaudeRole = {
   begins(claude) {
     if (!claude.args.some((one) => one.startsWith('--resume='))) return;
@@ -25,7 +25,7 @@ const forgetful: ClaudeRole = {
   requests: { initialize: (_, { args }) => (args.join().includes('--resume') ? never() : {}) },
 };
 
-test('a session that it does not have any more fails with its turn, in its words', () =>
+test('A session that claude no longer has fails with its turn and the error of claude.', () =>
   onIdle(forgetful, async ({ open, noAgents }) => {
     const session = await open();
     await session.run('first');
@@ -36,7 +36,7 @@ test('a session that it does not have any more fails with its turn, in its words
     expect(await session.record()).toMatchObject({ status: 'failed' });
   }));
 
-test('a session that has had no answer is started anew, under its name', () =>
+test('A session without an answer so far is opened anew under the same id.', () =>
   onIdle(
     { ...forgetful, turns: { go: (claude) => claude.result() } },
     async ({ open, noAgents, agents }) => {
@@ -50,7 +50,7 @@ test('a session that has had no answer is started anew, under its name', () =>
     },
   ));
 
-test('one that ends at its start fails the turn with what it said, and the session lives on', () => {
+test('A claude that exits at its start fails the turn with its stderr, and the session stays ready.', () => {
   let starts = 0;
   const begins: ClaudeRole['begins'] = (claude) => {
     if (++starts > 1) return;
@@ -68,7 +68,7 @@ test('one that ends at its start fails the turn with what it said, and the sessi
   });
 });
 
-test('after a restart its sessions are looked for among its transcripts, and nothing is started', () =>
+test('Recovery looks for sessions among the transcripts of claude and starts no process.', () =>
   withRawClaude({}, async (stage) => {
     const kept = await stage.open();
     const lost = await stage.open();
@@ -84,7 +84,7 @@ test('after a restart its sessions are looked for among its transcripts, and not
     expect(stage.agents).toHaveLength(before);
   }));
 
-test('a session that was killed before it had said anything is not missed after a restart, and goes on', () =>
+test('A session that was killed before its first answer is not reported as lost after a restart.', () =>
   withRawClaude({ turns: { go: (claude) => claude.exit(1) } }, async (stage) => {
     const session = await stage.open();
     await session.run('go');
@@ -98,14 +98,14 @@ test('a session that was killed before it had said anything is not missed after 
     });
   }));
 
-test('without a directory of its own nothing is said of its sessions after a restart', () =>
+test('Recovery reports no session as lost if claude has no directory for transcripts.', () =>
   withRawClaude({}, async (stage) => {
     await (await stage.open()).run('x');
     await stage.restart();
     expect((await stage.recovered()).sessions_failed).toEqual([]);
   }));
 
-test('a turn has the model and the effort that it wants, and the next one the usual again', () =>
+test('A model and an effort apply to their own turn, and the next turn has the defaults.', () =>
   on({}, async ({ open, agents, client }) => {
     const session = await open();
     const params = { session_id: session.id };
@@ -130,7 +130,7 @@ test('a turn has the model and the effort that it wants, and the next one the us
     });
   }));
 
-test('its models are those that it names, and are asked for once', () =>
+test('The list of models is requested from claude once.', () =>
   withRawClaude({}, async ({ client, agents }) => {
     for (let time = 0; time < 2; time++) {
       const models = await client.call(endpoints.listModels, { params: { provider: 'claude' } });
@@ -141,7 +141,7 @@ test('its models are those that it names, and are asked for once', () =>
     expect(agents).toHaveLength(1);
   }));
 
-test('neither what it is told nor a key is in its arguments, and nothing of ours is in its environment', () => {
+test('Prompts and keys are not in the arguments of claude, and its environment has no key of the server.', () => {
   process.env.CLAUDECODE = '1';
   process.env.ANTHROPIC_API_KEY = 'of the server';
   return withRawClaude({}, async ({ open, agents }) => {
@@ -156,7 +156,7 @@ test('neither what it is told nor a key is in its arguments, and nothing of ours
   });
 });
 
-test('A key that pass_env names is in its environment; one that is not is named where nobody is logged in.', () => {
+test('Claude receives keys that pass_env names, and a login error names the other keys.', () => {
   vi.stubEnv('ANTHROPIC_API_KEY', 'sk-of-the-server');
   vi.stubEnv('ANTHROPIC_BASE_URL', 'http://gateway');
   const go = (claude: RawClaude) => claude.result({ is_error: true, result: 'Not logged in' });
@@ -177,7 +177,7 @@ test('A key that pass_env names is in its environment; one that is not is named 
   );
 });
 
-test("claude's model sees all tools at once, unless the user has chosen otherwise", async () => {
+test('The model sees all tools at once unless the user has chosen otherwise.', async () => {
   const seen = async (env: Record<string, string>) => {
     let value: string | undefined;
     const run = async ({ open, agents }: Parameters<Parameters<typeof withRawClaude>[1]>[0]) => {
@@ -193,7 +193,7 @@ test("claude's model sees all tools at once, unless the user has chosen otherwis
 
 const body = { api_key: 'sk-of-a-test' };
 
-test('the user’s own login is not changed: the command that does is named', () =>
+test('A change of the login of the user is refused with the command that changes it.', () =>
   on({}, async ({ client }) => {
     for (const change of [
       () => client.call(endpoints.setClaudeApiKey, { body }),
@@ -206,10 +206,9 @@ test('the user’s own login is not changed: the command that does is named', ()
     }
   }));
 
-test('a key is kept in a private home, for nobody else to read, and given to claude by its environment', async () => {
+test('A key is stored in a private home that only the user can read, and claude gets it by environment.', async () => {
   using own = tempDirectory('home');
   const privateHome = join(own.path, 'private');
-  // It answers as `claude auth` does.
   const script = `[ -n "$ANTHROPIC_API_KEY" ] && m=api_key || m=none
     [ "$*" = "auth logout" ] || echo "{\\"loggedIn\\": $([ $m = none ] && echo false || echo true), \\"authMethod\\": \\"$m\\"}"`;
   await withRawClaude(
@@ -244,7 +243,7 @@ test('a key is kept in a private home, for nobody else to read, and given to cla
   );
 });
 
-test('its slash commands are those that it names when it starts', () =>
+test('The slash commands of a session are the ones that claude reports at its start.', () =>
   on({}, async ({ client, open }) => {
     const session = await open();
     await session.run('hello');

@@ -15,7 +15,7 @@ interface Rpc {
   params?: object;
 }
 
-/** Sends a message to the tools of cadre; resolves with what came back. */
+/** Sends a message to the tools of cadre and resolves with the response. */
 async function tell(claude: RawClaude, name: string, message: Rpc): Promise<unknown> {
   const request = {
     subtype: 'mcp_message',
@@ -39,7 +39,7 @@ async function shakeHands(claude: RawClaude): Promise<void> {
   await tell(claude, 'ready', { method: 'notifications/initialized' });
 }
 
-test('the tools of cadre are told to it at its start, and need no permission of its own', () =>
+test('Claude receives the tools of cadre at its start, and they need no permission of claude.', () =>
   on({}, async ({ open, agents }) => {
     await (await open()).run('x');
     const [claude] = agents;
@@ -47,10 +47,10 @@ test('the tools of cadre are told to it at its start, and need no permission of 
     expect(claude?.args).toContain('--allowedTools=mcp__cadre');
   }));
 
-/** The operator lets agents run commands. */
+/** The tool policy allows agents to run commands. */
 const freed = { gateway: { free: ['cadre_process_run'] } };
 
-test('it calls them over its control channel, as its session', () =>
+test('Claude calls the tools of cadre over its control channel, as its own session.', () =>
   withRawClaude(
     {},
     async ({ open, agents }) => {
@@ -69,7 +69,7 @@ test('it calls them over its control channel, as its session', () =>
     freed,
   ));
 
-test('a call that it takes back takes its approval back, and so does its end', () =>
+test('A tool call that claude cancels cancels its approval, and so does the end of claude.', () =>
   on({ turns: { go: (claude) => shakeHands(claude) } }, async ({ open, agents, client }) => {
     const session = await open({ permission_mode: 'require_approval' });
     const turnId = await session.send('go');

@@ -11,7 +11,7 @@ import { ofKind } from '../../support/turns.ts';
 
 const on = sharedRawClaude();
 
-test('a failure of the API that calls itself a success fails the turn, and the session lives on', () =>
+test('An API failure with the subtype "success" fails the turn, and the session stays ready.', () =>
   on(
     {
       turns: {
@@ -36,7 +36,7 @@ test('a failure of the API that calls itself a success fails the turn, and the s
     },
   ));
 
-test('A request to the model that claude makes again is a notice of the turn that waits for it.', () =>
+test('A request to the model that claude repeats is a notice of the waiting turn.', () =>
   on(
     {
       turns: {
@@ -57,7 +57,7 @@ test('A request to the model that claude makes again is a notice of the turn tha
     },
   ));
 
-test('one that nobody is logged in to says how to log in', () =>
+test('A turn without a login fails with the login command.', () =>
   on(
     {
       turns: {
@@ -71,7 +71,7 @@ test('one that nobody is logged in to says how to log in', () =>
     },
   ));
 
-test('an exit with 1 after a failed turn is no crash: the next turn goes on in another process', () =>
+test('An exit with 1 after a failed turn is not a crash, and the next turn resumes in another process.', () =>
   withRawClaude(
     {
       turns: {
@@ -95,7 +95,7 @@ test('an exit with 1 after a failed turn is no crash: the next turn goes on in a
     },
   ));
 
-test('a result that comes with its end is heard before the end is', () =>
+test('A result that arrives with the exit of claude completes the turn.', () =>
   on(
     {
       turns: {
@@ -114,7 +114,7 @@ test('a result that comes with its end is heard before the end is', () =>
     },
   ));
 
-test('what is no message, and messages nobody knows, are counted and passed over', () =>
+test('Non-protocol output and unknown messages are counted and ignored.', () =>
   withRawClaude(
     {
       turns: {
@@ -133,7 +133,7 @@ test('what is no message, and messages nobody knows, are counted and passed over
     },
   ));
 
-test('a text that did not come in pieces is said once, also where the result alone has it', () =>
+test('A text that was not streamed is one message, even if only the result has it.', () =>
   on(
     {
       turns: {
@@ -158,7 +158,7 @@ test('a text that did not come in pieces is said once, also where the result alo
     },
   ));
 
-test('what a subagent says is not said by the session, and what it does is shown', () =>
+test('Text of a subagent is not a message of the session, and its tool calls are shown.', () =>
   on(
     {
       turns: {
@@ -184,7 +184,7 @@ test('what a subagent says is not said by the session, and what it does is shown
     },
   ));
 
-test('an interrupt that came before the turn had begun is said again', () =>
+test('An interrupt before the start of the turn is sent again.', () =>
   on(
     {
       requests: {
@@ -210,7 +210,7 @@ test('an interrupt that came before the turn had begun is said again', () =>
     },
   ));
 
-test('an interrupt holds against an answer that comes later', () =>
+test('An interrupted turn ends as interrupted, even if an answer follows.', () =>
   on(
     {
       turns: {
@@ -233,7 +233,7 @@ test('an interrupt holds against an answer that comes later', () =>
     },
   ));
 
-test('what it says after its result is heard outside of any turn', () =>
+test('Text after the result belongs to no turn.', () =>
   on(
     {
       turns: {
@@ -255,7 +255,7 @@ test('what it says after its result is heard outside of any turn', () =>
     },
   ));
 
-test('its use is of the turn: sums of the session are told apart, and a cut turn is counted too', () =>
+test('The usage of a turn excludes earlier turns, and an interrupted turn is counted too.', () =>
   on(
     {
       turns: {
@@ -301,7 +301,7 @@ test('its use is of the turn: sums of the session are told apart, and a cut turn
     },
   ));
 
-test('a todo list is a plan', () =>
+test('A todo list is a plan.', () =>
   on(
     {
       turns: {
@@ -322,7 +322,7 @@ test('a todo list is a plan', () =>
     },
   ));
 
-test('a turn outlives the end of its input, and nothing of it outlives its session', () =>
+test('A session that is closed stops a claude that ignores the end of its input.', () =>
   on(
     { turns: { go: (claude: RawClaude) => (claude.outlive(), claude.say('busy')) } },
     async ({ open, client, agents, noAgents }) => {
@@ -338,7 +338,7 @@ test('a turn outlives the end of its input, and nothing of it outlives its sessi
     },
   ));
 
-test('a turn while one that hung up is still being ended goes to another that resumes', () => {
+test('A turn starts another claude while the previous one, which closed its output, still stops.', () => {
   const { clock, noticed } = noticingClock();
   return withRawClaude(
     {},

@@ -12,7 +12,7 @@ const body = { api_key: 'sk-of-a-test' };
 const tokens = { id_token: 'an-id', access_token: 'an-access', refresh_token: 'a-refresh' };
 const imported = { auth_json: { OPENAI_API_KEY: null, tokens, last_refresh: 'today' } };
 
-test('the user’s own login is not changed: the command that does is named', () =>
+test('A change of the login of the user is refused with the command that changes it.', () =>
   on({}, async ({ client }) => {
     for (const change of [
       () => client.call(endpoints.setCodexApiKey, { body }),
@@ -32,16 +32,18 @@ test.for([
   [{ account: { type: 'apiKey' }, requiresOpenaiAuth: true }, true, 'api_key', 'API key'],
   [{ account: { type: 'chatgpt', email: 'a@b' } }, true, 'account', 'account'],
   [{ account: { type: 'amazonBedrock' } }, true, 'agent_managed', 'amazonBedrock'],
-] as const)('of %j it is told who is logged in', ([account, authenticated, mode, words]) =>
-  on({ requests: { 'account/read': () => account } }, async ({ client }) => {
-    const status = await client.call(endpoints.getCodexAuthStatus, {});
-    expect(status).toMatchObject({ authenticated, mode });
-    expect(status.detail).toContain(words);
-    expect(status.detail).not.toContain('a@b');
-  }),
+] as const)(
+  'The login status shows the kind of the account %j.',
+  ([account, authenticated, mode, words]) =>
+    on({ requests: { 'account/read': () => account } }, async ({ client }) => {
+      const status = await client.call(endpoints.getCodexAuthStatus, {});
+      expect(status).toMatchObject({ authenticated, mode });
+      expect(status.detail).toContain(words);
+      expect(status.detail).not.toContain('a@b');
+    }),
 );
 
-/** A server that knows the key it was given. */
+/** An app-server that stores the key of a login. */
 function keeper(): CodexRole {
   let key: unknown = null;
   return {
@@ -61,7 +63,7 @@ function keeper(): CodexRole {
   };
 }
 
-test('a key is given to it by its stdin, kept in a private home, and taken away again', async () => {
+test('A key is sent to codex on stdin, kept in a private home, and removed by the logout.', async () => {
   using own = tempDirectory('home');
   const home = join(own.path, 'private');
   await withRawCodex(
@@ -94,7 +96,7 @@ test('a key is given to it by its stdin, kept in a private home, and taken away 
   );
 });
 
-test('a login from elsewhere is taken up by the next turn of each session', async () => {
+test('The next turn of each session uses an imported login.', async () => {
   using own = tempDirectory('home');
   const home = join(own.path, 'private');
   await withRawCodex(
@@ -127,8 +129,8 @@ test('a login from elsewhere is taken up by the next turn of each session', asyn
 test.for<[string, Record<string, unknown>]>([
   ['nothing', {}],
   ['an empty key', { OPENAI_API_KEY: '' }],
-  ['half of its tokens', { tokens: { access_token: 'an-access' } }],
-])('a login of %s is refused, and what was there stays', async ([, auth_json]) => {
+  ['only some of the tokens', { tokens: { access_token: 'an-access' } }],
+])('An import of a login with %s is refused and writes no file.', async ([, auth_json]) => {
   using own = tempDirectory('home');
   const home = join(own.path, 'private');
   mkdirSync(home);
@@ -147,7 +149,7 @@ test.for<[string, Record<string, unknown>]>([
   );
 });
 
-test('a home that cannot be made is said to be so', () =>
+test('A home that cannot be created fails the login with the name of its setting.', () =>
   withRawCodex(
     {},
     async ({ client }) => {
@@ -159,7 +161,7 @@ test('a home that cannot be made is said to be so', () =>
     { codex: { home: '/dev/null/home' } },
   ));
 
-test('A key that pass_env names is in the environment of codex; one that is not is named by the login status.', () => {
+test('Codex receives keys that pass_env names, and the login status names the other keys.', () => {
   vi.stubEnv('OPENAI_API_KEY', 'sk-of-the-server');
   vi.stubEnv('GATEWAY_KEY', 'of-the-gateway');
   const requests = { 'account/read': () => ({ account: null, requiresOpenaiAuth: true }) };

@@ -16,7 +16,7 @@ const asking = { permission_mode: 'require_approval' };
 const onCommand = 'item/commandExecution/requestApproval';
 const command = { itemId: 'i', command: "/bin/bash -lc 'make it'", cwd: '/w' };
 
-/** Shows an item, asks, and says what it was answered. */
+/** Starts an item, sends a request, and repeats the answer as a message. */
 function asks(
   method: string,
   params: object,
@@ -51,7 +51,7 @@ interface Row {
   item?: object;
   shown: object;
   accept: object;
-  /** The answer where it is accepted for the session; undefined where codex offers no such thing. */
+  /** The answer if the request is accepted for the session. Undefined if codex does not offer that. */
   session?: object;
   decline: object;
 }
@@ -134,36 +134,40 @@ const rows: Row[] = [
 ];
 
 for (const [nth, decision] of (['accept', 'decline'] as const).entries()) {
-  // In the suite every other row is accepted, and those between them are declined.
+  // The suite accepts every other row and declines the rows between them.
   const decided = rows.filter((_, at) => (at + nth) % atLength(2, 1, 1) === 0);
-  test.for(decided)(`people ${decision} $method`, ({ method, params, item, shown, ...answers }) =>
-    withRawCodex(asks(method, params, item), async ({ open, client }) => {
-      const session = await open(asking);
-      const turnId = await session.send('go');
-      const approval = await asked(session.watch, turnId);
-      expect(approval).toMatchObject(shown);
-      const ids = { session_id: session.id, approval_id: approval.id };
-      const body = { decision, reason: 'no' };
-      await client.call(endpoints.decideApproval, { params: ids, body });
-      await session.watch.end(turnId);
-      const { text } = await session.turn(turnId);
-      expect(JSON.parse(text ?? '')).toEqual(answers[decision]);
-    }),
+  test.for(decided)(
+    `Codex receives the answer to $method after ${decision}.`,
+    ({ method, params, item, shown, ...answers }) =>
+      withRawCodex(asks(method, params, item), async ({ open, client }) => {
+        const session = await open(asking);
+        const turnId = await session.send('go');
+        const approval = await asked(session.watch, turnId);
+        expect(approval).toMatchObject(shown);
+        const ids = { session_id: session.id, approval_id: approval.id };
+        const body = { decision, reason: 'no' };
+        await client.call(endpoints.decideApproval, { params: ids, body });
+        await session.watch.end(turnId);
+        const { text } = await session.turn(turnId);
+        expect(JSON.parse(text ?? '')).toEqual(answers[decision]);
+      }),
   );
 }
 
 const ofSession = rows.filter(({ session }) => session);
-test.for(someOf(ofSession, 2))('people accept $method for the session', (row) =>
-  on(asks(row.method, row.params, row.item), async ({ open, client }) => {
-    const session = await open(asking);
-    const turnId = await session.send('go');
-    const approval = await asked(session.watch, turnId);
-    expect(approval).toMatchObject({ scopes: ['once', 'session'] });
-    expect(approval.session_allows).toEqual(expect.any(String));
-    await decide(client, approval, 'accept', 'session');
-    await session.watch.end(turnId);
-    expect(JSON.parse((await session.turn(turnId)).text ?? '')).toEqual(row.session);
-  }),
+test.for(someOf(ofSession, 2))(
+  'Codex receives the answer of an acceptance of $method for the session.',
+  (row) =>
+    on(asks(row.method, row.params, row.item), async ({ open, client }) => {
+      const session = await open(asking);
+      const turnId = await session.send('go');
+      const approval = await asked(session.watch, turnId);
+      expect(approval).toMatchObject({ scopes: ['once', 'session'] });
+      expect(approval.session_allows).toEqual(expect.any(String));
+      await decide(client, approval, 'accept', 'session');
+      await session.watch.end(turnId);
+      expect(JSON.parse((await session.turn(turnId)).text ?? '')).toEqual(row.session);
+    }),
 );
 
 const questions = [
@@ -172,7 +176,7 @@ const questions = [
   { id: 'q3', header: 'When', question: 'When?', options: [] },
 ];
 
-test('questions are answered by their id, their text or their heading', () =>
+test('Questions can be answered by id, text or header.', () =>
   on(asks('item/tool/requestUserInput', { itemId: 'i', questions }), async (stage) => {
     const session = await stage.open(asking);
     const turnId = await session.send('go');
@@ -192,7 +196,7 @@ test('questions are answered by their id, their text or their heading', () =>
     });
   }));
 
-test('what an MCP server wants to know is answered by the names of its fields', () => {
+test('An elicitation of an MCP server can be answered by the names of its fields.', () => {
   const properties = {
     name: { type: 'string' },
     age: { type: 'integer' },
@@ -221,7 +225,7 @@ test('what an MCP server wants to know is answered by the names of its fields', 
 });
 
 test.for(someOf([null, 'default', 'read_only', 'workspace_write', 'untrusted'], 2))(
-  'in permission_mode %s nobody is asked, and it is told why',
+  'A request in permission_mode %s is declined with the reason, and nobody is asked.',
   (permission_mode) =>
     on(
       {
@@ -256,13 +260,13 @@ test.for(someOf([null, 'default', 'read_only', 'workspace_write', 'untrusted'], 
     ),
 );
 
-/** Asks, and waits for no answer. */
+/** Sends a request and does not wait for the answer. */
 function waits(turn: RawTurn): void {
   turn.begin({ type: 'commandExecution', id: 'i', status: 'inProgress' });
   void turn.ask(onCommand, command, 'q').catch(() => undefined);
 }
 
-test('a request that it takes back cancels the approval, and is not answered', () =>
+test('A request that codex withdraws cancels its approval and is not answered.', () =>
   on({ turns: { go: waits } }, async ({ open, agents, client }) => {
     const session = await open(asking);
     const turnId = await session.send('go');
@@ -279,7 +283,7 @@ test('a request that it takes back cancels the approval, and is not answered', (
     expect(agents[0]?.answerTo('q')).toBeUndefined();
   }));
 
-test('an interrupt while it asks ends the turn, and its approval', () =>
+test('An interrupt during a request ends the turn and cancels the approval.', () =>
   on({ turns: { go: waits } }, async ({ open, client }) => {
     const session = await open(asking);
     const turnId = await session.send('go');
@@ -291,7 +295,7 @@ test('an interrupt while it asks ends the turn, and its approval', () =>
     expect((await session.run('next')).text).toBe('next');
   }));
 
-test('what a subagent asks is asked for the session that it works for', () =>
+test('A request of a subagent opens an approval of the session of the parent.', () =>
   on(
     {
       turns: {
@@ -320,7 +324,7 @@ test('what a subagent asks is asked for the session that it works for', () =>
     },
   ));
 
-test('the time is told; a request of a kind that nobody knows is refused, and counted', () =>
+test('A request for the time is answered, and an unknown request is refused and counted.', () =>
   withRawCodex(
     {
       turns: {
@@ -346,7 +350,7 @@ test('the time is told; a request of a kind that nobody knows is refused, and co
     },
   ));
 
-test('a request that is larger than what is read is declined without asking anybody', () =>
+test('A request that is too large is declined without an approval.', () =>
   on(asks(onCommand, { ...command, command: 'x'.repeat(9e6) }), async ({ open }) => {
     const session = await open(asking);
     const turn = await session.run('go');

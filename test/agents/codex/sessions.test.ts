@@ -17,7 +17,7 @@ const on = sharedRawCodex();
 
 const never = () => new Promise<never>(() => undefined);
 
-/** Runs a turn with wishes of its own. */
+/** Runs a turn with the given settings. */
 async function runWith(client: Client, session: WatchedSession, wishes: object): Promise<void> {
   const params = { session_id: session.id };
   const body = { input: [{ type: 'text' as const, text: 'x' }], ...wishes };
@@ -33,7 +33,7 @@ async function dies(server: RawCodex | undefined): Promise<void> {
 
 const readOnly = { type: 'readOnly', networkAccess: false };
 
-test('each turn is told what holds for it, and the next one goes back, also in another process', () =>
+test('The settings of a turn apply to that turn only, even if another process runs the next turn.', () =>
   on({}, async ({ open, agents, client }) => {
     const session = await open();
     const wishes = { permission_mode: 'full_access', model: 'other', thinking_effort: 'high' };
@@ -59,7 +59,7 @@ test('each turn is told what holds for it, and the next one goes back, also in a
     ]);
   }));
 
-test('the session’s own wishes hold where a turn has none', () =>
+test('The settings of the session apply to turns without settings.', () =>
   on({}, async ({ open, agents, client }) => {
     const wishes = { permission_mode: 'read_only', model: 'mine', thinking_effort: 'high' };
     const session = await open(wishes);
@@ -72,7 +72,7 @@ test('the session’s own wishes hold where a turn has none', () =>
     ]);
   }));
 
-test('a profile of its configuration is gone back to as such', () => {
+test('A permission profile of the codex configuration is restored by its name.', () => {
   const own = { model: 'usual', approvalPolicy: 'on-request', sandbox: readOnly };
   const thread = { id: 'with-profile', status: { type: 'idle' } };
   const profile = { ...own, activePermissionProfile: { id: ':mine' }, thread };
@@ -89,7 +89,7 @@ test('a profile of its configuration is gone back to as such', () => {
   });
 });
 
-test('a permission_mode that it does not have is refused at once, with those it has', () =>
+test('An unknown permission_mode is refused at once with the list of modes.', () =>
   on({}, async ({ open, agents }) => {
     const message = expect.stringContaining('untrusted, on-request, never') as string;
     const refused = { code: 'invalid', message };
@@ -99,7 +99,7 @@ test('a permission_mode that it does not have is refused at once, with those it 
     expect(agents).toEqual([]);
   }));
 
-test('a thinking_effort that it does not have fails its turn, with those it has; once those are known it is refused', () =>
+test('An unknown thinking_effort fails the first turn, and is refused once the efforts are known.', () =>
   withRawCodex({}, async ({ open, agents }) => {
     const enormous = { thinking_effort: 'enormous' };
     const message = expect.stringContaining('low, high') as string;
@@ -112,7 +112,7 @@ test('a thinking_effort that it does not have fails its turn, with those it has;
     });
   }));
 
-test('a mode that it refuses itself is refused in the same way', () =>
+test('A mode that codex itself refuses fails the turn as an invalid mode.', () =>
   withRawCodex(
     {
       requests: {
@@ -130,7 +130,7 @@ test('a mode that it refuses itself is refused in the same way', () =>
     },
   ));
 
-test('a thread is named at its start, and resumed with its place, without its turns', () =>
+test('A thread is named at its start, and resumed in its directory without its turns.', () =>
   on({}, async ({ open, agents, cwd }) => {
     const session = await open({ title: 'Plovers' });
     await session.run('x');
@@ -150,10 +150,10 @@ test('a thread is named at its start, and resumed with its place, without its tu
     ]);
   }));
 
-/** Its servers forget what the ones before had. */
+/** Each new server has no threads of the previous one. */
 const forgetful: CodexRole = { begins: ({ memory }) => memory.clear() };
 
-test('a session that it does not have any more fails with its turn, in its words', () =>
+test('A session that codex no longer has fails with its turn and the error of codex.', () =>
   on(forgetful, async ({ open, agents }) => {
     const session = await open();
     await session.run('first');
@@ -164,7 +164,7 @@ test('a session that it does not have any more fails with its turn, in its words
     expect(await session.record()).toMatchObject({ status: 'failed' });
   }));
 
-test('a session that has had no answer is started anew', () =>
+test('A session without an answer so far is opened anew.', () =>
   on({ ...forgetful, turns: { go: (turn) => turn.complete() } }, async ({ open, agents }) => {
     const session = await open();
     await session.run('go');
@@ -174,7 +174,7 @@ test('a session that has had no answer is started anew', () =>
     expect((await session.record()).provider_session_ref).not.toBe(before);
   }));
 
-test('a resumed thread that is at a turn ends that one first', () =>
+test('A resumed thread ends its unfinished turn before the next turn starts.', () =>
   on(
     {
       requests: {
@@ -198,7 +198,7 @@ test('a resumed thread that is at a turn ends that one first', () =>
     },
   ));
 
-test('after a restart one app-server is asked for each session, and no other is started', () =>
+test('Recovery asks one app-server about all sessions and starts no other.', () =>
   withRawCodex({}, async (stage) => {
     const [kept, lost, listed] = [await stage.open(), await stage.open(), await stage.open()];
     for (const session of [kept, lost, listed]) await session.run('x');
@@ -216,7 +216,7 @@ test('after a restart one app-server is asked for each session, and no other is 
     );
   }));
 
-test('a thread whose file is gone is lost, though codex still lists it', () => {
+test('A thread whose file is missing is lost, although codex still lists it.', () => {
   const files = new Map<string, string>();
   const threadOf = (id: string) => ({ id, path: files.get(id) });
   const role: CodexRole = {
@@ -246,7 +246,7 @@ test('a thread whose file is gone is lost, though codex still lists it', () => {
 
 test.for<[string, CodexRole, RegExp]>([
   [
-    'is too old to know it',
+    'is too old for the app-server',
     {
       begins(server) {
         server.stderr("error: unrecognized subcommand 'app-server'\n");
@@ -272,20 +272,22 @@ test.for<[string, CodexRole, RegExp]>([
     { requests: { 'thread/start': () => ({}) } },
     /returned no id for its new thread/,
   ],
-])('one that %s fails the turn with what to do, and is looked for again', ([, role, words]) =>
-  on(role, async ({ open, diagnostics, agents }) => {
-    const session = await open();
-    const { error } = await session.run('x');
-    expect(error?.code).toBe('provider_unavailable');
-    expect(error?.message).toMatch(words);
-    expect((await diagnostics()).last_error).toMatch(words);
-    expect(await session.record()).toMatchObject({ status: 'ready' });
-    await session.run('again');
-    expect(agents.length).toBeGreaterThan(0);
-  }),
+])(
+  'A codex that %s fails the turn with the remedy, and the next turn starts codex again.',
+  ([, role, words]) =>
+    on(role, async ({ open, diagnostics, agents }) => {
+      const session = await open();
+      const { error } = await session.run('x');
+      expect(error?.code).toBe('provider_unavailable');
+      expect(error?.message).toMatch(words);
+      expect((await diagnostics()).last_error).toMatch(words);
+      expect(await session.record()).toMatchObject({ status: 'ready' });
+      await session.run('again');
+      expect(agents.length).toBeGreaterThan(0);
+    }),
 );
 
-test('a session cannot be made where it is not installed, or disabled', async () => {
+test('A session is refused if codex is not installed or is disabled.', async () => {
   for (const [codex, words] of [
     [{ command: 'no-such-codex' }, /"no-such-codex" not found on PATH.*providers.codex.command/],
     [{ enabled: false }, /disabled: set providers.codex.enabled/],
@@ -305,7 +307,7 @@ test('a session cannot be made where it is not installed, or disabled', async ()
   }
 });
 
-test('a turn that is interrupted while its agent starts leaves nothing behind', () =>
+test('A turn that is interrupted while codex starts leaves no process.', () =>
   on({ requests: { 'thread/start': never } }, async ({ open, client, agents, noAgents }) => {
     const session = await open();
     const turnId = await session.send('x');
@@ -316,7 +318,7 @@ test('a turn that is interrupted while its agent starts leaves nothing behind', 
     await noAgents();
   }));
 
-test('its models are those that it offers', () =>
+test('The list of models is requested from codex once.', () =>
   withRawCodex({}, async ({ client, agents }) => {
     const params = { provider: 'codex' as const };
     for (let times = 0; times < 2; times++)

@@ -39,8 +39,8 @@ function stage() {
   return { clock, started, shared };
 }
 
-describe('the server that all share', () => {
-  test('is started once for all who come, and lingers a little for the next.', async () => {
+describe('the shared app-server', () => {
+  test('One server starts for all sessions and stays for two seconds after the last one.', async () => {
     const { clock, started, shared } = stage();
     const leases = await Promise.all([shared.lease(signal), shared.lease(signal)]);
     expect(shared.pid).toBe(7);
@@ -55,7 +55,7 @@ describe('the server that all share', () => {
     expect(started).toHaveLength(2);
   });
 
-  test('stays for one who comes while the last one leaves.', async () => {
+  test('The server stays if a session arrives while the last one leaves.', async () => {
     const { clock, started, shared } = stage();
     const leaving = (await shared.lease(signal)).release(0);
     await shared.lease(signal);
@@ -64,7 +64,7 @@ describe('the server that all share', () => {
     expect(started.map(({ ended }) => ended)).toEqual([false]);
   });
 
-  test('ends at once with the last one where a turn was left behind.', async () => {
+  test('The server stops at once with its last session if a turn is still unfinished.', async () => {
     const { started, shared } = stage();
     const lease = await shared.lease(signal);
     if (started[0]) started[0].hasRoutes = true;
@@ -72,7 +72,7 @@ describe('the server that all share', () => {
     expect(started[0]?.ended).toBe(true);
   });
 
-  test('makes way for a new one, and ends with the last who used it.', async () => {
+  test('A retired server stops with its last session, and new sessions get another server.', async () => {
     const { started, shared } = stage();
     const lease = await shared.lease(signal);
     await shared.retire();
@@ -85,7 +85,7 @@ describe('the server that all share', () => {
     expect(started.map(({ ended }) => ended)).toEqual([true, false]);
   });
 
-  test('makes way for a new one where it is lost, which starts once it has ended.', async () => {
+  test('A lost server is replaced once it has stopped.', async () => {
     const { started, shared } = stage();
     const lease = await shared.lease(signal);
     const [lost] = started;
@@ -100,7 +100,7 @@ describe('the server that all share', () => {
     expect(started.map(({ ended }) => ended)).toEqual([false, false]);
   });
 
-  test('is let go by one who gives up while it starts.', async () => {
+  test('The server stops if the only session gives up during the start.', async () => {
     const start = Promise.withResolvers<AppServer>();
     const clock = new ManualClock();
     const shared = new SharedServer(clock, () => start.promise);
@@ -116,7 +116,7 @@ describe('the server that all share', () => {
     expect(server.ended).toBe(true);
   });
 
-  test('that could not be started is tried again.', async () => {
+  test('The server is started again after a failed start.', async () => {
     let tries = 0;
     const server = new FakeServer() as unknown as AppServer;
     const shared = new SharedServer(new ManualClock(), async () => {

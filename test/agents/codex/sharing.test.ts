@@ -20,18 +20,18 @@ interface Server {
   env: Record<string, string>;
 }
 
-/** Says a text, and does not end. */
+/** Sends a text and does not end the turn. */
 const half = (turn: RawTurn) =>
   turn.note('item/agentMessage/delta', { itemId: 'm', delta: `of ${turn.thread}` });
 
 const halves: CodexRole = { turns: { go: half } };
 
-test('a session that is closed takes its MCP servers with it, and leaves those of other sessions', () =>
+test('A session that is closed stops its MCP servers, and other sessions keep theirs.', () =>
   withRawCodex({}, async ({ client, open, agents }) => {
     const mcp_servers = [{ type: 'stdio' as const, name: 'files', command: '/bin/files' }];
     const sessions = [await open({ mcp_servers }), await open({ mcp_servers })];
     for (const session of sessions) await session.run('hello');
-    // Codex starts the servers of each thread, and keeps them when the thread is left.
+    // Codex keeps the MCP servers of a thread running after the thread was unsubscribed.
     const started = agents[0]?.heard
       .filter(({ method }) => method === 'thread/start')
       .flatMap(({ params }) => {
@@ -52,7 +52,7 @@ test('a session that is closed takes its MCP servers with it, and leaves those o
     }
   }));
 
-test('all sessions share one app-server, and each hears what is its own alone', () =>
+test('All sessions share one app-server, and each receives only its own text.', () =>
   withRawCodex(halves, async ({ open, agents, diagnostics }) => {
     const sessions = [await open(), await open(), await open()];
     const turns = await Promise.all(sessions.map((session) => session.send('go')));
@@ -75,7 +75,7 @@ test('all sessions share one app-server, and each hears what is its own alone', 
     await Promise.all(sessions.map(({ watch }, at) => watch.end(turns[at] ?? '')));
   }));
 
-test('nothing of a session is in its environment or arguments', () =>
+test('The environment and arguments of the app-server contain nothing of a session.', () =>
   withRawCodex(
     {},
     async ({ open, agents, cwd }) => {
@@ -90,7 +90,7 @@ test('nothing of a session is in its environment or arguments', () =>
     { env: { OWN: 'of the configuration' } },
   ));
 
-test('its death fails the turn of each session, and the next turns share a new one', () =>
+test('The death of the app-server fails the turn of each session, and the next turns share a new one.', () =>
   on(halves, async ({ open, agents }) => {
     const sessions = [await open(), await open()];
     const turns = await Promise.all(sessions.map((session) => session.send('go')));
@@ -112,7 +112,7 @@ test('its death fails the turn of each session, and the next turns share a new o
     expect(agents[1]?.requests('thread/resume')).toHaveLength(2);
   }));
 
-test('its death while it takes up a turn fails that turn, too', () =>
+test('The death of the app-server during the start of a turn fails that turn.', () =>
   on(
     {
       requests: {
@@ -128,7 +128,7 @@ test('its death while it takes up a turn fails that turn, too', () =>
     },
   ));
 
-test('an approval of a server that died is cancelled with its turn', () =>
+test('An approval is cancelled with its turn if the app-server dies.', () =>
   on(
     {
       turns: {
@@ -149,7 +149,7 @@ test('an approval of a server that died is cancelled with its turn', () =>
     },
   ));
 
-test('a line that is no JSON ends it, with a clear word', () =>
+test('A line that is not JSON stops the app-server, and the turn fails with the line.', () =>
   on(
     { turns: { go: ({ server }) => server.write('panicked at nothing\n') } },
     async ({ open, noAgents }) => {
@@ -163,7 +163,7 @@ test('a line that is no JSON ends it, with a clear word', () =>
     },
   ));
 
-test('a message that is too long fails the turn of its session alone', () =>
+test('A message that is too long fails only the turn of its session.', () =>
   on(
     {
       turns: {
@@ -186,7 +186,7 @@ test('a message that is too long fails the turn of its session alone', () =>
     },
   ));
 
-test('an answer that is too long fails what was asked for alone', () =>
+test('A response that is too long fails only its own request.', () =>
   on(
     {
       requests: {
@@ -202,10 +202,10 @@ test('an answer that is too long fails what was asked for alone', () =>
     },
   ));
 
-/** Hears no interrupt. */
+/** Ignores interrupts. */
 const deaf: CodexRole = { turns: { go: half }, requests: { 'turn/interrupt': () => ({}) } };
 
-test('closing a session ends its turn, and no other', () =>
+test('A session that is closed ends its own turn and no other.', () =>
   on(halves, async ({ open, agents, client }) => {
     const [closed, other] = [await open(), await open()];
     const turns = [await closed.send('go'), await other.send('go')] as const;
@@ -227,7 +227,7 @@ function turnOf(server: RawCodex | undefined, threadId: unknown): RawTurn | unde
 }
 
 test(
-  'a turn that does not end is left behind: what it still says is dropped, and its thread waits for its end',
+  'Late text of a turn that did not end is dropped, and the next turn of its thread waits for its end.',
   { timeout: scaled(40_000) },
   () =>
     on(deaf, async ({ open, agents, client }) => {
@@ -258,7 +258,7 @@ test(
     }),
 );
 
-test('it ends when nobody needs it, and is there for whoever comes soon after', () =>
+test('The app-server stops after the last session has left, and serves a session that arrives soon after.', () =>
   withRawCodex(
     {},
     async ({ open, agents, noAgents, client, diagnostics }) => {
@@ -280,7 +280,7 @@ test('it ends when nobody needs it, and is there for whoever comes soon after', 
     { providers: { idle_timeout_ms: 1 } },
   ));
 
-test('while an app-server that hung up is still being ended, sessions old and new get another', () => {
+test('All sessions get another app-server while the previous one, which closed its output, still stops.', () => {
   const { clock, noticed } = noticingClock();
   return withRawCodex(
     {},

@@ -8,7 +8,7 @@ interface Server {
   env: Record<string, string>;
 }
 
-/** The tools that a thread was given. */
+/** Returns the configuration of the cadre tools in the parameters of a thread. */
 function toolsIn(params: Record<string, unknown> | undefined): Server & Record<string, unknown> {
   const { config } = params as {
     config: { mcp_servers: { cadre: Server & Record<string, unknown> } };
@@ -16,7 +16,7 @@ function toolsIn(params: Record<string, unknown> | undefined): Server & Record<s
   return config.mcp_servers.cadre;
 }
 
-test('each thread is given the tools of its own session, which need no permission of codex', () =>
+test('Each thread receives the tools of its own session, which need no permission of codex.', () =>
   withRawCodex(
     {},
     async ({ open, agents }) => {
@@ -38,7 +38,7 @@ test('each thread is given the tools of its own session, which need no permissio
     { gateway: { free: ['cadre_process_run'] } },
   ));
 
-test('a thread that is resumed is given them again: codex keeps none', () =>
+test('A resumed thread receives its tools again, because codex does not keep them.', () =>
   withRawCodex(
     {},
     async ({ open, agents, noAgents }) => {

@@ -20,7 +20,7 @@ function goes(go: (turn: RawTurn) => unknown): CodexRole {
 const command = { type: 'commandExecution', id: 'c1', command: "/bin/bash -lc 'ls'", cwd: '/w' };
 const running = { ...command, status: 'inProgress', aggregatedOutput: null };
 
-test('what it says, thinks and does becomes items, in its order', () =>
+test('Messages, reasoning and tool calls become items in their order.', () =>
   on(
     goes((turn) => {
       turn.begin({ type: 'userMessage', id: 'u', content: [] });
@@ -98,7 +98,7 @@ test.for([
     '',
   ],
   [{ type: 'contextCompaction' }, { title: 'contextCompaction', kind: 'other' }, ''],
-] as const)('an item of kind %j is a tool that people can read', ([item, shown, output]) =>
+] as const)('An item of kind %j is a tool with a readable title.', ([item, shown, output]) =>
   on(
     goes((turn) => {
       turn.begin({ ...item, id: 'i', status: 'inProgress' });
@@ -115,7 +115,7 @@ test.for([
   ),
 );
 
-test('a tool that fails says how, and one that is cut off ends with its turn', () =>
+test('A failed tool has its error, and an unfinished tool ends with its turn.', () =>
   on(
     goes((turn) => {
       const call = { type: 'mcpToolCall', id: 'f', server: 's', tool: 't', arguments: {} };
@@ -134,7 +134,7 @@ test('a tool that fails says how, and one that is cut off ends with its turn', (
     },
   ));
 
-test('its plan is told as it changes', () =>
+test('A plan is recorded when codex changes it.', () =>
   on(
     goes((turn) => {
       const plan = [
@@ -155,7 +155,7 @@ test('its plan is told as it changes', () =>
     },
   ));
 
-test('a turn has used what it added to the sum, also after a resume', () =>
+test('The usage of a turn is the increase of the total, also after a resume.', () =>
   on(
     {
       turns: {
@@ -192,7 +192,7 @@ test('a turn has used what it added to the sum, also after a resume', () =>
     },
   ));
 
-test('what is tried again is no end; what ends the turn says why, and what to do', () =>
+test('A retry is a notice of the turn, and a final error fails the turn with the remedy.', () =>
   on(
     {
       turns: {
@@ -250,7 +250,7 @@ test('what is tried again is no end; what ends the turn says why, and what to do
     },
   ));
 
-test('images go by their path', () =>
+test('Images are sent by their path.', () =>
   on({ turns: { look: (turn) => turn.complete() } }, async ({ open, agents }) => {
     const session = await open();
     const data = png(2, 2).toString('base64');
@@ -268,9 +268,9 @@ test('images go by their path', () =>
 const never = () => new Promise<never>(() => undefined);
 
 test.for<[string, CodexRole]>([
-  ['speaks', goes((turn) => turn.note('item/agentMessage/delta', { itemId: 'm', delta: 'a' }))],
+  ['sends text', goes((turn) => turn.note('item/agentMessage/delta', { itemId: 'm', delta: 'a' }))],
   ['is silent', goes(() => undefined)],
-])('an interrupt ends a turn that %s', ([, role]) =>
+])('An interrupt ends a turn that %s.', ([, role]) =>
   on(role, async ({ open, client, agents }) => {
     const session = await open();
     const turnId = await session.send('go');
@@ -282,7 +282,7 @@ test.for<[string, CodexRole]>([
   }),
 );
 
-test('an interrupt that comes before the turn has begun is said again when it has', () => {
+test('An interrupt before the start of the turn is sent once the turn has started.', () => {
   const asked = Promise.withResolvers<void>();
   const start = Promise.withResolvers<object>();
   return on(
@@ -308,7 +308,7 @@ test('an interrupt that comes before the turn has begun is said again when it ha
   );
 });
 
-test('a turn that it began by itself ends before ours begins', () =>
+test('A turn that codex started by itself ends before the next turn starts.', () =>
   on({ requests: { 'turn/interrupt': () => ({}) } }, async ({ open, agents }) => {
     const session = await open();
     await session.run('x');
@@ -337,7 +337,7 @@ test('a turn that it began by itself ends before ours begins', () =>
     expect(await session.turn(turnId)).toMatchObject({ status: 'completed', text: 'y' });
   }));
 
-test('what comes of an earlier turn is none of the one that runs', () =>
+test('An item of an earlier turn is not an item of the running turn.', () =>
   on(
     {
       turns: {
@@ -355,7 +355,7 @@ test('what comes of an earlier turn is none of the one that runs', () =>
     },
   ));
 
-test('an end that was missed shows by the next interrupt', () =>
+test('An interrupt ends a turn that codex has already ended.', () =>
   on(
     {
       requests: {
@@ -375,7 +375,7 @@ test('an end that was missed shows by the next interrupt', () =>
     },
   ));
 
-test('messages that nobody knows are counted, and those of other things are not', () =>
+test('Unknown messages are counted, and known messages about other things are not.', () =>
   withRawCodex(
     goes((turn) => {
       turn.note('item/hologram', {});
@@ -390,7 +390,7 @@ test('messages that nobody knows are counted, and those of other things are not'
     },
   ));
 
-test('one that does not answer the start of a turn is ended with its server', () =>
+test('An app-server that does not answer the start of a turn is stopped when its session is closed.', () =>
   on({ requests: { 'turn/start': never } }, async ({ open, agents, client }) => {
     const session = await open();
     const turnId = await session.send('go');

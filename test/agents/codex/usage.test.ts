@@ -14,8 +14,8 @@ function told(total: object, last: object): object {
   return { tokenUsage: { total, last, modelContextWindow: 1000 } };
 }
 
-describe('what a turn has used', () => {
-  test('is what was added since it began.', () => {
+describe('the usage of a turn', () => {
+  test('The usage is the increase since the start of the turn.', () => {
     const meter = new Meter();
     meter.read(told(used(100, 10, 5), used(40, 4, 2)));
     meter.begin();
@@ -30,7 +30,7 @@ describe('what a turn has used', () => {
     });
   });
 
-  test('begins with its first request where nobody told what was before.', () => {
+  test('The usage starts with the first request of the turn if the earlier total is unknown.', () => {
     const meter = new Meter();
     meter.begin();
     const first = told(used(100, 10, 5), used(40, 4, 2));
@@ -38,7 +38,7 @@ describe('what a turn has used', () => {
       expect(meter.read(first)).toMatchObject({ input_tokens: 36, output_tokens: 2 });
   });
 
-  test('is never less than nothing.', () => {
+  test('The usage is never negative.', () => {
     const meter = new Meter();
     meter.read(told(used(100, 10, 5), used(40, 4, 2)));
     meter.begin();
@@ -46,7 +46,7 @@ describe('what a turn has used', () => {
     expect(less).toMatchObject({ input_tokens: 0, total_tokens: 0 });
   });
 
-  test('that cannot be read is not counted.', () => {
+  test('A report that cannot be read is not counted.', () => {
     expect(new Meter().read({ tokenUsage: { total: 3 } })).toBe('unknown');
   });
 });

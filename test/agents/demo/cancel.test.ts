@@ -13,8 +13,8 @@ describe('session/cancel', () => {
     ['waits', 'say ready; wait 60000; say never'],
     ['repeats', 'say ready; repeat 9 60000 again; say never'],
     ['floods', 'say ready; flood 100000000'],
-    ['is silent', 'say ready; silent; say never'],
-  ])('ends a turn that %s.', async (_what, script) => {
+    ['sends nothing', 'say ready; silent; say never'],
+  ])('A cancel ends a turn that %s.', async (_what, script) => {
     const client = await openClient();
     const sessionId = await client.newSession();
     const answer = client.prompt(sessionId, script);
@@ -24,7 +24,7 @@ describe('session/cancel', () => {
     expect(client.said()).not.toContain('never');
   });
 
-  test('ends a turn that asks for permission, though nobody answers, and takes the question back.', async () => {
+  test('A cancel ends a turn with an open permission request, and withdraws the request.', async () => {
     const asked = Promise.withResolvers<AbortSignal>();
     const client = await openClient({
       askUser(_request, signal) {
@@ -41,7 +41,7 @@ describe('session/cancel', () => {
     await client.update((update) => 'status' in update && update.status === 'failed');
   });
 
-  test('has the same end where the client answers the question with cancelled.', async () => {
+  test('An answer "cancelled" to a permission request ends the turn.', async () => {
     const client = await openClient({ askUser: () => ({ outcome: 'cancelled' }) });
     const sessionId = await client.newSession();
     const answer = await client.prompt(sessionId, 'ask deploy; say never');
@@ -49,7 +49,7 @@ describe('session/cancel', () => {
     expect(client.said()).toBe('');
   });
 
-  test('ends the queued turns too, which then leave no trace.', async () => {
+  test('A cancel also ends queued turns, which leave no trace in the history.', async () => {
     const client = await openClient();
     const sessionId = await client.newSession();
     const first = client.prompt(sessionId, 'say ready; silent');
@@ -64,7 +64,7 @@ describe('session/cancel', () => {
     expect(client.said()).toBe('[ready][earlier turns: 1; last prompt: say ready; silent]');
   });
 
-  test('of an idle or unknown session does nothing to the next turn.', async () => {
+  test('A cancel for an idle or unknown session does not affect the next turn.', async () => {
     const client = await openClient();
     const sessionId = await client.newSession();
     await client.cancel(sessionId);
@@ -72,7 +72,7 @@ describe('session/cancel', () => {
     expect(await client.prompt(sessionId, 'say hi')).toMatchObject({ stopReason: 'end_turn' });
   });
 
-  test('is not heard after ignore-cancel, in that turn only.', async () => {
+  test('A cancel is ignored after ignore-cancel, in that turn only.', async () => {
     const client = await openClient();
     const sessionId = await client.newSession();
     const answer = client.prompt(sessionId, 'ignore-cancel; say ready; wait 20; say done');
@@ -88,8 +88,8 @@ describe('session/cancel', () => {
   });
 });
 
-describe('a turn', () => {
-  test('is cancelled when the client takes the request back.', async () => {
+describe('the end of a turn', () => {
+  test('A turn is cancelled when the client cancels its request.', async () => {
     const client = await openClient();
     const sessionId = await client.newSession();
     const taken = new AbortController();
@@ -104,7 +104,7 @@ describe('a turn', () => {
     expect(await answer).toMatchObject({ stopReason: 'cancelled' });
   });
 
-  test('ends with its session, whatever it ignores.', async () => {
+  test('A turn ends with its session, even after ignore-cancel.', async () => {
     const client = await openClient();
     const sessionId = await client.newSession();
     const answer = client.prompt(sessionId, 'ignore-cancel; say ready; silent');
@@ -113,7 +113,7 @@ describe('a turn', () => {
     expect(await answer).toMatchObject({ stopReason: 'cancelled' });
   });
 
-  test('ends with the connection, and what it said is kept.', async () => {
+  test('A turn ends with the connection, and its text is kept.', async () => {
     const stateDir = temporaryDirectory();
     const client = await openClient({ stateDir });
     const sessionId = await client.newSession();
@@ -127,7 +127,7 @@ describe('a turn', () => {
     await next.update((update) => chunkOf(update) === 'ready');
   });
 
-  test('lets a cancel be heard in a flood, even if the reader is always ready for more.', async () => {
+  test('A cancel takes effect during a flood, even if the client always accepts more.', async () => {
     const turn = unheardTurn('flood 30000');
     const answer = runTurn(turn);
     await nextLoop();
@@ -137,7 +137,7 @@ describe('a turn', () => {
   });
 });
 
-/** A turn whose updates go nowhere, at once. */
+/** A turn whose updates are accepted without any delay. */
 function unheardTurn(text: string): Turn {
   const files = { save: () => undefined, read: () => undefined, list: () => [] };
   const client: Pick<AgentContext, 'notify'> = { notify: () => Promise.resolve() };

@@ -10,7 +10,7 @@ import { describe, expect, test } from 'vitest';
 import { choose, chunkOf, openClient, type TestClient } from '../../support/demo-agent/client.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
-describe('talking', () => {
+describe('text commands', () => {
   test('A prompt without a command is answered by an introduction that lists the commands.', async () => {
     const { client, response } = await run('Please fix the login bug that we saw in March 2024');
     expect(client.said()).toMatch(
@@ -28,7 +28,7 @@ describe('talking', () => {
     expect(response).toMatchObject({ stopReason: 'end_turn', usage: { totalTokens: 7 } });
   });
 
-  test('Two says are two messages, whose ids begin with the session.', async () => {
+  test('Two say commands are two messages, whose ids start with the session id.', async () => {
     const { client, sessionId } = await run('say a; say b');
     expect(client.said()).toBe('[a][b]');
     expect(
@@ -36,7 +36,7 @@ describe('talking', () => {
     ).toEqual([`${sessionId}-1-message-1`, `${sessionId}-1-message-2`]);
   });
 
-  test('think streams thoughts and says nothing.', async () => {
+  test('think streams thoughts and sends no message.', async () => {
     const { client } = await run('think about it');
     expect(ofKind(client, 'agent_thought_chunk').map(({ content }) => content)).toEqual([
       { type: 'text', text: 'about ' },
@@ -45,25 +45,25 @@ describe('talking', () => {
     expect(client.said()).toBe('');
   });
 
-  test('repeat says its text again and again, in one message.', async () => {
+  test('repeat sends its text several times in one message.', async () => {
     const { client } = await run('repeat 3 1 tick');
     expect(chunks(client)).toEqual(['tick', 'tick', 'tick']);
     expect(client.said()).toBe('[tickticktick]');
   });
 
-  test('flood says numbered chunks of the size that was asked for.', async () => {
+  test('flood sends numbered chunks of the requested size.', async () => {
     const { client } = await run('flood 300 10');
     expect(chunks(client)).toHaveLength(300);
     expect(chunks(client)[0]).toBe('0 ........');
     expect(chunks(client)[299]).toBe('299 ......');
   });
 
-  test('longline says all of it in one chunk.', async () => {
+  test('longline sends its text in one chunk.', async () => {
     const { client } = await run('longline 1000000');
     expect(chunks(client).map((chunk) => chunk.length)).toEqual([1_000_000]);
   });
 
-  test('late says something after the turn has ended, and nothing behind it is run.', async () => {
+  test('late sends its text after the end of the turn, and later commands do not run.', async () => {
     const { client, response } = await run('late too late; say never');
     expect(response.stopReason).toBe('end_turn');
     expect(client.said()).toBe('');
@@ -72,8 +72,8 @@ describe('talking', () => {
   });
 });
 
-describe('tools', () => {
-  test('tool is announced, started and completed with its output.', async () => {
+describe('tool commands', () => {
+  test('tool reports its call as pending, running and completed with its output.', async () => {
     const { client, sessionId } = await run('tool run: ls => a.txt');
     const toolCallId = `${sessionId}-1-tool-1`;
     expect(client.updates.slice(0, 3)).toMatchObject([
@@ -117,16 +117,19 @@ describe('tools', () => {
     ]);
   });
 
-  test.each(['allow_once', 'allow_always'])('ask goes ahead on %s and says so.', async (option) => {
-    const client = await openClient({ askUser: choose(option) });
-    const { response } = await run('ask deploy', client);
-    expect(toolStates(client)).toEqual(['pending', 'in_progress', 'completed']);
-    expect(client.said()).toBe(`[allowed (${option}): deploy]`);
-    expect(response.stopReason).toBe('end_turn');
-  });
+  test.each(['allow_once', 'allow_always'])(
+    'ask runs its tool on %s and reports the option.',
+    async (option) => {
+      const client = await openClient({ askUser: choose(option) });
+      const { response } = await run('ask deploy', client);
+      expect(toolStates(client)).toEqual(['pending', 'in_progress', 'completed']);
+      expect(client.said()).toBe(`[allowed (${option}): deploy]`);
+      expect(response.stopReason).toBe('end_turn');
+    },
+  );
 
   test.each(['reject_once', 'reject_always'])(
-    'ask fails its tool on %s and goes on.',
+    'ask fails its tool on %s, and the next command runs.',
     async (option) => {
       const client = await openClient({ askUser: choose(option) });
       const { response } = await run('ask deploy; say next', client);
@@ -136,7 +139,7 @@ describe('tools', () => {
     },
   );
 
-  test('ask offers one option of each kind, for the tool call it has announced.', async () => {
+  test('ask offers one option of each kind for a tool call that was announced before.', async () => {
     const asked: unknown[] = [];
     const client = await openClient({
       askUser(request) {
@@ -159,7 +162,7 @@ describe('tools', () => {
     ]);
   });
 
-  test('ask of a command, and edit, say all that they would do.', async () => {
+  test('ask with a command, and edit, show everything that they would do.', async () => {
     const calls: ToolCallUpdate[] = [];
     const client = await openClient({
       askUser({ toolCall }) {
@@ -184,7 +187,7 @@ describe('tools', () => {
     ]);
   });
 
-  test('ask-all asks for all before any is answered.', async () => {
+  test('ask-all sends all its requests before the first answer.', async () => {
     const answers: PromiseWithResolvers<RequestPermissionOutcome>[] = [];
     const bothAsked = Promise.withResolvers<void>();
     const client = await openClient({
@@ -203,7 +206,7 @@ describe('tools', () => {
     expect(client.said()).toContain('rejected (reject_once): one');
   });
 
-  test('ask asks nothing in full_access.', async () => {
+  test('ask sends no request in full_access.', async () => {
     const client = await openClient({ askUser: () => Promise.reject(new Error('was asked')) });
     const sessionId = await client.newSession();
     await client.agent.request('session/set_mode', { sessionId, modeId: 'full_access' });
@@ -218,8 +221,8 @@ describe('tools', () => {
   });
 });
 
-describe('facts', () => {
-  test('usage sends its numbers once, and the answer carries them.', async () => {
+describe('information commands', () => {
+  test('usage sends its numbers once, and the answer has them too.', async () => {
     const { client, response } = await run('usage 1200 8000; say hi');
     expect(ofKind(client, 'usage_update')).toMatchObject([{ used: 1200, size: 8000 }]);
     expect(response.usage).toEqual({ totalTokens: 1200, inputTokens: 1199, outputTokens: 1 });
@@ -236,7 +239,7 @@ describe('facts', () => {
     expect(client.updates.at(-1)).toMatchObject({ sessionUpdate: 'usage_update' });
   });
 
-  test('image says how many there are, of which kind and how many bytes.', async () => {
+  test('image shows the number, type and size of the images.', async () => {
     const client = await openClient();
     const sessionId = await client.newSession();
     await client.prompt(sessionId, [
@@ -250,14 +253,14 @@ describe('facts', () => {
     );
   });
 
-  test('history says how many turns there were before, and the last prompt.', async () => {
+  test('history shows the number of earlier turns and the last prompt.', async () => {
     const client = await openClient();
     const { sessionId } = await run('history', client);
     await client.prompt(sessionId, 'history');
     expect(client.said()).toBe('[earlier turns: 0][earlier turns: 1; last prompt: history]');
   });
 
-  test('env, pid, cwd and mode say what they are asked for, and nothing else.', async () => {
+  test('env, pid, cwd and mode show only the requested value.', async () => {
     const client = await openClient({ world: { env: { NAME: 'a  value' } } });
     const sessionId = await client.newSession('/some/where');
     await client.prompt(sessionId, 'env NAME; env OTHER; pid; cwd; mode');
@@ -265,8 +268,8 @@ describe('facts', () => {
   });
 });
 
-describe('trouble', () => {
-  test('fail answers the prompt with an internal error of that message, after what was said.', async () => {
+describe('failure commands', () => {
+  test('fail ends the prompt with an internal error, after the earlier messages.', async () => {
     const client = await openClient();
     const failed = run('say first; fail out of luck; say never', client);
     await expect(failed).rejects.toThrow(new RequestError(-32_603, 'out of luck'));
@@ -274,19 +277,19 @@ describe('trouble', () => {
     expect(client.said()).toBe('[first]');
   });
 
-  test('garbage writes a line past the protocol.', async () => {
+  test('garbage writes a line that is not a protocol message.', async () => {
     const raw: string[] = [];
     await run('garbage', await openClient({ world: { writeRaw: (text) => void raw.push(text) } }));
     expect(raw).toEqual(['this line is not JSON\n']);
   });
 
-  test('spawn starts a process for so long and says its pid.', async () => {
+  test('spawn starts a process for the requested time and shows its pid.', async () => {
     const client = await openClient({ world: { startSleeper: (ms) => Promise.resolve(ms + 1) } });
     await run('spawn 700', client);
     expect(client.said()).toBe('[spawned 701]');
   });
 
-  test('wait lets the time that it says pass before the next command.', async () => {
+  test('wait delays the next command for the requested time.', async () => {
     const done: string[] = [];
     const sleep = async (ms: number) => {
       await new Promise((resolve) => setImmediate(resolve));

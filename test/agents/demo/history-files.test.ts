@@ -5,7 +5,7 @@ import { historyFiles, beginTurn, newHistory } from '../../../src/agents/demo/hi
 import { temporaryDirectory } from '../../support/demo-agent/directory.ts';
 
 describe('history files', () => {
-  test('give back what was saved last.', () => {
+  test('A history file returns the last saved history.', () => {
     const files = historyFiles(temporaryDirectory());
     const history = newHistory('a', '/work');
     files.save(history);
@@ -13,7 +13,7 @@ describe('history files', () => {
     expect(files.read('a')).toEqual(beginTurn(history, 'hello'));
   });
 
-  test('are one file a session that only its user can read, and no temporary file is left.', () => {
+  test('A history is one file that only its user can read, and no temporary file remains.', () => {
     const directory = join(temporaryDirectory(), 'new', 'state');
     historyFiles(directory).save(newHistory('a', '/work'));
     expect(readdirSync(directory)).toEqual(['a.json']);
@@ -21,7 +21,7 @@ describe('history files', () => {
     expect(statSync(directory).mode & 0o777).toBe(0o700);
   });
 
-  test('are none where there is no directory, and no session but those of the directory.', () => {
+  test('A missing directory has no histories, and a session id cannot name a file outside the directory.', () => {
     const directory = temporaryDirectory();
     writeFileSync(join(directory, 'outside.json'), JSON.stringify(newHistory('outside', '/')));
     const files = historyFiles(join(directory, 'state'));
@@ -30,7 +30,7 @@ describe('history files', () => {
     expect(files.read('../outside')).toBeUndefined();
   });
 
-  test('are listed newest first, without temporary and damaged ones.', () => {
+  test('Histories are listed from newest to oldest, without temporary and damaged files.', () => {
     const directory = temporaryDirectory();
     const files = historyFiles(directory);
     for (const [id, seconds] of Object.entries({ old: 1, newest: 3, middle: 2 })) {
@@ -48,7 +48,7 @@ describe('history files', () => {
     expect(() => files.read('damaged')).toThrow(SyntaxError);
   });
 
-  test('say what is wrong when the directory cannot be read.', () => {
+  test('A directory that cannot be read fails with the system error.', () => {
     const directory = join(temporaryDirectory(), 'state');
     mkdirSync(join(directory, '..'), { recursive: true });
     writeFileSync(directory, 'a file');

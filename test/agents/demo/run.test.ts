@@ -8,7 +8,7 @@ import { temporaryDirectory } from '../../support/demo-agent/directory.ts';
 import { newSession, openWire, promptOf, run } from '../../support/demo-agent/wire.ts';
 
 describe('runDemoAgent', () => {
-  test('serves its streams, and resolves when stdin ends, though a turn runs.', async () => {
+  test('The agent ends when stdin ends, even during a turn.', async () => {
     const { wire, stdin, ended } = inProcess();
     const sessionId = await newSession(wire);
     wire.send('session/prompt', promptOf(sessionId, 'ignore-cancel; say ready; silent'));
@@ -18,7 +18,7 @@ describe('runDemoAgent', () => {
   });
 
   test.each(['before', 'after'])(
-    'resolves when its signal aborts %s it has begun.',
+    'The agent ends if its signal aborts %s the start.',
     async (when) => {
       const stop = new AbortController();
       if (when === 'before') stop.abort();
@@ -29,7 +29,7 @@ describe('runDemoAgent', () => {
     },
   );
 
-  test('writes garbage between its messages, as a line of its own.', async () => {
+  test('The agent writes garbage as a separate line between its messages.', async () => {
     const { wire } = inProcess();
     const sessionId = await newSession(wire);
     wire.send('session/prompt', promptOf(sessionId, 'say a; garbage; say b'));
@@ -38,24 +38,24 @@ describe('runDemoAgent', () => {
     expect(await wire.line()).toContain('"b"');
   });
 
-  test('finds no session to close where there is none.', async () => {
+  test('A request to close an unknown session is refused.', async () => {
     const { wire } = inProcess();
     await newSession(wire);
-    // The client library hides this one: it takes "not found" for closed.
+    // The client library would hide this error, because it treats "not found" as closed.
     const { error } = await wire.request('session/close', { sessionId: 'unknown' });
     expect(error).toMatchObject({ code: -32_002 });
   });
 });
 
 describe('the demo agent as a process', () => {
-  test('ends by itself when stdin ends.', async () => {
+  test('The process exits when stdin ends.', async () => {
     const { wire, child, exit } = inChild(temporaryDirectory());
     await newSession(wire);
     child.stdin.end();
     expect(await exit).toEqual([0, null]);
   });
 
-  test('ends when nobody reads its stdout, though stdin stays open.', async () => {
+  test('The process exits when its stdout is closed, although stdin stays open.', async () => {
     const { wire, child, exit } = inChild(temporaryDirectory());
     await newSession(wire);
     child.stdout.destroy();
@@ -63,7 +63,7 @@ describe('the demo agent as a process', () => {
     expect(await exit).toEqual([0, null]);
   });
 
-  test('crashes at once with the code it is told, and its successor knows the prompt.', async () => {
+  test('The process exits at once with the code of crash, and the next process knows the prompt.', async () => {
     const stateDir = temporaryDirectory();
     const first = inChild(stateDir);
     const sessionId = await newSession(first.wire);
@@ -80,7 +80,7 @@ describe('the demo agent as a process', () => {
     );
   });
 
-  test('leaves behind the process that it spawned, in a group of its own.', async () => {
+  test('A spawned process survives the agent in a process group of its own.', async () => {
     const { wire, child, exit } = inChild(temporaryDirectory());
     const sessionId = await newSession(wire);
     const said = await run(wire, sessionId, 'spawn 60000');

@@ -3,7 +3,7 @@ import { openClient, type TestClient } from '../../support/demo-agent/client.ts'
 import { temporaryDirectory } from '../../support/demo-agent/directory.ts';
 
 describe('initialize', () => {
-  test('tells the name and what the agent can do.', async () => {
+  test('The agent reports its name and its capabilities.', async () => {
     const { agent } = await openClient();
     expect(await agent.request('initialize', { protocolVersion: 1 })).toMatchObject({
       protocolVersion: 1,
@@ -17,8 +17,8 @@ describe('initialize', () => {
   });
 });
 
-describe('a session', () => {
-  test('begins in the default mode and knows the others.', async () => {
+describe('demo sessions', () => {
+  test('A session starts in the default mode and lists the other modes.', async () => {
     const { agent } = await openClient();
     const { modes } = await agent.request('session/new', { cwd: '/work', mcpServers: [] });
     expect(modes?.currentModeId).toBe('default');
@@ -30,7 +30,7 @@ describe('a session', () => {
     ]);
   });
 
-  test('runs its prompts one after the other, in the order they came.', async () => {
+  test('A session runs its prompts one after the other, in their order.', async () => {
     const client = await openClient();
     const sessionId = await client.newSession();
     await Promise.all([
@@ -43,7 +43,7 @@ describe('a session', () => {
     );
   });
 
-  test('goes on with the next prompt after one that failed.', async () => {
+  test('A session runs the next prompt after one that failed.', async () => {
     const client = await openClient();
     const sessionId = await client.newSession();
     const [failed, next] = await Promise.allSettled([
@@ -53,7 +53,7 @@ describe('a session', () => {
     expect([failed.status, next.status]).toEqual(['rejected', 'fulfilled']);
   });
 
-  test('does not wait for the turns of another.', async () => {
+  test('A session does not wait for the turns of another session.', async () => {
     const client = await openClient();
     const [busy, free] = [await client.newSession(), await client.newSession()];
     const answer = client.prompt(busy, 'silent');
@@ -62,7 +62,7 @@ describe('a session', () => {
     await answer;
   });
 
-  test('can be resumed after a restart, with its turns and its mode.', async () => {
+  test('A session can be resumed after a restart, with its turns and its mode.', async () => {
     const { client, sessionId } = await restarted();
     const resumed = await client.agent.request('session/resume', { sessionId, cwd: '/work' });
     expect(resumed.modes?.currentModeId).toBe('read_only');
@@ -71,7 +71,7 @@ describe('a session', () => {
     expect(client.said()).toBe('[earlier turns: 2; last prompt: say two][read_only]');
   });
 
-  test('is replayed when it is loaded after a restart, under the ids it had.', async () => {
+  test('A session that is loaded after a restart is replayed with its message ids.', async () => {
     const { client, sessionId, updates } = await restarted();
     await client.agent.request('session/load', { sessionId, cwd: '/work', mcpServers: [] });
     expect(client.updates).toMatchObject([
@@ -85,7 +85,7 @@ describe('a session', () => {
     );
   });
 
-  test('gives new ids after a restart.', async () => {
+  test('A session uses new message ids after a restart.', async () => {
     const { client, sessionId, updates } = await restarted();
     await client.agent.request('session/resume', { sessionId, cwd: '/work' });
     await client.prompt(sessionId, 'say three');
@@ -95,7 +95,7 @@ describe('a session', () => {
     expect(client.updates[0]).toMatchObject({ messageId: `${sessionId}-3-message-1` });
   });
 
-  test('can be loaded before its first prompt, and moves to the directory it is given.', async () => {
+  test('A session can be loaded before its first prompt, and moves to the given directory.', async () => {
     const stateDir = temporaryDirectory();
     const sessionId = await (await openClient({ stateDir })).newSession('/old');
     const client = await openClient({ stateDir });
@@ -104,7 +104,7 @@ describe('a session', () => {
     expect(client.said()).toBe('[/new]');
   });
 
-  test('is listed with its directory and its first prompt, the newest first.', async () => {
+  test('A session is listed with its directory and its first prompt, newest first.', async () => {
     const client = await openClient();
     const older = await client.newSession('/a');
     const newer = await client.newSession('/b');
@@ -119,7 +119,7 @@ describe('a session', () => {
     expect(inA.sessions.map(({ sessionId }) => sessionId)).toEqual([older]);
   });
 
-  test('takes no prompt once it is closed, until it is opened again.', async () => {
+  test('A closed session refuses prompts until it is opened again.', async () => {
     const client = await openClient();
     const sessionId = await client.newSession();
     await client.agent.request('session/close', { sessionId });
@@ -128,7 +128,7 @@ describe('a session', () => {
     expect(await client.prompt(sessionId, 'say hi')).toMatchObject({ stopReason: 'end_turn' });
   });
 
-  test('tells of its new mode, and refuses one it does not have.', async () => {
+  test('A session reports its new mode and refuses an unknown mode.', async () => {
     const client = await openClient();
     const sessionId = await client.newSession();
     await client.agent.request('session/set_mode', { sessionId, modeId: 'workspace_write' });
@@ -145,7 +145,7 @@ describe('a session', () => {
     ['session/load', { cwd: '/work', mcpServers: [] }],
     ['session/resume', { cwd: '/work' }],
     ['session/set_mode', { modeId: 'default' }],
-  ])('that is unknown is not found by %s.', async (method, params) => {
+  ])('An unknown session is refused by %s.', async (method, params) => {
     const { agent } = await openClient();
     for (const sessionId of ['unknown', '../../etc/passwd', '']) {
       const request = agent.request(method, { ...params, sessionId });

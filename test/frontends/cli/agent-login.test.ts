@@ -8,7 +8,7 @@ import { openRuntime, type TestRuntime } from '../../support/runtime.ts';
 import { untilNothingCarries } from '../../support/server.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
-/** An agent with a login program of its own, which asks for a code. */
+/** An agent with a login program that asks for a code. */
 const program = `
 const flag = process.env.HOME + '/logged-in';
 const fs = require('node:fs');
@@ -33,7 +33,7 @@ if (process.argv.includes('--login'))
     process.exit(code === 'right' ? 0 : 3);
   });
 let isAccepted = false;
-// The login is made once the page was opened, which the file of the test says.
+// The login completes once the test has created a file, as if the page was opened.
 function askForPage(id) {
   const url = 'https://login.invalid/code\\u001b[31m';
   const params = { mode: 'url', message: 'Sign in.', url, elicitationId: 'e1', requestId: id };
@@ -83,9 +83,9 @@ describe('cadre providers login acp', () => {
   const ask = (...args: string[]) => cadreOn(server)(['providers', ...args]);
   const status = async () => (await ask('auth', 'acp', '--agent', 'played', '--json')).json();
 
-  test('runs the login program of a terminal method with the environment of agent and method, and then knows.', async () => {
+  test('The login runs the program of a terminal method with the variables of the agent and the method.', async () => {
     const login = ['providers', 'login', 'acp', '--agent', 'played', '--method', 'tui'];
-    // The login program has the terminal of the command, so the command needs a process of its own.
+    // The login program uses the terminal of the command, so the command needs a separate process.
     const cadre = (args: string[], stdin: string) =>
       runCadre(own.path, ['--data-dir', own.path, ...args], { stdin });
     const wrong = await cadre(login, 'wrong\n');
@@ -98,7 +98,7 @@ describe('cadre providers login acp', () => {
     expect((await ask('logout', 'acp')).stdout).toMatch(/^authenticated +false$/m);
   });
 
-  test('calls the method of the agent, which it names where nobody can be asked.', async () => {
+  test('The login calls the method of the agent, and lists the methods if it cannot ask.', async () => {
     const several = await ask('login', 'acp');
     expect(several).toMatchObject({ code: 2, stdout: '' });
     expect(several.stderr).toMatch(/several login methods.*--method \(tui, browser, page, env\)/);
@@ -108,7 +108,7 @@ describe('cadre providers login acp', () => {
     expect(made.json()).toMatchObject({ authenticated: true });
   });
 
-  test('shows the page that the login asks somebody to open, while it waits for it.', async () => {
+  test('The login shows the page to open while it waits.', async () => {
     const method = ['--agent', 'played', '--method', 'page'];
     const login = ['--data-dir', own.path, 'providers', 'login', 'acp', ...method];
     const command = startCadre(own.path, login);
@@ -121,7 +121,7 @@ describe('cadre providers login acp', () => {
     expect(await server.client.call(endpoints.listLoginPages, { params })).toEqual([]);
   });
 
-  test('says which variable a method needs, and where it is set.', async () => {
+  test('A login with a variable names the variable and the settings for it.', async () => {
     const { code, stderr } = await ask('login', 'acp', '--agent', 'played', '--method', 'env');
     expect(code).toBe(2);
     expect(stderr).toContain('PLAYED_TOKEN');
@@ -129,7 +129,7 @@ describe('cadre providers login acp', () => {
     expect(stderr).toContain('pass_env');
   });
 
-  test('leaves the other providers as they are.', async () => {
+  test('The options of an agent login are refused for other providers, and theirs for an agent.', async () => {
     const agent = await ask('login', 'claude', '--agent', 'x');
     expect([agent.code, agent.stderr]).toEqual([2, expect.stringContaining('--agent')]);
     const file = await ask('login', 'acp', '--auth-json', 'x');

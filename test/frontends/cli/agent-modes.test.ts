@@ -5,7 +5,7 @@ import { demoSection } from '../../support/providers/demo-agents.ts';
 import { withRawAgent } from '../../support/providers/raw-agent.ts';
 import { sharedRuntime } from '../../support/runtime.ts';
 
-/** The demo agent, of which the configuration says that it asks, or that it never does. */
+/** The demo agent, once configured as asking and once as never asking. */
 const agents = { asking: demoSection({ asks: true }), silent: demoSection({ asks: false }) };
 const withAgents = sharedRuntime({
   config: {
@@ -14,7 +14,7 @@ const withAgents = sharedRuntime({
   },
 });
 
-test('--agent-mode chooses the mode of the agent, for a session or a turn.', () =>
+test('The option --agent-mode chooses the mode of the agent for a session or a turn.', () =>
   withAgents(async (server) => {
     const cadre = cadreOn(server);
     const create = ['sessions', 'create', '--agent-mode', 'read_only', '--json'];
@@ -31,7 +31,7 @@ test('--agent-mode chooses the mode of the agent, for a session or a turn.', () 
     expect(turns.map(({ agent_mode }) => agent_mode)).toEqual(['full_access', null]);
   }));
 
-test('run and sessions create say plainly, once, that an agent never asks for permission.', () =>
+test('The commands run and sessions create report once that an agent never requests approvals.', () =>
   withAgents(async (server) => {
     const cadre = cadreOn(server);
     const wish = ['--permission-mode', 'require_approval'];
@@ -50,7 +50,7 @@ test('run and sessions create say plainly, once, that an agent never asks for pe
     );
   }));
 
-test('sessions show names the mode that was chosen, by its name and its id.', () =>
+test('The command sessions show names the chosen mode with its id.', () =>
   withRawAgent(
     {
       methods: {

@@ -14,7 +14,7 @@ interface Discovered {
 }
 
 describe('cadre providers discover', () => {
-  test('says what is installed, what is configured and what to do, without a server.', async () => {
+  test('The command lists installed and configured agents with the next step, without a server.', async () => {
     await using home = tempDirectory();
     putProgram(home.path, 'gemini', 'exit 1');
     const config = path.join(home.path, 'config.toml');
@@ -44,7 +44,7 @@ describe('cadre providers discover', () => {
     );
   });
 
-  test('takes each section for a configured agent, whatever it sets, and a provider without one for none.', async () => {
+  test('The command counts an agent with any section as configured, and a provider without one as not.', async () => {
     await using home = tempDirectory();
     const config = path.join(home.path, 'config.toml');
     const configured = async (text: string, env: Record<string, string> = {}) => {
@@ -62,7 +62,7 @@ describe('cadre providers discover', () => {
     expect(await configured('[log]\nlevel = "info"\n', env)).toEqual(['claude']);
   });
 
-  test('says how an installed agent is used, and that a server with another PATH does not find it.', async () => {
+  test('The next step of an installed agent is a run, or a restart of a server with another PATH.', async () => {
     await using home = tempDirectory();
     const env = { PATH: pathWith(home.path, 'gemini') };
     const alone = await runCadre(home.path, ['providers', 'discover', '--json'], { env });
@@ -77,7 +77,7 @@ describe('cadre providers discover', () => {
 });
 
 describe('--agent', () => {
-  test('names an agent for run, sessions create and providers; it completes, and acp needs no mention.', async () => {
+  test('The option --agent names an agent without --provider, and completes the names.', async () => {
     await using home = tempDirectory();
     vi.stubEnv('PATH', pathWith(home.path, 'gemini', 'opencode'));
     await withDemo(async (server) => {
@@ -94,7 +94,7 @@ describe('--agent', () => {
         env: { CADRE_DEFAULTS_AGENT: 'opencode' },
       });
       expect(byDefault.json()).toMatchObject({ provider: 'acp', agent: 'opencode' });
-      // Completion is a program of its own.
+      // Completion runs as a separate program.
       const { directory } = server;
       const line = ['__complete', '--', '--data-dir', directory, 'run', '--agent', ''];
       const words = await runCadre(directory, line);

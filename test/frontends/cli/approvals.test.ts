@@ -11,7 +11,7 @@ import { openSession, send } from '../../support/turns.ts';
 describe('approvals on the command line', () => {
   const server = sharedDemo();
 
-  /** Asks by a script of the demo agent; resolves with the id of the approval that then waits. */
+  /** Runs a script of the demo agent, and resolves with the id of its approval. */
   async function asked(script: string) {
     const { client, directory } = server();
     const session = await openSession(client, directory, { permission_mode: 'require_approval' });
@@ -22,7 +22,7 @@ describe('approvals on the command line', () => {
     throw new Error('the events have ended before it asked');
   }
 
-  it('are shown whole: every line of a command, with where it would run', async () => {
+  it('An approval shows every line of a command and its directory.', async () => {
     const lines = Array.from({ length: 40 }, (_, at) => `echo line ${at}`);
     const id = await asked(`ask run: ${lines.join(' && \\n')}`);
     const { code, stdout } = await cadreOn(server())(['approvals', 'show', id]);
@@ -34,7 +34,7 @@ describe('approvals on the command line', () => {
     expect(stdout).toMatch(new RegExp(`^id +${id}$`, 'm'));
   });
 
-  it('are shown whole: every line of the change of a file', async () => {
+  it('An approval shows every line of a file change.', async () => {
     const before = Array.from({ length: 300 }, (_, at) => `old ${at}`);
     const after = before.map((line) => line.replace('old', 'new'));
     writeFileSync(join(server().directory, 'notes.txt'), `${before.join('\n')}\n`);
@@ -45,7 +45,7 @@ describe('approvals on the command line', () => {
     expect(lines.filter((line) => line.startsWith('+new'))).toHaveLength(300);
   });
 
-  it('are shown whole where they are large, also to who accepts them', async () => {
+  it('An approval shows large changes in full, and accept needs nothing more.', async () => {
     const cadre = cadreOn(server());
     const line = 'x'.repeat(1_100_000);
     writeFileSync(join(server().directory, 'big.txt'), `${line}\n`);
@@ -56,7 +56,7 @@ describe('approvals on the command line', () => {
     expect([code, stderr]).toEqual([0, '']);
   });
 
-  it('are accepted for the session by who says so, and for once by who does not', async () => {
+  it('An approval is accepted once by default, and for the session with --scope session.', async () => {
     const cadre = cadreOn(server());
     const [once, always] = [await asked('ask one'), await asked('ask two')];
     expect(await cadre(['approvals', 'accept', once.slice(-8)])).toMatchObject({

@@ -10,7 +10,7 @@ import { withRuntime } from '../../support/runtime.ts';
 import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
 import { openSession, send } from '../../support/turns.ts';
 
-test('A line that is refused because of a turn whose end was shown before the refusal came is queued, and begins at once.', () => {
+test('A line that is refused because of a turn that has ended meanwhile is queued and starts at once.', () => {
   const provider = scriptedProvider();
   return withRuntime(
     async ({ client, directory }) => {
@@ -18,7 +18,7 @@ test('A line that is refused because of a turn whose end was shown before the re
       await send(client, id, 'theirs');
       const theirs = await provider.nextTurn();
 
-      // The refusal is on its way for as long as the test wants.
+      // The test delays the refusal.
       const refused = Promise.withResolvers<void>();
       const arrival = Promise.withResolvers<void>();
       const call: Client['call'] = async (...request) => {
@@ -50,7 +50,7 @@ test('A line that is refused because of a turn whose end was shown before the re
   );
 });
 
-/** Follows a session in which no turn runs, as far as it knows, and shows nothing. */
+/** Attaches to a session without a known running turn, and prints nothing. */
 function attachedTo(id: string, call: Client['call']): Attached {
   const context = { client: { call }, global: {}, world: { stdout: { isTTY: false } } };
   const talkOutput = {

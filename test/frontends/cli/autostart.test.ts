@@ -41,7 +41,7 @@ function configure(text: string): void {
   fs.appendFileSync(file, text);
 }
 
-/** Runs a command where nothing but its terminal decides whether a server starts. */
+/** Runs a command for which only the terminal decides whether a server starts. */
 function cadre(args: readonly string[], { env = {}, ...more }: RunOptions = {}) {
   const own = { ...recordedServer(), CADRE_CLIENT_AUTOSTART: undefined };
   return runHere(place.path, args, { ...more, env: { ...own, ...env } });
@@ -52,8 +52,8 @@ const registered = () => {
   return found?.runs ? found.server : null;
 };
 
-describe('a command that finds no server', () => {
-  test('starts one in the background on a terminal, says so in one line, and does its work.', async () => {
+describe('a command without a server', () => {
+  test('A command on a terminal starts a server in the background, reports it in one line, and runs.', async () => {
     const { code, stdout, stderr } = await cadre(['run', 'say hello'], { isTerminal: true });
     expect([code, stdout]).toEqual([0, expect.stringContaining('hello')]);
     expect(stderr.match(new RegExp(STARTED, 'gm'))).toHaveLength(1);
@@ -64,7 +64,7 @@ describe('a command that finds no server', () => {
     expect(registered()).toEqual(server);
   });
 
-  test('refuses with exit code 6 and the command that starts one, where nothing is a terminal.', async () => {
+  test('A command without a terminal ends with 6 and names the command that starts a server.', async () => {
     for (const args of [
       ['run', 'hi'],
       ['sessions', 'list'],
@@ -78,20 +78,20 @@ describe('a command that finds no server', () => {
     expect(fs.existsSync(data)).toBe(false);
   });
 
-  test('starts none for a question about the server, also on a terminal.', async () => {
+  test('A command that only shows the state of the server starts none, even on a terminal.', async () => {
     for (const args of [['status'], ['approvals', 'list'], ['providers', 'list']])
       expect((await cadre(args, { isTerminal: true })).code).toBe(6);
     expect(registered()).toBeNull();
   });
 
-  test('obeys [client] autostart, which a variable overrides.', async () => {
+  test('The setting client.autostart decides whether a server starts, and a variable overrides it.', async () => {
     configure('[client]\nautostart = "never"\n');
     expect((await cadre(['run', 'say a'], { isTerminal: true })).code).toBe(6);
     const env = { CADRE_CLIENT_AUTOSTART: 'always' };
     expect(await cadre(['run', 'say a'], { env })).toMatchObject({ code: 0 });
   });
 
-  test('asks first with "ask": Enter starts a server, n does not, and without a terminal none starts.', async () => {
+  test('With "ask", Enter starts a server, n does not, and without a terminal none starts.', async () => {
     const env = { CADRE_CLIENT_AUTOSTART: 'ask' };
     expect((await cadre(['sessions', 'list'], { env })).code).toBe(6);
     const declined = await cadre(['sessions', 'list'], { env, isTerminal: true, stdin: 'n\n' });
@@ -101,7 +101,7 @@ describe('a command that finds no server', () => {
     expect([agreed.code, agreed.stderr]).toEqual([0, expect.stringMatching(STARTED)]);
   });
 
-  test('starts none where --url or CADRE_URL names a server.', async () => {
+  test('No server starts if --url or CADRE_URL names a server.', async () => {
     const url = `http://127.0.0.1:${await keptPort()}`;
     const token = { CADRE_TOKEN: 'some-token-some-token' };
     const named = await cadre(['--url', url, 'run', 'hi'], { isTerminal: true, env: token });
@@ -111,7 +111,7 @@ describe('a command that finds no server', () => {
     expect(fs.existsSync(data)).toBe(false);
   });
 
-  test('starts none where a service is installed, and names the command that starts the service.', async () => {
+  test('No server starts if a service is installed, and the error names the command that starts it.', async () => {
     const bin = path.join(place.path, 'bin');
     fs.mkdirSync(bin);
     fs.writeFileSync(path.join(bin, 'systemctl'), '#!/bin/sh\nexit 1\n', { mode: 0o755 });
@@ -127,7 +127,7 @@ describe('a command that finds no server', () => {
     fs.rmSync(unit);
   });
 
-  test('starts none after cadre stop, until somebody starts a server.', async () => {
+  test('No server starts after cadre stop until a user starts one.', async () => {
     const isTerminal = true;
     await cadre(['sessions', 'list'], { isTerminal });
     const pid = registered()?.pid;
@@ -145,7 +145,7 @@ describe('a command that finds no server', () => {
     expect(registered()?.pid).not.toBe(pid);
   });
 
-  test('takes a free port if the usual one is in use, but never if a port is configured.', async () => {
+  test('A server uses a free port if the usual one is in use, but never if a port is configured.', async () => {
     const other = net.createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
     const { port } = other.address() as net.AddressInfo;
@@ -166,7 +166,7 @@ describe('a command that finds no server', () => {
     }
   });
 
-  test('shares one server with the commands that start at the same moment.', async () => {
+  test('Commands that start at the same moment share one server.', async () => {
     const env = { ...recordedServer(), CADRE_CLIENT_AUTOSTART: 'always' };
     const all = ['a', 'b', 'c'].map((word) =>
       runCadre(place.path, ['run', '--provider', 'acp', `say ${word}`], { env }),
@@ -178,7 +178,7 @@ describe('a command that finds no server', () => {
 });
 
 describe('cadre acp', () => {
-  test('starts a server for the first request of an editor, without a terminal.', async () => {
+  test('An editor starts a server with its first request, without a terminal.', async () => {
     const initialize = { protocolVersion: 1, clientCapabilities: {} };
     const open = { cwd: place.path, mcpServers: [] };
     const stdin = [
@@ -196,8 +196,8 @@ describe('cadre acp', () => {
   });
 });
 
-describe('a server that stops by itself', () => {
-  test('ends in order after the time without work and clients, and may be started again.', async () => {
+describe('a server that stops when it is idle', () => {
+  test('An idle server stops cleanly after its time limit, and can be started again.', async () => {
     const args = ['serve', '--detach', '--port', '0', '--stop-after-idle', '500ms'];
     await cadre(args);
     await expectEventually(registered).toBeNull();
@@ -205,7 +205,7 @@ describe('a server that stops by itself', () => {
     expect(await cadre(['sessions', 'list'], { isTerminal: true })).toMatchObject({ code: 0 });
   });
 
-  test('keeps running while a process runs, and stops after it.', async () => {
+  test('A server keeps running while a process runs, and stops after it.', async () => {
     const idle = ['--stop-after-idle', '300ms'];
     await cadre(['serve', '--detach', '--port', '0', ...idle]);
     const release = path.join(place.path, 'release');
@@ -213,7 +213,7 @@ describe('a server that stops by itself', () => {
     const command = `while [ -e ${release} ]; do sleep 0.05; done`;
     const { code } = await cadre(['processes', 'run', command]);
     expect(code).toBe(0);
-    // A server that was started later, and has nothing to do, is gone before.
+    // An idle server that starts later stops first.
     const later = path.join(place.path, 'later');
     await cadre(['--data-dir', later, 'serve', '--detach', '--port', '0', ...idle]);
     await expectEventually(() => findRegistration(later)?.runs ?? false).toBe(false);
@@ -224,9 +224,9 @@ describe('a server that stops by itself', () => {
 });
 
 describe('a server with a session that waits for a usage limit', () => {
-  test('keeps running while the session waits.', async () => {
+  test('A server keeps running while a session waits for a usage limit.', async () => {
     const idle = ['--stop-after-idle', '300ms'];
-    // The agent itself would keep the server.
+    // A live agent would keep the server running.
     configure('[providers]\nidle_timeout_ms = 50\n');
     await cadre(['serve', '--detach', '--port', '0', ...idle]);
     await cadre(['run', 'limit 600000']);
@@ -238,13 +238,13 @@ describe('a server with a session that waits for a usage limit', () => {
 });
 
 describe('cadre stop', () => {
-  test('says that no server is running, and leaves no trace of it.', async () => {
+  test('cadre stop without a server reports that, and creates nothing.', async () => {
     const { code, stdout } = await cadre(['stop']);
     expect([code, stdout]).toEqual([0, `No server is running on ${data}\n`]);
     expect(fs.existsSync(data)).toBe(false);
   });
 
-  test('interrupts a turn at once with --now.', async () => {
+  test('cadre stop --now interrupts a turn at once.', async () => {
     configure('[server]\ndrain_ms = 600000\n');
     await cadre(['serve', '--detach', '--port', '0']);
     const turn = startCadre(place.path, ['run', 'wait 600000']);
@@ -261,7 +261,7 @@ describe('cadre stop', () => {
 });
 
 describe('a client of the server on this machine', () => {
-  test('finds the server again when it came back on another port, and sends no token to the old port.', async () => {
+  test('A client finds the server on a new port, and sends no token to the old port.', async () => {
     const directory = place.path;
     const options = { dataDir: directory };
     let old = 0;
@@ -280,7 +280,7 @@ describe('a client of the server on this machine', () => {
     );
     await once(stranger.listen(old, '127.0.0.1'), 'listening');
     try {
-      // The first call may use a connection that the client does not know to be closed.
+      // The first call may use a connection that is closed without the client noticing.
       await expect(client.call(endpoints.getHealth, {})).rejects.toThrow(/^no server /);
       await expect(client.call(endpoints.getHealth, {})).rejects.toThrow(/^no server is running/);
       expect(asked).toEqual([]);

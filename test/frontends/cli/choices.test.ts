@@ -75,7 +75,7 @@ const unlisted = {
 };
 
 describe('the choices of options and arguments', () => {
-  it('equal the enum of the schema, if the schema has one.', async () => {
+  it('The choices equal the enum of the schema, if the schema has one.', async () => {
     const listed = Object.entries(schemas).map(([place, schema]) => [place, choicesOf(schema)]);
     expect(choicesIn(await createProgram({} as World, commands))).toEqual({
       ...Object.fromEntries(listed),
@@ -83,17 +83,17 @@ describe('the choices of options and arguments', () => {
     });
   });
 
-  it('are found behind a default and where a value may be absent or null, and nowhere else', () => {
+  it('The choices are found in optional, nullable and default schemas, and nowhere else.', () => {
     expect(choicesOf(providerId.nullish().default('acp'))).toEqual(providerId.options);
     expect(choicesOf(endpoints.listSessions.query.limit)).toBeNull();
     expect(choicesOf(undefined)).toBeNull();
   });
 });
 
-/** All choices of a command and those below it, by where they are: `teams message --priority`. */
+/** Returns all choices of a command and the commands below it, by paths such as `teams message --priority`. */
 function choicesIn(command: Command, above = ''): Record<string, readonly string[]> {
   const words = [
-    // The forms of output are of the command line alone.
+    // The output forms only exist on the command line.
     ...command.options
       .filter(({ long }) => long !== '--output')
       .map(({ long, argChoices }) => [long, argChoices] as const),

@@ -45,7 +45,7 @@ describe('cadre without a server', () => {
     expect([text.code, json.code]).toEqual([0, 0]);
   });
 
-  test('shows its help on stdout, with examples, and ends with 0.', async () => {
+  test('The help is printed on stdout, and the exit code is 0.', async () => {
     using home = tempDirectory();
     for (const args of [['--help'], ['help'], ['sessions', '--help'], ['run', '--help']]) {
       const { code, stdout, stderr } = await runHere(home.path, args);
@@ -54,7 +54,7 @@ describe('cadre without a server', () => {
     }
   });
 
-  test('says that none is running and what to do, and ends with 6.', async () => {
+  test('A command without a server ends with 6 and the command that starts one.', async () => {
     using home = tempDirectory();
     for (const args of [['status'], ['run', 'hello'], ['sessions', 'list'], ['events', 'tail']]) {
       expectFailure(
@@ -72,7 +72,7 @@ describe('cadre without a server', () => {
     );
   });
 
-  test('with --json an error is JSON on stderr: code, message, hint.', async () => {
+  test('With --json, an error is JSON on stderr with code, message and hint.', async () => {
     using home = tempDirectory();
     const { code, stdout, stderr } = await runHere(home.path, ['--json', 'status']);
     expect([code, stdout]).toEqual([6, '']);
@@ -86,7 +86,7 @@ describe('cadre without a server', () => {
     expect(stderr.trim().split('\n')).toHaveLength(1);
   });
 
-  test('notices a registration that is stale.', async () => {
+  test('A stale registration counts as no server.', async () => {
     using home = tempDirectory();
     const registration = { url: 'http://127.0.0.1:1', pid: 2 ** 22 + 1, version, token_file: null };
     fs.writeFileSync(path.join(home.path, 'server.json'), JSON.stringify(registration));
@@ -98,7 +98,7 @@ describe('cadre without a server', () => {
   });
 });
 
-describe('a usage error', () => {
+describe('usage errors', () => {
   const wrong: string[][] = [
     ['nonsense'],
     ['sessions', 'nonsense'],
@@ -109,7 +109,7 @@ describe('a usage error', () => {
     ['events', 'tail', '--session'],
   ];
 
-  test('ends with 2, says what is wrong in one line on stderr, and leaves stdout alone.', async () => {
+  test('A usage error ends with 2 and one line on stderr, and prints nothing on stdout.', async () => {
     using home = tempDirectory();
     for (const args of wrong) {
       expectFailure(await runHere(home.path, args), 2, /^cadre: /);
@@ -122,7 +122,7 @@ describe('a usage error', () => {
     expect(stderr).toContain('did you mean cadre sessions list?');
   });
 
-  test('is JSON with --json, like every error.', async () => {
+  test('A usage error with --json is JSON on stderr.', async () => {
     using home = tempDirectory();
     for (const args of [
       ['--json', 'nonsense'],
@@ -137,7 +137,7 @@ describe('a usage error', () => {
     }
   });
 
-  test('A usage error that the server or the command finds ends with 2, too.', () =>
+  test('A usage error that the server or the command finds ends with 2 too.', () =>
     withDemo(async (server) => {
       const cadre = cadreOn(server);
       expectFailure(
@@ -179,8 +179,8 @@ describe('a usage error', () => {
     }));
 });
 
-describe('finding the server and the token', () => {
-  test('a wrong token ends with 4, an unknown session with 3.', () =>
+describe('the search for the server and the token', () => {
+  test('A wrong token ends with 4, and an unknown session with 3.', () =>
     withDemo(async (server) => {
       const cadre = cadreOn(server);
       const env = { CADRE_TOKEN: 'wrong-token-wrong-token' };
@@ -204,7 +204,7 @@ describe('finding the server and the token', () => {
       });
     }));
 
-  test('the registration gives both; environment wins over it, and flags over the environment.', () =>
+  test('Flags override the environment, and the environment overrides the registration.', () =>
     withDemo(async (server) => {
       const { url, token, directory } = server;
       const file = path.join(directory, 'my-token');
@@ -225,7 +225,7 @@ describe('finding the server and the token', () => {
       expect(await code(['--url', url])).toBe(4);
     }));
 
-  test('the token of this machine’s server goes to its own address alone, whoever names another.', () =>
+  test('The token of the local server is only sent to its own address.', () =>
     withDemo(async (server) => {
       const { url, directory } = server;
       const heard: string[] = [];
@@ -239,7 +239,7 @@ describe('finding the server and the token', () => {
         const named = [
           [['--url', `http://127.0.0.1:${port}`], {}],
           [[], { CADRE_URL: `http://127.0.0.1:${port}` }],
-          // Another name of the same machine may lead elsewhere.
+          // Another name of the same machine may resolve to another address.
           [['--url', url.replace('127.0.0.1', 'localhost')], {}],
           [['--url', url.replace('127.0.0.1', '127.0.0.1.evil.example')], {}],
         ] as const;
@@ -263,11 +263,11 @@ describe('finding the server and the token', () => {
     ['null', 200, 'null'],
     ['a page', 200, '<html></html>'],
     ['nothing', 200, ''],
-    ['a page that says there is nothing', 404, '<html>not found</html>'],
+    ['a page with the status 404', 404, '<html>not found</html>'],
     ['a gateway without its server', 502, 'bad gateway'],
     ['a redirect', 302, ''],
   ] as const)(
-    'the answer of another program (%s) ends with 6 and a sentence.',
+    'The answer of another program (%s) ends with 6 and one sentence.',
     async ([, status, body]) => {
       for (const headers of [[], ['X-Epoch: epoch_1']]) {
         const lines = [`HTTP/1.1 ${status} Whatever`, ...headers, 'Connection: close', '', body];
@@ -293,7 +293,7 @@ describe('finding the server and the token', () => {
     },
   );
 
-  test('a data directory that the configuration names is looked in, by clients as by the server.', async () => {
+  test('A client finds a server in the data directory of the configuration.', async () => {
     await using home = tempDirectory();
     const data = path.join(home.path, 'elsewhere');
     const configured = path.join(home.path, '.config', 'cadre');
@@ -309,7 +309,7 @@ describe('finding the server and the token', () => {
 });
 
 describe('sessions', () => {
-  test('are made, listed, read and sent to, by their whole ids and by the end of them.', () =>
+  test('Sessions can be created, listed, read and prompted by their whole ids or the ends of them.', () =>
     withDemo(async (server) => {
       const cadre = cadreOn(server);
       const created = await cadre([
@@ -354,7 +354,7 @@ describe('sessions', () => {
       expect(again.stdout).toContain('earlier turns: 1');
     }));
 
-  test('send does not wait with --no-wait, and refuses with 7 what the server refuses with 409.', () =>
+  test('sessions send --no-wait returns at once, and a conflict ends with 7.', () =>
     withDemo(async (server) => {
       const cadre = cadreOn(server);
       const id = (await cadre(['sessions', 'create'])).stdout.trim();
@@ -369,7 +369,7 @@ describe('sessions', () => {
       expectFailure(guarded, 7, /expected_turn_id is "turn_other"/);
     }));
 
-  test('run in a directory works there, and not where the server was started.', () =>
+  test('cadre run works in the current directory, not in the directory of the server.', () =>
     withDemo(async (server) => {
       const place = path.join(server.directory, 'project');
       fs.mkdirSync(place);
@@ -379,7 +379,7 @@ describe('sessions', () => {
 });
 
 describe('status', () => {
-  test('is a few lines for people, and everything as JSON.', () =>
+  test('cadre status prints a few lines, and all fields with --json.', () =>
     withDemo(async (server) => {
       const cadre = cadreOn(server);
       const people = await cadre(['status']);

@@ -19,7 +19,7 @@ import { openSession, runTurn } from '../../support/turns.ts';
 const shells = Object.keys(scripts) as (keyof typeof scripts)[];
 
 describe('describeTree', () => {
-  it('leaves out what is hidden, and says the help option once, for all', () => {
+  it('The tree has no hidden commands and options, and has the help option once.', () => {
     const program = new Command('cadre').addOption(new Option('--secret').hideHelp());
     program.command('inner', { hidden: true });
     program
@@ -70,7 +70,7 @@ describe('the table of the build', () => {
     table = describeProgram(await createProgram({} as World, commands));
   });
 
-  it('has the commands of the program, and only permission modes that are known', () => {
+  it('The table has the commands of the program, and only known permission modes.', () => {
     const built = JSON.parse(Buffer.from(readAsset('commands.json')).toString()) as unknown;
     expect(built).toEqual(JSON.parse(JSON.stringify(table)));
     const asked = table.values.mode?.filter((mode) => kindOfMode(mode) === 'asks');
@@ -87,23 +87,23 @@ describe('the table of the build', () => {
     };
   };
 
-  it('takes the value of an option for a value, not for a command', () => {
+  it('The value of an option is not completed as a command.', () => {
     expect(at('--url', 'sessions', 'ser')).toMatchObject({ at: 'cadre', takesCommand: true });
     expect(at('sessions', '--json', 'li')).toMatchObject({ at: 'cadre sessions' });
     expect(at('--url', '')).toMatchObject({ at: 'cadre', flag: '--url', value: 'url' });
   });
 
-  it('takes the word behind --fleet for its address only where it is one', () => {
+  it('A word after --fleet is its address only if it looks like one.', () => {
     const list = { at: 'cadre sessions', takesCommand: true };
     expect(at('--fleet', 'sessions', '')).toMatchObject(list);
     expect(at('--fleet', 'nats://127.0.0.1:4222', 'sessions', '')).toMatchObject(list);
     expect(at('--fleet', 'ses')).toMatchObject({ at: 'cadre', takesCommand: true, flag: null });
   });
 
-  it('finds the value that a word is part of, in each of the ways to write an option', () => {
+  it('The value at the cursor is found in every form of an option.', () => {
     const status = { at: 'cadre sessions list', flag: '--status', value: 'status' };
     expect(at('sessions', 'list', '--status', '')).toMatchObject(status);
-    // bash cuts at the =.
+    // bash splits words at the =.
     expect(at('sessions', 'list', '--status', '=', 'ru')).toMatchObject(status);
     expect(at('sessions', 'list', '--status=ready', '')).toMatchObject({ flag: null });
     expect(at('worktrees', 'get', '')).toMatchObject({ value: 'worktree', takesCommand: false });
@@ -117,7 +117,6 @@ describe('cadre __complete', () => {
   const server = sharedDemo();
   let session = '';
 
-  /** The lines that it prints for the words of a command line. */
   async function offers(...words: string[]): Promise<string[]> {
     const { directory } = server();
     const { stdout } = await completeHere(directory, ['--data-dir', directory, ...words]);
@@ -135,7 +134,7 @@ describe('cadre __complete', () => {
     await client.call(endpoints.createTeam, { body: { name: 'shop', lead_agent_id: session } });
   });
 
-  it('offers commands, but none that is hidden, and flags of the command and of the program', async () => {
+  it('Completion offers visible commands, and flags of the command and the program.', async () => {
     const { directory } = server();
     const ended = await runCadre(directory, ['--data-dir', directory, '__complete', '--', '']);
     expect([ended.code, ended.stderr]).toEqual([0, '']);
@@ -149,7 +148,7 @@ describe('cadre __complete', () => {
     expect(flags).toHaveLength(new Set(flags).size);
   });
 
-  it('offers choices, event kinds, permission modes and tools', async () => {
+  it('Completion offers choices, event kinds, permission modes and tools.', async () => {
     expect(await wordsOf('completion', '')).toEqual(shells);
     expect(await wordsOf('events', 'tail', '--kind', '')).toEqual(
       expect.arrayContaining(['turn.*', 'turn.completed']),
@@ -161,7 +160,7 @@ describe('cadre __complete', () => {
     expect(await offers('run', '')).toEqual([]);
   });
 
-  it('offers the ids of every kind, with titles and states, and names where they are typed', async () => {
+  it('Completion offers ids with titles and states, and names once a part of them is typed.', async () => {
     const end = session.slice(-8);
     expect(await offers('sessions', 'get', '')).toEqual([`${end}\tready  long job`]);
     expect(await wordsOf('sessions', 'get', 'sess_')).toEqual([session]);
@@ -181,7 +180,7 @@ describe('cadre __complete', () => {
     expect(await offers('teams', 'remove', 'shop', '')).toEqual([`${end}\tidle`]);
   });
 
-  it('offers the modes of an agent, and the slash commands of a session', async () => {
+  it('Completion offers the modes of an agent and the slash commands of a session.', async () => {
     const { client, directory } = server();
     const { id } = await openSession(client, directory);
     await runTurn(client, id, 'commands plan; say hi');
@@ -193,7 +192,7 @@ describe('cadre __complete', () => {
     expect(await wordsOf('sessions', 'send', id, 'p')).toEqual([]);
   });
 
-  it('says nothing where no server runs, and where it knows no more', async () => {
+  it('Completion offers nothing without a server or for an unknown record.', async () => {
     using home = tempDirectory('completions');
     const none = await runCadre(home.path, ['__complete', '--', 'sessions', 'get', '']);
     expect(none).toMatchObject({ code: 0, stdout: '', stderr: '' });

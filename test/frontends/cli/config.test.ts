@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { tempDirectory } from '../../support/temp.ts';
 import { runCadre, runHere } from '../../support/cli/cadre.ts';
 
-/** Writes a configuration to the usual place of somebody at home in `home`. */
+/** Writes a configuration to its default path below `home`. */
 function configure(home: string, toml: string): string {
   const file = path.join(home, '.config', 'cadre', 'config.toml');
   fs.mkdirSync(path.dirname(file), { recursive: true });
@@ -15,7 +15,7 @@ function configure(home: string, toml: string): string {
 type Row = { key: string; value: unknown; origin?: string };
 
 describe('cadre config show', () => {
-  test('shows every key with its value, and where that comes from when asked.', async () => {
+  test('The command shows every key with its value, and with --origin its source.', async () => {
     using home = tempDirectory();
     const file = configure(home.path, '[server]\nallowed_hosts = ["a.lan"]\n');
     const env = { CADRE_LOG_LEVEL: 'warn' };
@@ -41,7 +41,7 @@ describe('cadre config show', () => {
     expect(fs.existsSync(data)).toBe(false);
   });
 
-  test('masks what is secret.', async () => {
+  test('The command masks secrets.', async () => {
     using home = tempDirectory();
     const toml =
       '[auth]\ntoken = "a-token-of-my-own"\n[providers.acp.env]\nA_KEY = "hush"\nLANG = "C"\n';
@@ -54,7 +54,7 @@ describe('cadre config show', () => {
     }
   });
 
-  test('refuses a configuration that is wrong, with 2.', async () => {
+  test('The command refuses an invalid configuration with 2.', async () => {
     using home = tempDirectory();
     configure(home.path, '[log]\nlevel = "loud"\n');
     const { code, stdout, stderr } = await runHere(home.path, ['config', 'show']);
@@ -64,7 +64,7 @@ describe('cadre config show', () => {
 });
 
 describe('cadre config check', () => {
-  test('says ok, and ends with 0, where nothing is wrong or nothing is configured.', async () => {
+  test('A valid or missing configuration prints ok and ends with 0.', async () => {
     using home = tempDirectory();
     const none = await runHere(home.path, ['config', 'check']);
     expect([none.code, none.stdout, none.stderr]).toEqual([0, 'ok\n', '']);
@@ -74,7 +74,7 @@ describe('cadre config check', () => {
     expect(json.json()).toEqual({ ok: true, problems: [] });
   });
 
-  test('says everything that is wrong, a line each, and ends with 2.', async () => {
+  test('Every problem is one line, and the exit code is 2.', async () => {
     using home = tempDirectory();
     const file = configure(home.path, '[server]\nbind_adress = "x"\ndrain_ms = -1\n');
     const env = { CADRE_LOG_LEVEL: 'loud' };
@@ -111,7 +111,7 @@ describe('cadre config check', () => {
     ]);
   });
 
-  test('says of which kind no event is, and which secret of a hook cannot be read.', async () => {
+  test('An unknown event kind and an unreadable secret of a hook are reported.', async () => {
     using home = tempDirectory();
     configure(
       home.path,
@@ -129,7 +129,7 @@ describe('cadre config check', () => {
     ]);
   });
 
-  test('says what is wrong with the files of a fleet, and cadre serve does not start with them.', async () => {
+  test('Invalid files of a fleet are reported, and cadre serve does not start with them.', async () => {
     using home = tempDirectory();
     const problems = async (text: string) => {
       const file = configure(home.path, `[fleet]\nurl = "tls://127.0.0.1:1"\n${text}\n`);
@@ -172,7 +172,7 @@ describe('cadre config check', () => {
 });
 
 describe('cadre config path', () => {
-  test('prints the file that would be read, and as JSON whether it is there.', async () => {
+  test('The command prints the path of the file, and with --json whether the file exists.', async () => {
     using home = tempDirectory();
     const usual = path.join(home.path, '.config', 'cadre', 'config.toml');
     expect((await runHere(home.path, ['config', 'path'])).stdout).toBe(`${usual}\n`);

@@ -4,8 +4,8 @@ import { describe, expect, test } from 'vitest';
 import { CursorFile } from '../../../src/frontends/cli/cursor-file.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
-describe('a cursor file in a directory that others write to', () => {
-  test('is not written through a link that lies under the name of a draft, or its own', async () => {
+describe('a cursor file in a shared directory', () => {
+  test('A link under the name of the file or its draft is replaced and never followed.', async () => {
     await using place = tempDirectory('cursor');
     const victim = path.join(place.path, 'victim');
     fs.writeFileSync(victim, 'precious');
@@ -24,7 +24,7 @@ describe('a cursor file in a directory that others write to', () => {
     expect(fs.readdirSync(place.path).toSorted()).toEqual(['.cursor.part', 'cursor', 'victim']);
   });
 
-  test('leaves no draft behind where it cannot be put in place', async () => {
+  test('A draft is removed if the cursor file cannot be replaced.', async () => {
     await using place = tempDirectory('cursor');
     const file = path.join(place.path, 'cursor');
     const cursor = new CursorFile(file, null);
@@ -35,7 +35,7 @@ describe('a cursor file in a directory that others write to', () => {
     expect(fs.readdirSync(place.path)).toEqual(['cursor']);
   });
 
-  test('loses the drafts that killed processes left, and nothing else that lies beside it', async () => {
+  test('Drafts of killed processes are removed, and other files stay.', async () => {
     await using place = tempDirectory('cursor');
     const file = path.join(place.path, 'cursor');
     const draft = (last: string) => `.cursor.00000000-0000-4000-8000-00000000000${last}.part`;

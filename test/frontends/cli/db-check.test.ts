@@ -20,7 +20,7 @@ import { openSession, runTurn } from '../../support/turns.ts';
 
 const signal = new AbortController().signal;
 
-/** Gives a server a turn, a search index, and a process with output. */
+/** Adds turns, a search index and a process with output to a server. */
 async function fill(server: TestRuntime | TestServer): Promise<string> {
   const { client, directory } = server;
   const { id } = await openSession(client, directory);
@@ -39,7 +39,7 @@ const stopped = shared<{ directory: string; processId: string }>('stopped server
 
 type Cadre = (args: readonly string[]) => Promise<Ended>;
 
-/** Gives a test a copy of such a directory, and the path of the stdout of its process. */
+/** Runs a test with a copy of such a directory, and the path of the stdout of its process. */
 async function onStopped(
   work: (given: { directory: string; log: string; cadre: Cadre }) => Promise<void>,
 ): Promise<void> {
@@ -63,7 +63,7 @@ function flipBit(file: string, at: number): void {
 }
 
 describe('cadre db check', () => {
-  test('reads the logs and the search index of a running server, and counts logs without checksums.', () =>
+  test('The check reads logs and the search index of a running server, and counts logs without checksums.', () =>
     withServer(async (server) => {
       await fill(server);
       using gate = new Gate(server.directory);
@@ -86,7 +86,7 @@ describe('cadre db check', () => {
       gate.open();
     }));
 
-  test('reads neither for a backup.', () =>
+  test('The check of a backup reads no logs and no search index.', () =>
     onStopped(async ({ directory, cadre }) => {
       const copy = path.join(directory, 'copy');
       await cadre(['db', 'backup', copy]);
@@ -98,7 +98,7 @@ describe('cadre db check', () => {
       });
     }));
 
-  test('compares each stored image with the digest that names it.', () =>
+  test('The check compares each stored image with the digest in its name.', () =>
     onStopped(async ({ directory, cadre }) => {
       const images = path.join(directory, 'blobs');
       const stored = new Blobs(images);
@@ -126,7 +126,7 @@ describe('cadre db check', () => {
     ['checksums alone', (log) => fs.rmSync(log)],
   ];
 
-  test.each(logHarms)('names a log with %s, and ends with 1.', (_, harm) =>
+  test.each(logHarms)('The check reports a log with %s and ends with 1.', (_, harm) =>
     onStopped(async ({ log, cadre }) => {
       harm(log);
       const { code, stdout } = await cadre(['db', 'check']);
@@ -150,7 +150,7 @@ describe('cadre db check', () => {
     ['no such table: docs', 'DROP TABLE docs'],
   ];
 
-  test.each(indexHarms)('reports of the search index: %s.', (says, sql) =>
+  test.each(indexHarms)('The check reports damage in the search index: %s.', (says, sql) =>
     onStopped(async ({ directory, cadre }) => {
       await changeIndex(directory, sql);
       const before = fs.readFileSync(path.join(directory, 'search.cadre'));
@@ -165,7 +165,7 @@ describe('cadre db check', () => {
     }),
   );
 
-  test('does not blame a search index that the server builds again.', () =>
+  test('The check skips a search index that the server will rebuild.', () =>
     onStopped(async ({ directory, cadre }) => {
       await changeIndex(directory, "UPDATE meta SET value = 'b' WHERE key = 'open_since_boot'");
       await changeIndex(directory, 'UPDATE docs SET at = 1');
@@ -174,7 +174,7 @@ describe('cadre db check', () => {
     }));
 });
 
-test('A check of logs reads all of a log that has dropped its middle, and the position of its end.', async () => {
+test('The check reads both ends of a shortened log, and the position of its end.', async () => {
   await using place = tempDirectory('logs');
   const log = path.join(place.path, 'proc_1.stdout');
   const file = new LogFile(log, 200_000);
@@ -203,7 +203,7 @@ test('A check of logs reads all of a log that has dropped its middle, and the po
   }
 });
 
-test('A check of a search index that is written all the time says so, and reports no damage.', () =>
+test('The check of a search index that changes all the time reports that, and no damage.', () =>
   withSearch(async ({ open, say, built, service, directory }) => {
     await open('sess_a');
     await say('sess_a', 'apple');

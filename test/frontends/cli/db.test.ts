@@ -25,7 +25,7 @@ function expectFailure({ code, stdout, stderr }: Ended, exitCode: number, says: 
   expect([code, stdout]).toEqual([exitCode, '']);
 }
 
-/** A server with a session that has said something; its tests may add to that. */
+/** A server with a completed turn, to which tests may add sessions. */
 const history = shared<TestRuntime>('server', (use) =>
   withDemo(async (server) => {
     await speak(server);
@@ -56,7 +56,7 @@ const stoppedBy = {
   ),
 };
 
-/** Gives a test a copy of its own of such a directory. */
+/** Runs a test with a copy of such a directory. */
 async function withStopped(
   signal: 'SIGTERM' | 'SIGKILL',
   test: (directory: string, cadre: (args: readonly string[]) => Promise<Ended>) => Promise<void>,
@@ -76,7 +76,7 @@ function damage(file: string): void {
 }
 
 describe('cadre db backup', () => {
-  test('writes one file for its owner alone, from which a new server has the whole log.', () =>
+  test('A backup is one private file, from which a new server has the whole log.', () =>
     withHistory(async (server) => {
       await using other = tempDirectory();
       const file = path.join(other.path, 'events.cadre');
@@ -97,7 +97,7 @@ describe('cadre db backup', () => {
       );
     }));
 
-  test('writes JSON with --json, and a path relative to where it was called.', () =>
+  test('A backup with --json prints JSON, and its path is relative to the current directory.', () =>
     withHistory(async (server) => {
       await using place = tempDirectory();
       const cadre = cadreOn(server);
@@ -110,7 +110,7 @@ describe('cadre db backup', () => {
       });
     }));
 
-  test('refuses to overwrite, and to write where it cannot.', () =>
+  test('A backup never overwrites a file, and fails if the file cannot be written.', () =>
     withHistory(async (server) => {
       const cadre = cadreOn(server);
       await using place = tempDirectory();
@@ -125,7 +125,7 @@ describe('cadre db backup', () => {
       expect(fs.readdirSync(place.path).toSorted()).toEqual(['copy', 'copy2.part']);
     }));
 
-  test('with a token that may only read is refused, and leaves no file.', () =>
+  test('A backup with a read-only token is refused and leaves no file.', () =>
     withHistory(async (server) => {
       await using place = tempDirectory();
       const { secret } = await server.client.call(endpoints.createToken, {
@@ -138,7 +138,7 @@ describe('cadre db backup', () => {
     }));
 
   test.for(['SIGTERM', 'SIGKILL'] as const)(
-    'needs no server: after %s it copies the files itself, and leaves them as they are.',
+    'A backup after %s copies the files without a server and does not change them.',
     (signal) =>
       withStopped(signal, async (directory, cadre) => {
         await using other = tempDirectory();
@@ -154,7 +154,7 @@ describe('cadre db backup', () => {
       }),
   );
 
-  test('says so where there is nothing to copy.', async () => {
+  test('A backup without a database fails and creates nothing.', async () => {
     await using place = tempDirectory();
     const args = ['--data-dir', place.path, 'db', 'backup', path.join(place.path, 'copy')];
     expectFailure(
@@ -179,11 +179,11 @@ describe('cadre db check', () => {
         fs
           .readdirSync(process.env.TMPDIR ?? '/tmp')
           .filter((name) => name.startsWith('cadre-check-'));
-      // Another file of tests may check a copy just now, which goes by itself.
+      // A test in another file may check a copy at the same time, which is removed later.
       await expectEventually(left).toEqual([]);
     }));
 
-  test('knows the rows of teams and worktrees, too.', () =>
+  test('The check covers the rows of teams and worktrees.', () =>
     withHistory(async (server) => {
       const { client, directory } = server;
       const { id } = await openSession(client, directory);
@@ -196,14 +196,16 @@ describe('cadre db check', () => {
       expect([code, stdout]).toEqual([0, expect.stringMatching(/: ok\n$/)]);
     }));
 
-  test.for(['SIGTERM', 'SIGKILL'] as const)('after %s checks the files themselves.', (signal) =>
-    withStopped(signal, async (_directory, cadre) => {
-      const { code, stdout } = await cadre(['db', 'check']);
-      expect([code, stdout]).toEqual([0, expect.stringMatching(/ok\n$/)]);
-    }),
+  test.for(['SIGTERM', 'SIGKILL'] as const)(
+    'The check after %s reads the files without a server.',
+    (signal) =>
+      withStopped(signal, async (_directory, cadre) => {
+        const { code, stdout } = await cadre(['db', 'check']);
+        expect([code, stdout]).toEqual([0, expect.stringMatching(/ok\n$/)]);
+      }),
   );
 
-  test('says in a line what is damaged and what to do, and ends with 1.', () =>
+  test('The check prints each damaged row with the remedy and ends with 1.', () =>
     withStopped('SIGTERM', async (directory, cadre) => {
       damage(path.join(directory, 'events.cadre'));
       const { code, stdout, stderr } = await cadre(['db', 'check']);
@@ -236,10 +238,10 @@ describe('cadre db check', () => {
     }));
 });
 
-test('cadre db says in a line what it cannot use, and does not blame the copy.', async () => {
+test('cadre db reports an unusable data directory in one line, and does not blame the copy.', async () => {
   await using place = tempDirectory();
   fs.writeFileSync(path.join(place.path, 'events.cadre'), 'x');
-  // Refused to whoever runs the tests, root too.
+  // Not even root can open a directory as the lock file.
   fs.mkdirSync(path.join(place.path, 'lock'));
   const cadre = (...args: string[]) =>
     runHere(place.path, ['--data-dir', place.path, 'db', ...args]);
@@ -252,13 +254,13 @@ test('cadre db says in a line what it cannot use, and does not blame the copy.',
   expect(fs.readdirSync(place.path).toSorted()).toEqual(['events.cadre', 'lock']);
 });
 
-test('cadre status shows how large the database is.', () =>
+test('cadre status shows the size of the database.', () =>
   withHistory(async (server) => {
     expect((await cadreOn(server)(['status'])).stdout).toMatch(/^database +\d+\.\d MiB$/m);
   }));
 
 describe('cadre db restore', () => {
-  /** A directory of a killed server whose database is then lost, with a backup that was made before. */
+  /** Runs a test with the directory of a killed server and a backup of it. */
   const withLost = (
     test: (
       directory: string,
@@ -274,7 +276,7 @@ describe('cadre db restore', () => {
     });
 
   test.each(['missing', 'empty'])(
-    'puts a backup in the place of a database that is %s, and keeps its log.',
+    'A restore replaces a database that is %s and keeps its log.',
     (state) =>
       withLost(async (directory, cadre, backup) => {
         const file = path.join(directory, 'events.cadre');
@@ -299,7 +301,7 @@ describe('cadre db restore', () => {
       }),
   );
 
-  test('asks before it replaces a database, and gives the log a new epoch.', () =>
+  test('A restore asks before it replaces a database, and gives the log a new epoch.', () =>
     withStopped('SIGTERM', async (directory, cadre) => {
       await using place = tempDirectory('backup');
       const backup = path.join(place.path, 'copy.cadre');
@@ -319,7 +321,7 @@ describe('cadre db restore', () => {
       );
     }));
 
-  test('makes a data directory of a backup where there is none.', () =>
+  test('A restore creates a data directory from a backup.', () =>
     withLost(async (directory, _cadre, backup) => {
       const fresh = path.join(directory, 'fresh', 'data');
       const done = await runHere(directory, ['--data-dir', fresh, 'db', 'restore', backup]);
@@ -332,7 +334,7 @@ describe('cadre db restore', () => {
       );
     }));
 
-  test('refuses a damaged backup, a missing one and a running server, and changes nothing.', () =>
+  test('A restore refuses a damaged or missing backup and a running server, and changes nothing.', () =>
     withLost(async (directory, cadre, backup) => {
       const names = fs.readdirSync(directory);
       const missing = await cadre(['db', 'restore', `${backup}.not`, '--yes']);
@@ -350,7 +352,7 @@ describe('cadre db restore', () => {
     }));
 
   test.each(['restore.prepared', 'restore.moved'])(
-    'leaves the former data or a refusal where it is killed at %s, and is done when it is repeated.',
+    'A restore that is killed at %s leaves the old data or a refusal, and a repeat completes it.',
     (point) =>
       withLost(async (directory, cadre, backup) => {
         const args = ['--data-dir', directory, 'db', 'restore', backup, '--yes'];
@@ -366,7 +368,7 @@ describe('cadre db restore', () => {
   );
 });
 
-/** The failure alone, without the plan that was shown before it. */
+/** Returns the last line of stderr, without the plan before it. */
 function lastLine({ stderr, ...rest }: Ended): Ended {
   return { ...rest, stderr: `${stderr.trim().split('\n').at(-1)}\n` };
 }

@@ -7,7 +7,7 @@ import { scaled } from '../../support/patience.ts';
 
 describe('cadre diagnostics', () => {
   test(
-    'shows each part of how the server is, as lines and as JSON.',
+    'The command shows each part of the state of the server, as lines and as JSON.',
     { timeout: scaled(60_000) },
     () =>
       withDemo(async (server) => {

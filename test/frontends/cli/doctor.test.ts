@@ -19,7 +19,7 @@ function findingsOf(ended: Ended): Record<string, [status: string, detail: strin
   return Object.fromEntries(checks.map(({ check, status, detail }) => [check, [status, detail]]));
 }
 
-/** An agent that opens a session only if the MCP server that it is given with the session lists tools of cadre. */
+/** An agent that opens a session only if the MCP server of the session lists tools of cadre. */
 const listingAgent = `
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
@@ -69,7 +69,7 @@ const names = [
 ];
 
 describe('cadre doctor --agents', () => {
-  test('starts each agent, says which opens a session and what is wrong with the others, and leaves nothing.', async () => {
+  test('The doctor starts each agent, reports which ones open a session, and leaves nothing.', async () => {
     await using home = tempDirectory();
     const bin = path.join(home.path, 'bin');
     const tmp = path.join(home.path, 'tmp');
@@ -93,7 +93,7 @@ describe('cadre doctor --agents', () => {
       'ok',
       expect.stringMatching(/^cadre-demo \S+ opened a session$/),
     ]);
-    // The demo agent, which stands for these, has other modes than those that the catalogue knows.
+    // The demo agent replaces these agents, and its modes differ from the catalogue.
     expect(found['agent opencode']).toEqual([
       'warn',
       expect.stringMatching(
@@ -108,12 +108,12 @@ describe('cadre doctor --agents', () => {
       'fail',
       expect.stringContaining('set providers.acp.agents.mine.command'),
     ]);
-    // The agent is not configured, so the setup is not at fault.
+    // The agent is not configured, so this is not an error of the setup.
     expect(found['agent qwen']).toEqual(['warn', expect.stringContaining('I need a key')]);
     expect(fs.readdirSync(tmp)).toEqual([]);
   });
 
-  test('opens the session of an agent with the tools of cadre, which the agent can list.', async () => {
+  test('The doctor opens the session of an agent with the tools of cadre, which the agent can list.', async () => {
     await using home = tempDirectory();
     const bin = path.join(home.path, 'bin');
     fs.mkdirSync(bin);
@@ -130,7 +130,7 @@ describe('cadre doctor --agents', () => {
     ]);
   });
 
-  test('It also starts claude and codex, and reports which of them is not logged in.', async () => {
+  test('The doctor also starts claude and codex, and reports which of them is not logged in.', async () => {
     await using home = tempDirectory();
     putProgram(home.path, 'codex', 'echo "no such subcommand" >&2; exit 2');
     putProgram(
@@ -152,7 +152,7 @@ cat > /dev/null`,
     expect(found['agent codex']).toEqual(['warn', expect.stringContaining('did not start')]);
   });
 
-  test('says how to find agents where there is none.', async () => {
+  test('The doctor without agents names the command that finds agents.', async () => {
     await using home = tempDirectory();
     const ended = await runHere(home.path, ['doctor', '--agents', '--json']);
     expect([ended.code, findingsOf(ended).agents]).toEqual([
@@ -163,7 +163,7 @@ cat > /dev/null`,
 });
 
 describe('cadre doctor', () => {
-  test('works where there is nothing yet, makes nothing, and says how to begin.', async () => {
+  test('The doctor works on an empty machine, creates nothing, and names the first step.', async () => {
     using home = tempDirectory();
     const { code, stdout, stderr } = await runCadre(home.path, ['doctor']);
     expect([code, stderr]).toEqual([0, '']);
@@ -193,7 +193,7 @@ describe('cadre doctor', () => {
     ]);
   });
 
-  test('finds an agent on PATH that speaks ACP, and says how it is used.', async () => {
+  test('The doctor finds an ACP agent on PATH and names the option for it.', async () => {
     await using home = tempDirectory();
     fs.symlinkSync('/bin/true', path.join(home.path, 'gemini'));
     const env = { PATH: `${home.path}:${process.env.PATH}` };
@@ -203,7 +203,7 @@ describe('cadre doctor', () => {
     );
   });
 
-  test('finds nothing wrong with a server that is well.', () =>
+  test('The doctor finds no problem on a healthy server.', () =>
     withDemo(async (server) => {
       fs.chmodSync(server.directory, 0o700);
       const ended = await cadreOn(server)(['doctor', '--json']);
@@ -218,7 +218,7 @@ describe('cadre doctor', () => {
       expect(found.rules?.[1]).toBe('0 rules are valid');
     }));
 
-  test('says which hook of the server that runs cannot work, and why.', () =>
+  test('The doctor reports a hook of the server that cannot work, with the reason.', () =>
     withServer(
       async (server) => {
         const found = findingsOf(await cadreOn(server)(['doctor', '--json']));
@@ -289,7 +289,7 @@ describe('cadre doctor', () => {
     );
   });
 
-  test('says what the providers of the server that runs lack, and ends with 1.', () =>
+  test('The doctor reports the problems of the providers of the server and ends with 1.', () =>
     withRuntime(
       async (server) => {
         const ended = await cadreOn(server)(['doctor', '--json']);
@@ -304,7 +304,7 @@ describe('cadre doctor', () => {
       { config: { providers: { acp: { command: 'no-such-agent' } } } },
     ));
 
-  test('says the same of the providers that a server would have.', async () => {
+  test('The doctor without a server reports the problems that its providers would have.', async () => {
     using home = tempDirectory();
     const env = { CADRE_PROVIDERS_ACP_COMMAND: 'no-such-agent' };
     const ended = await runHere(home.path, ['doctor', '--json'], { env });
@@ -325,7 +325,7 @@ describe('cadre doctor', () => {
     expect(found.server).toEqual(['warn', expect.stringContaining('configuration')]);
   });
 
-  test('warns of a file with secrets and of a data directory that others may read.', async () => {
+  test('The doctor warns if other users can read a file with secrets or the data directory.', async () => {
     using home = tempDirectory();
     const config = path.join(home.path, 'config.toml');
     fs.writeFileSync(config, '[auth]\ntoken = "a-token-of-my-own"\n', { mode: 0o644 });
@@ -338,7 +338,7 @@ describe('cadre doctor', () => {
     expect(found.token).toEqual(['ok', 'set by auth.token']);
   });
 
-  test('warns of a secret that is too short to be kept out of the log, and takes no switch for a secret.', async () => {
+  test('The doctor warns about a secret that is too short to be masked, and ignores switches.', async () => {
     using home = tempDirectory();
     const config = path.join(home.path, 'config.toml');
     const check = async (env: string) => {
@@ -361,7 +361,7 @@ describe('cadre doctor', () => {
     expect(await check('MY_API_KEY = "abc12345"')).toEqual(['ok', config]);
   });
 
-  test('fails on a token that others may read, a file in the way, and a disk that is full.', async () => {
+  test('The doctor fails on a readable token, a file in place of the data directory, and a full disk.', async () => {
     using home = tempDirectory();
     const token = path.join(home.path, 'token');
     fs.writeFileSync(token, 'a-token-of-my-own', { mode: 0o644 });
@@ -378,7 +378,7 @@ describe('cadre doctor', () => {
     expect(found['disk space']).toEqual(['fail', expect.stringContaining('min_free_bytes')]);
   });
 
-  test('notices that the last server did not stop in order, and a token that is not the right one.', () =>
+  test('The doctor reports an unclean stop of the last server and a wrong token.', () =>
     withServer(async (server) => {
       const cadre = cadreOn(server);
       const env = { CADRE_TOKEN: 'wrong-token-wrong-token' };
@@ -399,7 +399,7 @@ describe('cadre doctor', () => {
       );
     }));
 
-  test('does not wait for ever for a server that says nothing.', async () => {
+  test('The doctor does not wait forever for a server that does not respond.', async () => {
     using home = tempDirectory();
     const silent = http.createServer(() => undefined);
     await new Promise((resolve) => silent.listen(0, '127.0.0.1', () => resolve(undefined)));

@@ -11,7 +11,7 @@ import { cadreOn, runCadre, startCadre } from '../../support/cli/cadre.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 
 describe('cadre events tail', () => {
-  test('--no-follow shows what is stored, and ends with 0.', () =>
+  test('events tail --no-follow prints the stored events and ends with 0.', () =>
     withDemo(async (server) => {
       const { client, directory } = server;
       const cadre = cadreOn(server);
@@ -39,7 +39,7 @@ describe('cadre events tail', () => {
       expect([latest.code, latest.stdout]).toEqual([0, '']);
     }));
 
-  test('is a line an event for people: seq, time, session, kind and the most telling part.', () =>
+  test('events tail prints one line per event: seq, time, session, kind and a summary.', () =>
     withDemo(async (server) => {
       const { client, directory } = server;
       const { id } = await openSession(client, directory);
@@ -103,7 +103,7 @@ describe('cadre events tail', () => {
           await runTurn(client, id, 'say after the fall');
           const all = await client.call(endpoints.replayEvents, { query: { limit: 10_000 } });
           await shows(`"seq":${all.at(-1)?.seq},`);
-          // Before this server says anything of its end.
+          // The tail ends before this server stops, so it sees no event of the stop.
           tail.child.kill('SIGINT');
           await tail.ended;
           return all;
@@ -130,7 +130,7 @@ describe('cadre events tail', () => {
     }
   });
 
-  test('A tail that begins before its server waits for it, by its address and by its data directory.', async () => {
+  test('A tail that starts before its server waits for it, by its address and by its data directory.', async () => {
     await using place = tempDirectory();
     const directory = place.path;
     const port = await keptPort();
@@ -159,7 +159,7 @@ describe('cadre events tail', () => {
     }
   });
 
-  test('A tail ends at once with 6 with --no-reconnect, and where no server was ever there.', async () => {
+  test('A tail ends at once with 6 with --no-reconnect, and if no server ever ran.', async () => {
     await using place = tempDirectory();
     const never = await runCadre(place.path, ['--data-dir', place.path, 'events', 'tail']);
     expect(never).toMatchObject({ code: 6, stderr: expect.stringMatching(/cadre serve/) });

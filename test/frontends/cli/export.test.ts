@@ -22,7 +22,7 @@ async function withSession(use: (home: string, id: string) => Promise<void>): Pr
 }
 
 describe('cadre sessions export', () => {
-  test('writes one HTML document with the prompt, thoughts and tools folded, and no script.', () =>
+  test('An export is one HTML document with collapsed thoughts and tools, and without scripts.', () =>
     withSession(async (home, id) => {
       const { code, stdout } = await runHere(home, ['sessions', 'export', id], { env: env() });
       expect(code).toBe(0);
@@ -36,7 +36,7 @@ describe('cadre sessions export', () => {
       expect(stdout).toContain(secret);
     }));
 
-  test('replaces secrets in every format with --redact.', () =>
+  test('An export with --redact replaces secrets in every format.', () =>
     withSession(async (home, id) => {
       for (const format of ['--html', '--markdown', '--json']) {
         const args = ['sessions', 'export', id, '--redact', format];
@@ -46,7 +46,7 @@ describe('cadre sessions export', () => {
       }
     }));
 
-  test('writes the document of sessions show with --json.', () =>
+  test('An export with --json is the document of sessions show.', () =>
     withSession(async (home, id) => {
       const exported = await runHere(home, ['--json', 'sessions', 'export', id], { env: env() });
       const shown = await runHere(home, ['--json', 'sessions', 'show', id], { env: env() });
@@ -55,7 +55,7 @@ describe('cadre sessions export', () => {
       expect(Object.keys(one ?? {})).toEqual(['session', 'turns', 'approvals', 'notices']);
     }));
 
-  test('writes a file that only its user can read, and replaces one only with --force.', () =>
+  test('An export to a file is private, and replaces a file only with --force.', () =>
     withSession(async (home, id) => {
       const args = ['sessions', 'export', id, '--file', 'talk.html'];
       const file = path.join(home, 'talk.html');
@@ -72,7 +72,7 @@ describe('cadre sessions export', () => {
       expect(fs.readFileSync(file, 'utf8')).toBe(text);
     }));
 
-  test('refuses two formats at once.', () =>
+  test('An export refuses two formats at once.', () =>
     withSession(async (home, id) => {
       const args = ['sessions', 'export', id, '--html', '--markdown'];
       expect((await runHere(home, args, { env: env() })).code).toBe(2);
@@ -80,7 +80,7 @@ describe('cadre sessions export', () => {
 });
 
 describe('cadre teams export', () => {
-  test('writes the turns of all members in order, each with its speaker.', () =>
+  test('An export of a team has the turns of all members in order, each with its speaker.', () =>
     withSession(async (home, lead) => {
       const create = ['sessions', 'create', '--title', 'helper', '--cwd', home];
       const member = (await runHere(home, create, { env: env() })).stdout.trim();
@@ -98,7 +98,7 @@ describe('cadre teams export', () => {
     }));
 });
 
-describe('The HTML of a message', () => {
+describe('the HTML of a message', () => {
   test.each([
     ['<img src=x onerror=alert(1)>', '<img'],
     ['a <b onclick="x()">c</b>', '<b '],
@@ -110,11 +110,11 @@ describe('The HTML of a message', () => {
     ['<https://example.org/?a="b>', '"b'],
     ['| <script> |\n|---|\n| <i> |', '<i>'],
     ['*'.repeat(300) + '<u>', '<u>'],
-  ])('never contains markup of the text %s', (text, markup) => {
+  ])('The HTML never contains markup of the text %s.', (text, markup) => {
     expect(markdownHtml(text)).not.toContain(markup);
   });
 
-  test('colours a diff of a tool, and shows invisible characters as code points.', () => {
+  test('The HTML colours the diff of a tool, and shows invisible characters as code points.', () => {
     const output = '--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+n\u202Eew <i>';
     const tool = {
       type: 'tool',

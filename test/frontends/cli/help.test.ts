@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 
 describe('the help of every command', () => {
-  test('has an example or two, and each example parses as that command.', () => {
+  test('Each command has an example, and each example parses as that command.', () => {
     const all = commandsIn(program);
     const shown = [...all].filter(([path]) => !path.endsWith(' help')).map(([path]) => path);
     expect(Object.keys(examples).toSorted()).toEqual(shown.toSorted());
@@ -28,7 +28,7 @@ describe('the help of every command', () => {
     }
   });
 
-  test('shows its own options and examples, and one line for the global options.', () => {
+  test('The help of a command shows its own options and examples, and one line for the global options.', () => {
     for (const [path, command] of commandsIn(program)) {
       const help = helpOf(command);
       expect(help).toContain('\nGlobal options: cadre --help\n');
@@ -37,7 +37,7 @@ describe('the help of every command', () => {
     }
   });
 
-  test('describes each command, argument and option with a capital letter and without a full stop.', () => {
+  test('Each description starts with a capital letter and has no full stop.', () => {
     for (const command of everyCommand(program)) {
       const texts = [command, ...command.registeredArguments, ...command.options].map((one) =>
         one instanceof Command ? one.description() : one.description,
@@ -46,7 +46,7 @@ describe('the help of every command', () => {
     }
   });
 
-  test('never shows the old names of commands, which still work.', () => {
+  test('The help never shows the old names of commands, which still work.', () => {
     const old = [...commandsIn(program).values()].flatMap((one) => one.aliases());
     expect(old).toEqual(expect.arrayContaining(['get', 'view']));
     const released =
@@ -78,7 +78,7 @@ describe('the help of every command', () => {
 });
 
 describe('the help of the program', () => {
-  test('shows every visible command in one group, in one line, in the order of the groups.', () => {
+  test('The top help shows each visible command in one line, in the order of the groups.', () => {
     const visible = program
       .createHelp()
       .visibleCommands(program)
@@ -97,7 +97,7 @@ describe('the help of the program', () => {
     expect(long.map((one) => one.name())).toEqual([]);
   });
 
-  test('shows the global options, and no other help does.', () => {
+  test('The top help shows the global options, and no other help does.', () => {
     const help = helpOf(program);
     for (const { long } of program.options) expect(help).toContain(`${long}`);
     expect(help).toMatch(/--url <url> .*--data-dir <directory> .*--json /s);
@@ -117,19 +117,19 @@ function everyCommand(command: Command): Command[] {
   return [command, ...below.flatMap(everyCommand)];
 }
 
-/** The commands that do something and that help shows, by their path. */
+/** Returns the visible commands that can be run, by their path. */
 function commandsIn(command: Command, above = ''): Map<string, Command> {
   const found = new Map<string, Command>();
   for (const one of command.createHelp().visibleCommands(command)) {
     const path = `${above}${one.name()}`;
-    // Some do something themselves, and have commands below them.
+    // Some commands can be run and also have commands below them.
     if (one.commands.length === 0 || one.registeredArguments.length > 0) found.set(path, one);
     for (const [name, inner] of commandsIn(one, `${path} `)) found.set(name, inner);
   }
   return found;
 }
 
-/** The words of a line, in which only double quotes hold words together. */
+/** Splits a line into words, with double quotes as the only quotes. */
 function wordsOf(line: string): string[] {
   return [...line.matchAll(/(?:"[^"]*"|[^\s"])+/g)].map(([word]) => word.replaceAll('"', ''));
 }

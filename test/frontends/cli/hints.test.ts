@@ -5,7 +5,7 @@ import { commandFor, withCommand } from '../../../src/frontends/cli/hints.ts';
 import { createProgram } from '../../../src/frontends/cli/program.ts';
 import type { World } from '../../../src/frontends/cli/world.ts';
 
-describe('the command that helps after a refusal', () => {
+describe('the hint after a refusal', () => {
   test.for<[message: string, command: string | null]>([
     ['session "sess_1" not found', 'see cadre sessions list'],
     ['session "s" has no turn "t"', 'see cadre sessions turns'],
@@ -44,7 +44,7 @@ describe('the command that helps after a refusal', () => {
       'or run cadre serve --demo to use the demo agent',
     ],
     ['body.input: is required', null],
-  ])('%j is %j.', ([message, command]) => {
+  ])('The hint for %j is %j.', ([message, command]) => {
     expect(commandFor(message)).toBe(command);
   });
 
@@ -55,7 +55,7 @@ describe('the command that helps after a refusal', () => {
       'turn t of session s is still running: wait until the turn ends, or queue the prompt with cadre queue add',
     ],
     ['body.input: is required', 'body.input: is required'],
-  ])('%j is printed as %j.', ([message, whole]) => {
+  ])('The error %j is printed as %j.', ([message, whole]) => {
     expect(withCommand(message)).toBe(whole);
   });
 
@@ -74,13 +74,13 @@ describe('the command that helps after a refusal', () => {
     }
   });
 
-  test('is named by the command line alone: no message of the server names a command.', () => {
+  test('Only the command line names commands: no message of the server does.', () => {
     const nouns =
       'serve|run|status|top|doctor|sessions|approvals|events|processes|worktrees|teams|providers|mcp|tokens|db|config';
     const command = new RegExp(`\\bcadre (${nouns})\\b`);
     const files = globSync('src/**/*.ts', {
-      // The first messages are for a person with a terminal or an editor, or come from a sidecar without a server; the
-      // last message is for the log of a repository.
+      // Clients and the configuration talk to a user at a terminal or in an editor. The archive writes to the log of
+      // a repository.
       exclude: [
         'src/{client,frontends}/**',
         'src/core/config/**',
@@ -92,7 +92,7 @@ describe('the command that helps after a refusal', () => {
       readFileSync(file, 'utf8')
         .split('\n')
         .filter((line) => command.test(line) && !/^\s*(\/?\*|\/\/)/.test(line))
-        // To allow an init script and to log in to an agent is done by a person, who has a terminal: the record names
+        // Only a user at a terminal can allow an init script or log in to an agent, so these messages name
         // the command.
         .filter((line) => !/not trusted yet: |run cadre providers login/.test(line))
         .map((line) => `${file}: ${line.trim()}`),

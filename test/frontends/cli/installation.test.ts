@@ -8,7 +8,7 @@ import { runCadre, runHere } from '../../support/cli/cadre.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
 describe('installationOf', () => {
-  test('finds a copy that dpkg owns, and names the installation of the new package.', () => {
+  test('A copy that dpkg owns is upgraded by installing the new package.', () => {
     using root = tempDirectory();
     const program = path.join(root.path, 'usr/bin/cadre');
     put(program, 'program');
@@ -23,7 +23,7 @@ describe('installationOf', () => {
     expect(installationOf(other, root.path).method).toBe('archive');
   });
 
-  test('finds a copy of Homebrew through the link in its bin directory, and names brew upgrade.', () => {
+  test('A copy of Homebrew is found through its link in bin, and is upgraded by brew.', () => {
     using root = tempDirectory();
     put(path.join(root.path, 'Cellar/cadre/0.1.0/bin/cadre'), 'program');
     const link = path.join(root.path, 'bin/cadre');
@@ -35,7 +35,7 @@ describe('installationOf', () => {
     });
   });
 
-  test('finds a copy of npm, and names its prefix or project.', () => {
+  test('A copy of npm is upgraded in its prefix or project.', () => {
     using root = tempDirectory();
     const global = path.join(root.path, 'pre fix/lib/node_modules/cadre/dist/program.cjs');
     put(global, '');
@@ -56,7 +56,7 @@ describe('installationOf', () => {
     );
   });
 
-  test('finds a copy of make install, and names its prefix.', () => {
+  test('A copy of make install is upgraded in its prefix.', () => {
     using root = tempDirectory();
     const program = installed(root.path);
     expect(installationOf(program)).toMatchObject({
@@ -67,7 +67,7 @@ describe('installationOf', () => {
     });
   });
 
-  test('finds a copy of install.sh, and names its prefix and the address of its archives.', () => {
+  test('A copy of install.sh is upgraded in its prefix, and the address of its archives is named.', () => {
     using root = tempDirectory();
     const program = installed(root.path);
     const by = path.join(root.path, 'share/doc/cadre/installed-by');
@@ -80,7 +80,7 @@ describe('installationOf', () => {
     expect(found.before).toContain('This copy came from https://example.org/cadre/v0.1.0.');
   });
 
-  test('finds a copy in a checkout, and names the target that builds the executable or the bundle.', () => {
+  test('A copy in a checkout is upgraded by the make target of the executable or the bundle.', () => {
     using root = tempDirectory();
     for (const name of ['scripts/package.mjs', 'out/cadre', 'dist/program.cjs'])
       put(path.join(root.path, name), '');
@@ -93,7 +93,7 @@ describe('installationOf', () => {
     expect(of('dist/program.cjs').command).toBe(`make -C ${root.path} build`);
   });
 
-  test('takes any other copy for an unpacked archive, also if the program was removed.', () => {
+  test('Any other copy counts as an unpacked archive, even if the program was removed.', () => {
     using root = tempDirectory();
     expect(installationOf(path.join(root.path, 'bin/cadre'))).toMatchObject({
       method: 'archive',

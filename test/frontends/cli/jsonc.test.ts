@@ -17,7 +17,7 @@ const texts = [
 ];
 
 describe('JSON with comments', () => {
-  test.each(texts)('Setting and removing a value keeps everything else: %j', (text) => {
+  test.each(texts)('Setting and removing a value keeps everything else: %j.', (text) => {
     const made = withValue(text, keys, value);
     expect(valueAt(made, keys)).toEqual(value);
     const comments = text.match(/\/\/ \w[^\n]*|\/\*.*?\*\//g) ?? [];
@@ -35,7 +35,7 @@ describe('JSON with comments', () => {
       expect(withoutValue(withValue(text, keys, value), keys)).toBe(text);
   });
 
-  test('withoutValue removes any member, and no other.', () => {
+  test('A removed value removes only its own member.', () => {
     fc.assert(
       fc.property(
         fc.dictionary(fc.string({ minLength: 1 }), fc.jsonValue(), {
@@ -57,7 +57,7 @@ describe('JSON with comments', () => {
   });
 
   test.each(['{', '{"a" 1}', '{"a": }', '[1]', '{"a": 1 "b": 2}', 'nonsense', '{"mcp": 7}'])(
-    'An invalid text, or a path through a value other than an object, is refused: %j',
+    'An invalid text, or a path through a value other than an object, is refused: %j.',
     (text) => {
       expect(() => withValue(text, keys, value)).toThrow(
         expect.objectContaining({ code: 'invalid' }),

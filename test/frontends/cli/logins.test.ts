@@ -7,14 +7,14 @@ import { cadreOn } from '../../support/cli/cadre.ts';
 
 const KEY = 'sk-ant-of-a-test';
 
-/** A claude that says whether it was given the key. */
+/** A claude that reports whether it has received the key. */
 const claude = `#!/bin/sh
 case "$*" in *logout*) exit 0 ;; esac
 if [ "$ANTHROPIC_API_KEY" = ${KEY} ]; then echo '{"loggedIn":true,"authMethod":"api_key"}'
 else echo '{"loggedIn":false,"authMethod":"none"}'; exit 1; fi
 `;
 
-test('cadre providers login takes a key from stdin, logout takes it back; neither shows it.', async () => {
+test('A login takes a key from stdin, a logout removes it, and neither shows it.', async () => {
   await using own = tempDirectory('logins');
   const command = path.join(own.path, 'claude.sh');
   fs.writeFileSync(command, claude, { mode: 0o755 });

@@ -8,7 +8,7 @@ import { openRuntime, type TestRuntime } from '../../support/runtime.ts';
 import { startServer, type TestServer, untilNothingCarries } from '../../support/server.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
-/** A claude that stores its servers as the real one does, refuses a name that it has, and records its arguments. */
+/** A claude that stores its servers like the real one, refuses a name in use, and records its arguments. */
 const claude = `
 const fs = require('node:fs');
 const file = process.env.HOME + '/.claude.json';
@@ -29,7 +29,7 @@ interface Start {
   args: string[];
 }
 
-/** A user's home with played agents on PATH, and a server on a data directory below it. */
+/** A home with scripted agents on PATH, and a server with a data directory below it. */
 class Home implements AsyncDisposable {
   readonly #own = tempDirectory('mcp-install');
   readonly path = this.#own.path;
@@ -60,7 +60,7 @@ class Home implements AsyncDisposable {
     return server;
   }
 
-  /** Starts one of a process of its own, which a signal ends. */
+  /** Starts a server in another process, which a signal ends. */
   async serveApart(): Promise<TestServer> {
     const server = await startServer(this.data);
     this.#end = () => server.end('SIGKILL');
@@ -76,7 +76,7 @@ class Home implements AsyncDisposable {
     return runHere(this.path, this.#words(args), { env: this.#env() });
   }
 
-  /** Runs a command in a process of its own, as a user does. */
+  /** Runs a command in another process. */
   cadreApart(...args: string[]) {
     return runCadre(this.path, this.#words(args), { env: this.#env() });
   }
@@ -89,7 +89,7 @@ class Home implements AsyncDisposable {
     return { PATH: `${this.bin}:${process.env.PATH}` };
   }
 
-  /** How claude starts the server, by its own configuration. */
+  /** Returns the command with which claude starts the server. */
   start(): Start {
     const text = fs.readFileSync(path.join(this.path, '.claude.json'), 'utf8');
     return (JSON.parse(text) as { mcpServers: { cadre: Start } }).mcpServers.cadre;
@@ -99,7 +99,7 @@ class Home implements AsyncDisposable {
     return fs.readFileSync(path.join(this.path, 'told'), 'utf8');
   }
 
-  /** Speaks with the server that claude would start. */
+  /** Connects to the server that claude would start. */
   asClaude(use: Parameters<typeof withToolServer>[1]): Promise<void> {
     const { command, args } = this.start();
     return withToolServer({ command, args, env: { HOME: this.path } }, use);
@@ -121,7 +121,7 @@ function home(): Home {
 const run = (command: string) => ({ command, wait_ms: 30_000 });
 
 describe('cadre mcp install', () => {
-  test("gives claude the process tools by its own command, with a token that stands in no argument and in nobody else's file.", async () => {
+  test('claude gets the process tools with a private token, which is in no argument and no log.', async () => {
     const own = home();
     const server = await own.serveApart();
     const mode = ['--permission-mode', 'full_access'];
@@ -167,7 +167,7 @@ describe('cadre mcp install', () => {
     expect((await own.cadre('mcp', 'uninstall', 'claude')).code).toBe(3);
   });
 
-  test('installed twice, has one entry and one token, which a server that runs already takes.', async () => {
+  test('A second installation has one entry and one token, which a running server accepts.', async () => {
     const own = home();
     const server = await own.serve();
     await own.cadre('mcp', 'install', 'claude');
@@ -185,9 +185,9 @@ describe('cadre mcp install', () => {
     expect(tokens[0]?.id).not.toBe(first?.id);
   });
 
-  test('survives a server that is gone, not started yet, or on another address.', async () => {
+  test('The tools work again when the server starts, restarts or has another address.', async () => {
     const own = home();
-    // One that is killed leaves its registration behind; the next one ends in order.
+    // This server is killed and leaves its registration; the next one stops cleanly.
     await own.serveApart();
     await own.cadre('mcp', 'install', 'claude', '--permission-mode', 'full_access');
     await own.stop();
@@ -209,7 +209,7 @@ describe('cadre mcp install', () => {
     expect((await own.cadre('mcp', 'list')).stdout).toMatch(/^claude\t/m);
   });
 
-  test('calls as a session that it names, as that session may.', async () => {
+  test('The tools run as the session that --session names, with its permissions.', async () => {
     const own = home();
     const { client, directory } = await own.serve();
     const body = { provider: 'acp' as const, cwd: directory, permission_mode: 'read_only' };
@@ -224,7 +224,7 @@ describe('cadre mcp install', () => {
     });
   });
 
-  test('writes only absolute paths for every agent, whether a flag or a variable names the data directory.', async () => {
+  test('All paths are absolute, whether a flag or a variable names the data directory.', async () => {
     const own = home();
     const cwd = path.join(own.path, 'work');
     fs.mkdirSync(cwd);
@@ -244,7 +244,7 @@ describe('cadre mcp install', () => {
       }
   });
 
-  test('leaves all as it was where the agent refuses, or is not installed.', async () => {
+  test('A failed installation changes nothing.', async () => {
     const own = home();
     const { client } = await own.serve();
     fs.writeFileSync(path.join(own.path, 'broken'), '');
@@ -263,7 +263,7 @@ describe('cadre mcp install', () => {
 });
 
 describe('cadre mcp install opencode', () => {
-  test('changes its file alone: comments, other entries, rights and links stay.', async () => {
+  test('Only the entry of cadre changes: comments, other entries, permissions and links stay.', async () => {
     const own = home();
     await own.serve();
     const kept = path.join(own.path, 'dotfiles.jsonc');
@@ -290,7 +290,7 @@ describe('cadre mcp install opencode', () => {
     expect(fs.readFileSync(kept, 'utf8')).toBe(text);
   });
 
-  test('refuses a file that it cannot read, with its name and line, and makes no token.', async () => {
+  test('An unreadable file is refused with its name and line, and no token is created.', async () => {
     const own = home();
     const { client } = await own.serve();
     const file = path.join(own.path, '.config', 'opencode', 'opencode.json');

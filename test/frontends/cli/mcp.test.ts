@@ -4,7 +4,7 @@ import { endpoints } from '../../../src/api/index.ts';
 import { cadreOn } from '../../support/cli/cadre.ts';
 
 describe('cadre mcp', () => {
-  test('lists the tools, calls one as a session, and exits with 1 where it failed.', () =>
+  test('The commands list the tools and call one as a session, and a failed call ends with 1.', () =>
     withDemo(async (server) => {
       const cadre = cadreOn(server);
       expect((await cadre(['mcp', 'tools'])).stdout).toMatch(/^cadre_process_run\t/m);
@@ -30,7 +30,7 @@ describe('cadre mcp', () => {
       });
     }));
 
-  test('leaves an argument that is a text as it is typed, whatever it looks like.', () =>
+  test('A text argument is passed unchanged, whatever it looks like.', () =>
     withDemo(async (server) => {
       const cadre = cadreOn(server);
       const open = async () =>

@@ -15,7 +15,6 @@ import { openSession } from '../../support/turns.ts';
 const server = sharedDemo();
 const cadre = (...args: string[]) => cadreOn(server())(args);
 
-/** A session whose title has what a row has to escape. */
 const opened = async (title: string) =>
   (await openSession(server().client, server().directory, { title })).id;
 

@@ -12,7 +12,7 @@ describe('JSON for a terminal', () => {
   const at = (isTTY: boolean) =>
     ({ stdout: { isTTY } }) as unknown as Parameters<typeof jsonFor>[0];
 
-  test('has no character that the terminal would obey or hide, and is the same value.', () => {
+  test('The JSON has no character that the terminal would obey or hide, and has the same value.', () => {
     fc.assert(
       fc.property(fc.dictionary(anyText(), fc.array(anyText())), (value) => {
         const text = jsonFor(at(true), value, 2);
@@ -28,7 +28,7 @@ describe('JSON for a terminal', () => {
     );
   });
 
-  test('is as JSON writes it where no terminal shows it.', () => {
+  test('The JSON is not escaped further without a terminal.', () => {
     expect(jsonFor(at(false), '\u202e')).toBe('"\u202e"');
   });
 });
@@ -44,11 +44,11 @@ describe('plain', () => {
     ['carriage return and backspace', 'good\rbad\b\b', 'goodbad'],
     ['NUL, BEL, DEL', 'a\u0000b\u0007c\u007fd', 'abcd'],
     ['single C1 characters', 'a\u0085b\u0090c\u009fd', 'abcd'],
-  ] as const)('takes out %s.', ([, text, clean]) => {
+  ] as const)('plain removes %s.', ([, text, clean]) => {
     expect(plain(text)).toBe(clean);
   });
 
-  test('leaves no control character of any terminated or unterminated sequence.', () => {
+  test('plain removes the control characters of terminated and unterminated sequences.', () => {
     for (const text of [
       '\u001b]52;c;aGk=',
       '\u001bP1$r\u001b\\',
@@ -62,12 +62,12 @@ describe('plain', () => {
     }
   });
 
-  test('keeps text, tabs and line ends as they are.', () => {
+  test('plain keeps text, tabs and line breaks.', () => {
     const text = 'Zoë’s\tlist\n- 💥 “ü” – [31m is text\n';
     expect(plain(text)).toBe(text);
   });
 
-  test('is idempotent, adds nothing, and leaves nothing that a terminal obeys.', () => {
+  test('plain is idempotent, adds nothing, and removes everything that a terminal obeys.', () => {
     const part = fc.constantFrom(
       '\u001b',
       '\u009b',
@@ -103,7 +103,7 @@ describe('plain', () => {
 });
 
 describe('a table', () => {
-  test('has its columns two spaces apart, and nothing at the end of a line.', () => {
+  test('The columns of a table are two spaces apart, and a line has no trailing spaces.', () => {
     expect(
       table(
         ['ID', 'STATUS', 'TITLE'],
@@ -115,11 +115,11 @@ describe('a table', () => {
     ).toBe('ID       STATUS  TITLE\na        ready\nlong-id  x       last one\n');
   });
 
-  test('keeps a cell on its line, and takes out what a terminal would obey.', () => {
+  test('A cell of a table stays on one line, without control sequences.', () => {
     expect(table(['A', 'B'], [['one\ntwo', '\u001b[31mred']])).toBe('A        B\none two  red\n');
   });
 
-  test('is never wider than the terminal: wide columns are cut, and ids never.', () => {
+  test('A table is never wider than the terminal: wide columns are cut, but never ids.', () => {
     const rows = [['89abcdef', 'waiting_for_approval', 'x'.repeat(50), '/home/you/project']];
     const wide = table(['ID', 'STATUS', 'TITLE', 'CWD'], rows);
     expect(wide).toContain('x'.repeat(50));
@@ -131,7 +131,7 @@ describe('a table', () => {
     expect(least.split('\n')[1]).toBe('89abcdef  waiting_…  xxxxxxxx…');
   });
 
-  test('with a last column that wraps, cuts no word of it.', () => {
+  test('A table with a wrapped last column cuts no word of it.', () => {
     const rows = [
       ['gemini', 'no one is logged in: run cadre'],
       ['b', 'ok'],
@@ -141,7 +141,7 @@ describe('a table', () => {
     );
   });
 
-  test('counts the columns of wide characters, of any text and at any width.', async () => {
+  test('A table counts the columns of wide characters, for any text and width.', async () => {
     await loadWidths();
     const cell = fc.string({ unit: fc.constantFrom('a', '漢', 'é', '👍🏽', ' '), maxLength: 30 });
     const rows = fc.array(fc.tuple(fc.constant('89abcdef'), cell, cell, cell), { maxLength: 5 });
@@ -154,26 +154,26 @@ describe('a table', () => {
     );
   });
 
-  test('has the colours of states where the palette is on, and a cut state keeps its colour.', () => {
+  test('A table colours states if the palette is on, and a cut state keeps its colour.', () => {
     const palette = paletteFor({ isTTY: true }, {});
     const layout = { ...whole, columns: 12, palette };
     const [, line] = table(['ID', 'STATUS'], [['a', 'waiting_for_approval']], layout).split('\n');
     expect(line).toBe(`a   ${palette.warn('waiting…')}`);
   });
 
-  test('without rows is its heading.', () => {
+  test('A table without rows is its heading.', () => {
     expect(table(['A', 'B'], [])).toBe('A  B\n');
   });
 });
 
 describe('details', () => {
-  test('are aligned lines: null is a dash, and what a terminal would obey is taken out.', () => {
+  test('Details are aligned lines with a dash for null, without control sequences.', () => {
     expect(details({ id: 'x', title: null, n: 2, none: [], said: '\u001b[31mred' })).toBe(
       'id     x\ntitle  -\nn      2\nnone   -\nsaid   red\n',
     );
   });
 
-  test('show what is nested in lines below its name, and no JSON.', () => {
+  test('Details show nested values in lines below their name, not as JSON.', () => {
     const record = {
       id: 'x',
       usage: { used: 1, of: { a: 2 } },
@@ -192,13 +192,13 @@ describe('details', () => {
     exit_code: 3,
   };
 
-  test('have dates, lengths of time and sizes for people, never raw numbers.', () => {
+  test('Details show dates, durations and sizes in readable form.', () => {
     expect(details(raw)).toBe(
       'created_at  2026-11-21T22:41:08Z\nuptime      23m\ndatabase    3.4 MiB\nexit_code   3\n',
     );
   });
 
-  test('say on a terminal how long ago a time was, and have no colours with a palette that is off.', () => {
+  test('Details on a terminal show the age of a time, and no colours if the palette is off.', () => {
     const layout = { ...whole, isTerminal: true, columns: 80 };
     const at = { now: raw.created_at + 300_000, layout };
     expect(details({ created_at: raw.created_at }, at)).toBe(
@@ -209,7 +209,7 @@ describe('details', () => {
     );
   });
 
-  test('show a text of several lines indented below its first line.', () => {
+  test('Details indent the later lines of a text.', () => {
     expect(details({ id: 'x', text: 'a\nb' })).toBe('id    x\ntext  a\n      b\n');
   });
 });
@@ -227,6 +227,6 @@ test.for([
   [86_399_000, '23h'],
   [86_400_000, '1d'],
   [-5000, '0s'],
-] as const)('%i ms ago is %s.', ([ms, text]) => {
+] as const)('The age of %i ms is %s.', ([ms, text]) => {
   expect(ago(1_000_000_000, 1_000_000_000 + ms)).toBe(text);
 });

@@ -23,7 +23,7 @@ const world = () => {
 const noImages = { image: [] };
 
 describe('the prompt', () => {
-  test('does not wait for a pipe that nobody closes and nobody writes to, and says so.', async () => {
+  test('A prompt does not wait for a pipe that stays open and empty, and reports that.', async () => {
     const { world: given, clock, said } = world();
     const input = readInput(['hello'], noImages, given);
     clock.advance(3000);
@@ -31,7 +31,7 @@ describe('the prompt', () => {
     expect(said()).toMatch(/no input on stdin for 3 s/);
   });
 
-  test('waits for all of a pipe that has begun, and with - for one that has not.', async () => {
+  test('A prompt waits for all of a pipe with data, and with - also for an empty one.', async () => {
     const { world: begun, clock, stdin } = world();
     const input = readInput(['hello'], noImages, begun);
     const first = once(stdin, 'data');
@@ -47,7 +47,7 @@ describe('the prompt', () => {
     expect(await awaited).toEqual([{ type: 'text', text: 'hello\n\nlate' }]);
   });
 
-  test('An empty prompt is refused; the error reports a text that was read as the name of a worktree.', async () => {
+  test('An empty prompt is refused, and the error names a text that was read as a worktree name.', async () => {
     const { world: given, stdin } = world();
     stdin.end();
     const options = { image: [], worktree: 'fix the login' };
@@ -57,7 +57,7 @@ describe('the prompt', () => {
   });
 });
 
-describe('a line that answers a question', () => {
+describe('the answer to a question', () => {
   const question = (more: Partial<Question> = {}): Question => ({
     id: 'q',
     question: 'which?',
@@ -73,7 +73,7 @@ describe('a line that answers a question', () => {
   test.for<[string, Partial<Question>, string[] | string]>([
     ['2', {}, ['blue']],
     [' Red ', {}, ['red']],
-    // A label goes before a number.
+    // A label takes precedence over a number.
     ['3', {}, ['3']],
     ['4', {}, 'Enter a number from 1 to 3.'],
     ['green', {}, 'Enter a number from 1 to 3.'],
@@ -86,7 +86,7 @@ describe('a line that answers a question', () => {
     ['1.5', { options: [], type: 'integer' }, 'Enter a whole number.'],
     ['1.5', { options: [], type: 'number' }, ['1.5']],
     ['a, b', { options: [] }, ['a, b']],
-  ])('%s is read for %o as %o.', ([line, more, read]) => {
+  ])('The line "%s" for the question %o is read as %o.', ([line, more, read]) => {
     expect(readAnswer(line, question(more))).toEqual(read);
   });
 });

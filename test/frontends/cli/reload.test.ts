@@ -21,7 +21,7 @@ function linesOf(server: TestServer): Line[] {
   return whole.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line) as Line);
 }
 
-/** Sends a HUP, with another configuration; resolves with what is logged of it. */
+/** Sends SIGHUP with a new configuration, and resolves with its log line. */
 async function reload(server: TestServer, toml?: string): Promise<Line> {
   if (toml !== undefined) fs.writeFileSync(path.join(server.directory, 'config.toml'), toml);
   const told = () =>
@@ -32,7 +32,7 @@ async function reload(server: TestServer, toml?: string): Promise<Line> {
   return told().at(-1) as Line;
 }
 
-/** The status of an answer to a request with this token and these headers. */
+/** Returns the status of a request with this token and these headers. */
 async function knock(
   { url }: TestServer,
   token: string,
@@ -44,7 +44,7 @@ async function knock(
 
 const NEW_TOKEN = 'another-token-another-token';
 
-describe('a server that gets a HUP', () => {
+describe('SIGHUP', () => {
   const listening = sharedServer({ config: '' });
 
   test('SIGHUP applies lists, limits and the log level, reports each by name, and keeps the server running.', async () => {
@@ -70,7 +70,7 @@ describe('a server that gets a HUP', () => {
     expect(await knock(server, token, foreign)).toBe(403);
   });
 
-  test('lets in those with the new token, and nobody with the old one; clients find the new one.', () =>
+  test('SIGHUP replaces the token: the old one is refused, and clients find the new one.', () =>
     withServer(
       async (server) => {
         const { token, directory } = server;
@@ -79,7 +79,7 @@ describe('a server that gets a HUP', () => {
         expect((await reload(server)).changed).toEqual(['auth.token']);
         expect([await knock(server, token), await knock(server, NEW_TOKEN)]).toEqual([401, 200]);
         expect(await cadreOn(server)(['status'])).toMatchObject({ code: 0 });
-        // To a file elsewhere, which is made.
+        // The new token file does not exist yet, and is created.
         const other = path.join(directory, 'other');
         const { changed } = await reload(server, `[auth]\ntoken_file = "${other}"\n`);
         expect(changed).toEqual(['auth.token', 'auth.token_file']);
@@ -90,7 +90,7 @@ describe('a server that gets a HUP', () => {
       { config: '' },
     ));
 
-  test('names what needs a restart, and leaves that as it is.', async () => {
+  test('SIGHUP reports the keys that need a restart and does not change them.', async () => {
     const server = listening();
     await reload(server, '');
     const toml =
@@ -104,7 +104,7 @@ describe('a server that gets a HUP', () => {
     expect(await knock(server, server.token)).toBe(200);
   });
 
-  test('keeps all it had where the file or the token is broken, and says what is wrong.', async () => {
+  test('SIGHUP with an invalid file or token changes nothing and reports the error.', async () => {
     const server = listening();
     const { token, directory } = server;
     await reload(server, '[server]\nallowed_hosts = ["box.lan"]\n');
@@ -128,7 +128,7 @@ describe('a server that gets a HUP', () => {
     expect(await knock(server, token, host)).toBe(403);
   });
 
-  test('is not stopped by it where nobody reads its log any more.', async () => {
+  test('SIGHUP does not stop a server whose log pipe is closed.', async () => {
     await using place = tempDirectory();
     const server = startCadre(place.path, ['--json', 'serve', '--demo', '--port', '0']);
     await server.until('\n');

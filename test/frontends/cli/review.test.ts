@@ -10,7 +10,7 @@ import { makeRepository, write } from '../../support/worktrees/work.ts';
 const server = sharedDemo();
 let repositories = 0;
 
-/** A session that has written a file with an escape sequence, and how its review is talked to. */
+/** Opens a session that has written a file with an escape sequence. */
 async function changed() {
   const { client, directory } = server();
   const cadre = cadreOn(server());
@@ -22,7 +22,7 @@ async function changed() {
   return { cadre, id, repo, comment };
 }
 
-it('Scripts comment on lines of a diff, look at the draft, drop from it and send it as one turn.', async () => {
+it('A script can comment on lines of a diff, show the draft, drop a comment and send one turn.', async () => {
   const { cadre, id, repo, comment } = await changed();
   expect((await comment('new.txt:2-3', 'both', 'lines')).stdout).toMatch(
     /^Added comment cmt_\w+ on new\.txt:2-3\n$/,

@@ -10,7 +10,7 @@ describe('cadre run', () => {
   const server = sharedDemo();
   const withServer = (test: (given: TestRuntime) => Promise<void>) => test(server());
 
-  test('streams what the agent says to stdout, what it does to stderr, and ends with 0.', () =>
+  test('A run streams messages to stdout and tools to stderr, and ends with 0.', () =>
     withServer(async (server) => {
       const script =
         'think about it; say first words; tool read README.md => 12 lines; say Zoë’s second 💥';
@@ -22,7 +22,7 @@ describe('cadre run', () => {
       });
     }));
 
-  test('shows each word as it comes, not at the end.', () =>
+  test('A run shows each word when it arrives.', () =>
     withServer(async (server) => {
       const run = startCadre(server.directory, [
         '--data-dir',
@@ -54,13 +54,13 @@ describe('cadre run', () => {
       expect(ran).toMatchObject({ code: 0, stdout: 'a\n' });
     }));
 
-  test('reads what to say from stdin with -.', () =>
+  test('A run reads its prompt from stdin with -.', () =>
     withServer(async (server) => {
       const ran = await cadreOn(server)(['run', '-'], { stdin: 'say from stdin\nsay and more\n' });
       expect(ran).toMatchObject({ code: 0, stdout: 'from stdin\nand more\n', stderr: '' });
     }));
 
-  test('ends with 1, or 5 where the agent lacked a permission, and a line on stderr when the turn fails.', () =>
+  test('A run ends with 1 and a line on stderr if the turn fails, and with 5 if a permission is missing.', () =>
     withServer(async (server) => {
       const says = {
         'fail out of luck': /^cadre: the turn failed: .*out of luck/,
@@ -72,12 +72,12 @@ describe('cadre run', () => {
         const ran = await cadreOn(server)(['run', script]);
         expect(ran.stderr).toMatch(why);
         expect(ran.stderr.endsWith('\n')).toBe(true);
-        // Refused, where it was for want of a permission.
+        // 5 means that a permission was missing.
         expect([ran.code, ran.stdout]).toEqual([script.startsWith('ask') ? 5 : 1, '']);
       }
     }));
 
-  test('ends with 1 when no agent can be started, and says what to do.', () =>
+  test('A run ends with 1 and the remedy if the agent cannot be started.', () =>
     withServer(async (server) => {
       const ran = await cadreOn(server)(['run', 'hello']);
       expect(ran.code).toBe(0);
@@ -88,7 +88,7 @@ describe('cadre run', () => {
       );
     }));
 
-  test('with --json writes each event of the turn as a line, the last one its end; a failed turn is still 1.', () =>
+  test('A run with --json prints each event of the turn as a line, and a failed turn ends with 1.', () =>
     withServer(async (server) => {
       const ran = await cadreOn(server)(['--json', 'run', 'say hi']);
       const kinds = ran.lines().map(({ kind }) => kind);
@@ -102,7 +102,7 @@ describe('cadre run', () => {
       expect(failed.lines().at(-1)).toMatchObject({ kind: 'turn.failed' });
     }));
 
-  test('A turn that failed shows its reason in the list of sessions, in its details and in its conversation.', () =>
+  test('A failed turn shows its reason in the list of sessions, its details and its conversation.', () =>
     withServer(async (server) => {
       const cadre = cadreOn(server);
       await cadre(['run', '--title', 'job', 'say first; fail boom']);
@@ -118,9 +118,9 @@ describe('cadre run', () => {
       expect((await cadre(['sessions', 'list'])).stdout).toMatch(/ready\t\S+\tjob\tbetter/);
     }));
 
-  test('shows nothing that a terminal would obey, whatever the agent says.', () =>
+  test('A run prints no control characters, whatever the agent sends.', () =>
     withServer(async (server) => {
-      // The script has its own use for a semicolon.
+      // The backslashes are needed because a semicolon separates commands of the script.
       const evil = '\u001b]52\\;c\\;aGk=\u0007\u001b[2Jred\u009b31m';
       const ran = await cadreOn(server)(['run', '-'], {
         stdin: `say a${evil}z\ntool t${evil} => x`,
@@ -129,7 +129,7 @@ describe('cadre run', () => {
       expect(ran.stdout + ran.stderr).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/);
     }));
 
-  test('writes a long answer whole, once.', () =>
+  test('A run prints a long answer completely and once.', () =>
     withServer(async (server) => {
       const parts = atLength(600, 3000, 3000);
       const ran = await cadreOn(server)(['run', `flood ${parts} 200`]);
@@ -137,7 +137,7 @@ describe('cadre run', () => {
       expect(ran.stdout).toBe(`${said}\n`);
     }));
 
-  test('ends with 130 on INT, and the turn is interrupted.', () =>
+  test('A run ends with 130 on SIGINT, and the turn is interrupted.', () =>
     withServer(async (server) => {
       const run = startCadre(server.directory, [
         '--data-dir',
@@ -153,7 +153,7 @@ describe('cadre run', () => {
     }));
 });
 
-describe('a pipe that is closed', () => {
+describe('a closed pipe', () => {
   const piped = async ({ directory }: { directory: string }, line: string) => {
     const ended = await shell(
       directory,
@@ -162,9 +162,9 @@ describe('a pipe that is closed', () => {
     return { ...ended, codes: /codes ([\d ]+)\n$/.exec(ended.stdout)?.[1] };
   };
 
-  test('ends a command quietly, with 0: run, tail of what is stored, tail that follows.', () =>
+  test('A closed pipe ends run and events tail quietly with 0.', () =>
     withDemo(async (server) => {
-      // More than a pipe holds.
+      // The output is larger than a pipe buffer.
       const parts = atLength(1000, 4000, 4000);
       const ran = await piped(server, `run 'flood ${parts} 200' | head -c 2`);
       expect([ran.codes, ran.stderr]).toEqual(['0 0', '']);

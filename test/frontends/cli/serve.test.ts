@@ -12,7 +12,7 @@ import { runCadre, runHere, startCadre } from '../../support/cli/cadre.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 
 describe('cadre serve', () => {
-  test('says where it listens on stdout, and nothing else there; its log goes to stderr as JSON lines.', async () => {
+  test('The server prints its address and paths on stdout, and its log as JSON lines on stderr.', async () => {
     await using place = tempDirectory();
     const directory = path.join(place.path, 'data');
     const server = startCadre(place.path, [
@@ -42,7 +42,7 @@ describe('cadre serve', () => {
     await untilNothingCarries(directory);
   });
 
-  test('needs nothing that only the pinned Node has, and the oldest one lacks.', async () => {
+  test('The server runs without features that the oldest supported Node lacks.', async () => {
     await using place = tempDirectory();
     const args = ['--data-dir', path.join(place.path, 'data'), 'serve', '--demo', '--port', '0'];
     const lacks = 'delete globalThis.DisposableStack; delete globalThis.AsyncDisposableStack;';
@@ -55,7 +55,7 @@ describe('cadre serve', () => {
     await untilNothingCarries(place.path);
   });
 
-  test('ends, and leaves nothing behind, where something fails after it has begun to listen.', async () => {
+  test('A server that fails after it listens stops and leaves nothing.', async () => {
     await using place = tempDirectory();
     const args = ['--data-dir', path.join(place.path, 'data'), 'serve', '--demo', '--port', '0'];
     const fails = `
@@ -71,19 +71,19 @@ describe('cadre serve', () => {
   });
 
   test.for(someOf(['SIGINT', 'SIGTERM'] as const, 2))(
-    'drains on %s, and ends with 0; a second signal ends the waiting.',
+    'The server drains on %s and ends with 0, and a second signal ends the drain.',
     (signal) =>
       withServer(
         async (server) => {
           const { client, directory, url, pid } = server;
           const { id } = await openSession(client, directory);
           await sendTurn(client, id, 'say working; silent');
-          // A stop waits for no turn whose agent is only starting.
+          // A stop does not wait for a turn whose agent is still starting.
           const query = { kind: ['message.delta'] };
           const said = async () => (await client.call(endpoints.replayEvents, { query })).length;
           await expectEventually(said).toBe(1);
           process.kill(pid, signal);
-          // It has heard the first signal once it takes no new connection.
+          // The server has received the first signal once it refuses new connections.
           const health = () =>
             send(url, { path: '/health' }).then(
               () => 'answers',
@@ -96,7 +96,7 @@ describe('cadre serve', () => {
       ),
   );
 
-  test('ends with 0 even if signals arrive until its last moment.', () =>
+  test('The server ends with 0 even if signals arrive until its end.', () =>
     withServer(async (server) => {
       let hasEnded = false;
       const ended = server.end('SIGTERM').finally(() => (hasEnded = true));
@@ -107,7 +107,7 @@ describe('cadre serve', () => {
       expect(await ended).toEqual({ code: 0, signal: null });
     }));
 
-  test('refuses a directory that another server has, naming it, with 7.', () =>
+  test('A data directory in use is refused with 7 and the pid of the other server.', () =>
     withRuntime(async ({ directory }) => {
       const second = await runCadre(directory, ['--data-dir', directory, 'serve', '--port', '0']);
       expect(second).toMatchObject({ code: 7, stdout: '' });
@@ -116,7 +116,7 @@ describe('cadre serve', () => {
       );
     }));
 
-  test('refuses a port that is taken with 7, and a configuration that is wrong with 2.', () =>
+  test('A port in use is refused with 7, and an invalid configuration with 2.', () =>
     withRuntime(async ({ url, directory }) => {
       using home = tempDirectory();
       const { port } = new URL(url);
@@ -134,7 +134,7 @@ describe('cadre serve', () => {
       expect(level.code).toBe(2);
     }));
 
-  test('takes its address and its level from the environment and the file, too.', async () => {
+  test('The server takes its address and log level from the environment and the file too.', async () => {
     await using place = tempDirectory();
     const config = path.join(place.path, 'config.toml');
     fs.writeFileSync(config, '[log]\nlevel = "silent"\n[server]\nbind_address = "127.0.0.1:1"\n');
@@ -152,7 +152,7 @@ describe('cadre serve', () => {
     await untilNothingCarries(place.path);
   });
 
-  test('refuses to listen beyond this machine without --allow-remote.', async () => {
+  test('An address that other machines reach is refused without --allow-remote.', async () => {
     await using place = tempDirectory();
     const { code, stderr } = await runHere(place.path, ['serve', '--bind', '0.0.0.0:0']);
     expect(code).toBe(2);
@@ -160,7 +160,7 @@ describe('cadre serve', () => {
   });
 });
 
-/** An environment in which Node runs some code before the program. */
+/** Returns an environment in which Node runs this code before the program. */
 function withPreload(code: string): Record<string, string> {
   const { NODE_OPTIONS = '' } = recordedServer();
   const first = `--import data:text/javascript,${encodeURIComponent(code)}`;
@@ -172,6 +172,6 @@ function sendSignal(pid: number): void {
   try {
     process.kill(pid, 'SIGINT');
   } catch {
-    // It has ended.
+    // The process has ended.
   }
 }

@@ -7,7 +7,7 @@ import type { Manager } from '../../../src/frontends/cli/service/manager.ts';
 import type { World } from '../../../src/frontends/cli/world.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
-test('An installation of the service removes the drafts of its file that killed installations left, and nothing else.', async () => {
+test('An installation of the service removes drafts of killed installations, and nothing else.', async () => {
   await using place = tempDirectory('service');
   const file = path.join(place.path, 'units', 'cadre.service');
   fs.mkdirSync(path.dirname(file));

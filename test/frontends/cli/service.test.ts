@@ -9,7 +9,7 @@ import { withRuntime } from '../../support/runtime.ts';
 import { untilNothingCarries } from '../../support/server.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
-/** A machine without a service manager, whatever this one has. */
+/** Returns a PATH without a service manager. */
 function programs(directory: string): string {
   const bin = path.join(directory, 'bin');
   fs.mkdirSync(bin);
@@ -42,7 +42,7 @@ describe('serve --detach', () => {
     place[Symbol.dispose]();
   });
 
-  test('returns once the server answers, which has a session of its own and its log in the data.', async () => {
+  test('The command returns once the server responds, as a session leader with its own log file.', async () => {
     const token_file = path.join(data, 'auth/token');
     const pid = expect.any(Number) as number;
     expect(started).toMatchObject({ pid, version: expect.any(String), token_file });
@@ -55,7 +55,7 @@ describe('serve --detach', () => {
     expect(fs.readFileSync(log, 'utf8')).not.toContain('systemd-notify');
   });
 
-  test('refuses a second one, and says which one runs.', async () => {
+  test('A second server is refused, and the error names the running one.', async () => {
     const second = await here('serve', '--detach', '--demo');
     expect(second).toMatchObject({ code: 7, stdout: '' });
     expect(second.stderr).toBe(
@@ -63,7 +63,7 @@ describe('serve --detach', () => {
     );
   });
 
-  test('says what the server said when it could not start, and ends as it did.', async () => {
+  test('A failed start prints the error of the server and ends with its exit code.', async () => {
     await using other = tempDirectory('server');
     const { port } = new URL(started.url);
     const args = ['--json', 'serve', '--detach', '--port', port];
@@ -76,7 +76,7 @@ describe('serve --detach', () => {
     await untilNothingCarries(other.path);
   });
 
-  test('says what is wrong with a data directory that it cannot use.', async () => {
+  test('An unusable data directory is refused with the reason.', async () => {
     await using other = tempDirectory('server');
     const file = path.join(other.path, 'file');
     fs.writeFileSync(file, '');
@@ -88,7 +88,7 @@ describe('serve --detach', () => {
     ]);
   });
 
-  test('is seen by service status and service logs.', async () => {
+  test('service status and service logs show a detached server.', async () => {
     const status = (await here('service', 'status', '--json')).json() as ServiceStatus;
     const { url, pid } = started;
     expect(status).toMatchObject({
@@ -107,7 +107,7 @@ describe('serve --detach', () => {
     expect(lines.every(({ msg }) => typeof msg === 'string')).toBe(true);
   });
 
-  test('is followed by service logs, also after the log was emptied.', async () => {
+  test('service logs -f follows the log, even after the log was emptied.', async () => {
     const follower = startCadre(place.path, ['service', 'logs', '-f', '--tail', '1'], { env });
     await follower.until('\n');
     fs.copyFileSync(log, `${log}.1`);
@@ -119,7 +119,7 @@ describe('serve --detach', () => {
     expect(follower.stdout()).toContain('configuration reloaded');
   });
 
-  test('is stopped in order by service stop; then nothing runs, and its log is still shown.', async () => {
+  test('service stop stops the server cleanly, and its log is still shown.', async () => {
     const stopped = await here('service', 'stop', '--json');
     expect(stopped.json()).toEqual({ stopped: true, pid: started.pid });
     expect(runs(started.pid)).toBe(false);
@@ -131,14 +131,14 @@ describe('serve --detach', () => {
   });
 });
 
-/** Whether a process runs that has not only to be collected by its parent. */
+/** Reports whether a process runs and is not a zombie. */
 function runs(pid: number): boolean {
   const identity = identify(pid);
   return identity !== undefined && isAlive(identity);
 }
 
 describe('a server in the foreground', () => {
-  test('is known as such, and its log is where its errors go.', () =>
+  test('service status shows a server in the foreground, and service logs names its stderr.', () =>
     withRuntime(async ({ directory }) => {
       const { pid } = process;
       const place = ['--data-dir', directory];
@@ -153,7 +153,7 @@ describe('a server in the foreground', () => {
 });
 
 describe('service install', () => {
-  test('--print shows the file for either manager, with absolute paths, and writes nothing.', async () => {
+  test('service install --print shows the file for both managers, and writes nothing.', async () => {
     await using place = tempDirectory('service');
     const print = ['service', 'install', '--print', '--config', 'mine.toml', '--manager'];
     fs.writeFileSync(path.join(place.path, 'mine.toml'), '[auth]\ntoken = "cadre-secret-token"\n');
@@ -173,7 +173,7 @@ describe('service install', () => {
     expect(fs.readdirSync(place.path)).toEqual(['mine.toml']);
   });
 
-  test('refuses a configuration that is wrong, and an address that others reach.', async () => {
+  test('service install refuses an invalid configuration, and an address that other machines reach.', async () => {
     await using place = tempDirectory('service');
     const print = ['service', 'install', '--print', '--manager', 'systemd'];
     const wrong = await runHere(place.path, [...print, '--bind', 'nowhere']);
@@ -195,11 +195,14 @@ describe('service install', () => {
     expect(printed.stdout).toMatch(/^Type=notify$/m);
   });
 
-  test.skipIf(process.geteuid?.() !== 0)('refuses as root, with the reason.', async () => {
-    await using place = tempDirectory('service');
-    const root = await runHere(place.path, ['service', 'install', '--manager', 'systemd']);
-    expect(root).toMatchObject({ code: 2, stdout: '' });
-    expect(root.stderr).toMatch(/the server and all its agents would run as root.*--allow-root/);
-    expect(fs.readdirSync(place.path)).toEqual([]);
-  });
+  test.skipIf(process.geteuid?.() !== 0)(
+    'service install as root is refused with the reason.',
+    async () => {
+      await using place = tempDirectory('service');
+      const root = await runHere(place.path, ['service', 'install', '--manager', 'systemd']);
+      expect(root).toMatchObject({ code: 2, stdout: '' });
+      expect(root.stderr).toMatch(/the server and all its agents would run as root.*--allow-root/);
+      expect(fs.readdirSync(place.path)).toEqual([]);
+    },
+  );
 });

@@ -8,7 +8,7 @@ const withDemo = sharedRuntime({
   config: { providers: { acp: { agents: { demo: demoSection({ asks: true }) } } } },
 });
 
-test('sessions edit changes and removes the model and the modes of a session.', () =>
+test('The command sessions edit changes and removes the model and the modes of a session.', () =>
   withDemo(async (server) => {
     const cadre = cadreOn(server);
     const create = ['sessions', 'create', '--provider', 'acp', '--title', 'job', '--json'];
@@ -23,7 +23,7 @@ test('sessions edit changes and removes the model and the modes of a session.', 
     expect(shown).toMatchObject({ model: null, permission_mode: null, agent_mode: 'full_access' });
   }));
 
-test('sessions edit refuses an unknown mode and a call without an option.', () =>
+test('The command sessions edit refuses an unknown mode and a call without an option.', () =>
   withDemo(async (server) => {
     const cadre = cadreOn(server);
     const create = ['sessions', 'create', '--provider', 'acp', '--json'];

@@ -14,7 +14,7 @@ describe('commands with several servers', () => {
   const open = (node: string, title: string, more: object = {}) =>
     openOn(given(), node, { title, ...more });
 
-  test('list the records of all, with a column for the server; of one, without it.', async () => {
+  test('Lists show the records of all servers with a server column, and of one server without it.', async () => {
     const one = await open('laptop', 'local');
     const two = await open('gpu', 'there');
     const { stdout, stderr } = await cadre('sessions', 'list', '--padded');
@@ -33,7 +33,7 @@ describe('commands with several servers', () => {
     );
   });
 
-  test('search all, newest first, and of an index that is asked for say whose it is.', async () => {
+  test('A search covers all servers, newest first, and the state of an index names its server.', async () => {
     for (const node of ['laptop', 'gpu']) {
       const { id } = await open(node, `on ${node}`);
       await runTurn(given().client(node), id, 'say zebra');
@@ -51,7 +51,7 @@ describe('commands with several servers', () => {
     expect((await cadre('search', '""')).stderr).toBe(
       'cadre: <words>: the query contains no word to search for\n',
     );
-    // An id is a word to look for, and names no server.
+    // An id in a search is a word, and does not choose a server.
     const id = `sess_${'0'.repeat(32)}`;
     expect(await cadre('search', id)).toMatchObject({ code: 0, stdout: '' });
     const status = (await cadre('search', '--status', '--json')).json();
@@ -68,7 +68,7 @@ describe('commands with several servers', () => {
     expect(forgotten.json()).toMatchObject({ state: 'off', documents: 0 });
   });
 
-  test('find the server of an id or a title, and open new work where --on says, else on the first.', async () => {
+  test('An id or title finds its server, and new work opens on the --on server or else the first.', async () => {
     const { id } = await open('gpu', 'find me');
     const sent = await cadre('sessions', 'send', 'find me', 'say found');
     expect([sent.code, sent.stdout]).toEqual([0, 'found\n']);
@@ -82,7 +82,7 @@ describe('commands with several servers', () => {
     expect([nodeOf('ran there'), nodeOf('made here')]).toEqual(['gpu', 'laptop']);
   });
 
-  test('run a process on the server of its session, and show what waits on any.', async () => {
+  test('A process runs on the server of its session, and approvals of all servers are listed.', async () => {
     const session = await open('gpu', 'asks', { permission_mode: 'require_approval' });
     const ran = await cadre('processes', 'run', '--session', session.id, '--wait', 'exit 3');
     expect(ran.code).toBe(3);
@@ -96,7 +96,7 @@ describe('commands with several servers', () => {
     expect(answered.stdout).toBe('accepted: may I?\n');
   });
 
-  test('show the state of each server with status and top.', async () => {
+  test('status and top show the state of each server.', async () => {
     const { stdout } = await cadre('status');
     expect(stdout).toMatch(/^NODE +STATUS/);
     expect(stdout).toMatch(/\nlaptop +ok /);
@@ -108,7 +108,7 @@ describe('commands with several servers', () => {
     expect(top.sessions?.every((one) => 'node' in (one as object))).toBe(true);
   });
 
-  test('say what is wrong with names and addresses.', async () => {
+  test('Invalid server names and addresses are refused with the reason.', async () => {
     const [one, two] = [given().url('laptop'), given().url('gpu')];
     const refused = async (...args: string[]) => {
       const { code, stderr } = await cadre('sessions', 'list', ...args);
@@ -147,7 +147,7 @@ describe('commands with several servers', () => {
     }
   });
 
-  test('take several addresses and their token files from flags alone.', async () => {
+  test('Several addresses and token files can be given by flags alone.', async () => {
     const flags = ['laptop', 'gpu'].flatMap((name) => [
       '--url',
       given().url(name),
@@ -160,7 +160,7 @@ describe('commands with several servers', () => {
     expect(JSON.parse(stdout)).toMatchObject(hosts.map((node) => ({ node, state: 'reachable' })));
   });
 
-  test('A refused token is reported with its server, and with the place for the token of a configured server.', async () => {
+  test('A refused token is reported with its server, and with the place for a configured token.', async () => {
     const [laptop, gpu] = [given().url('laptop'), given().url('gpu')];
     const both = ['--url', laptop, '--url', gpu, '--token-file', given().tokenFile('laptop')];
     for (const command of [['status'], ['sessions', 'list']])
@@ -176,7 +176,7 @@ describe('commands with several servers', () => {
     ]);
   });
 
-  test('take the servers of CADRE_SERVERS where there is no file, and say what is wrong with it.', async () => {
+  test('CADRE_SERVERS replaces the file, and its errors name the variable.', async () => {
     const one = { name: 'only', url: given().url('gpu'), token_file: given().tokenFile('gpu') };
     const asked = (servers: string) =>
       given().cadre(['sessions', 'list', '--on', 'only'], {
@@ -189,13 +189,13 @@ describe('commands with several servers', () => {
     expect((await asked('nonsense')).stderr).toMatch(/environment CADRE_SERVERS/);
   });
 
-  test('send the token of the environment to no server of the configuration.', async () => {
+  test('The token of the environment is not sent to configured servers.', async () => {
     const env = { CADRE_TOKEN: 'wrong-token-of-the-environment' };
     const { code } = await given().cadre(['status'], { env });
     expect(code).toBe(0);
   });
 
-  test('complete ids of all servers, and their names.', async () => {
+  test('Completion offers ids of all servers, and the server names.', async () => {
     const { id } = await open('gpu', 'complete me');
     const complete = (...words: string[]) => completeHere(given().home, words);
     expect((await complete('sessions', 'get', '')).stdout).toContain(
@@ -211,7 +211,7 @@ describe('commands with several servers', () => {
   });
 });
 
-describe('cadre events tail of several servers', () => {
+describe('cadre events tail with several servers', () => {
   test('events tail continues from one cursor file, and writes no line twice.', () =>
     withServers(['laptop', 'gpu'], async (given) => {
       const { home } = given;
@@ -228,7 +228,7 @@ describe('cadre events tail of several servers', () => {
       await openSession(given.client('gpu'), given.directory('gpu'), { title: 'later' });
       const later = await tail();
       expect(later.lines()).toMatchObject([{ node: 'gpu', kind: 'session.created' }]);
-      // As after a kill: lines are in the output that the cursor does not know, and half a line.
+      // After a kill, the output may have a line that the cursor does not include, and half a line.
       const [whole = ''] = later.stdout.split('\n');
       fs.writeFileSync(output, '');
       const saved = { ...(JSON.parse(fs.readFileSync(cursor, 'utf8')) as object), bytes: 0 };
@@ -273,7 +273,7 @@ describe('cadre events tail of several servers', () => {
 });
 
 describe('a server that does not answer', () => {
-  test('leaves the others usable, and is named with exit code 6.', () =>
+  test('An unreachable server does not affect the others, and its commands end with 6 and its name.', () =>
     withServers(['laptop', 'gpu'], async (given) => {
       const { id } = await openSession(given.client('gpu'), given.directory('gpu'), {
         title: 'last words',
@@ -302,7 +302,7 @@ describe('a server that does not answer', () => {
     }));
 });
 
-/** Runs the tail with its output in a file, as a shell does by `>>`. */
+/** Appends the output of a tail to a file. */
 async function appendTo(file: string, home: string, cursor: string): Promise<void> {
   const words = `events tail --no-follow --json --cursor-file '${cursor}' >> '${file}'`;
   const { code } = await shell(home, `cadre ${words}`);

@@ -9,7 +9,7 @@ import { withRuntime } from '../../support/runtime.ts';
 import { demoSection } from '../../support/providers/demo-agents.ts';
 import { openSession, send } from '../../support/turns.ts';
 
-test('A turn without a sign of its agent for five seconds gets one line with what it waits for.', () =>
+test('A turn without activity of its agent for five seconds gets one line with the reason.', () =>
   withRuntime(
     async ({ client, directory }) => {
       const clock = new ManualClock();

@@ -32,8 +32,11 @@ test.for<[above: string, words: string, hint: string]>([
   ['sessions', 'logs', 'did you mean cadre service logs or cadre processes logs?'],
   ['teams', 'ls', 'did you mean cadre teams list?'],
   ['teams', 'zzz', 'see cadre teams --help'],
-])('An unknown name suggests across nouns and verbs: after "%s", "%s".', ([above, words, hint]) => {
-  const error = unknownCommand(above.split(' ').filter(Boolean), words.split(' '));
-  expect(error.code).toBe('usage');
-  expect(error.message).toContain(hint);
-});
+])(
+  'The error for an unknown name after "%s" suggests similar commands: "%s".',
+  ([above, words, hint]) => {
+    const error = unknownCommand(above.split(' ').filter(Boolean), words.split(' '));
+    expect(error.code).toBe('usage');
+    expect(error.message).toContain(hint);
+  },
+);

@@ -16,7 +16,7 @@ import { makeRepository } from '../../support/worktrees/work.ts';
 describe('conversations', () => {
   const server = sharedDemo();
 
-  test('is all words of the command line, and below them what is piped in.', async () => {
+  test('The prompt consists of all words of the command line, and the piped text below them.', async () => {
     const cadre = cadreOn(server());
     const ran = await cadre(['run', 'say', 'a', 'b', 'c'], { stdin: 'say from a pipe\n' });
     expect(ran).toMatchObject({ code: 0, stdout: 'a b c\nfrom a pipe\n', stderr: '' });
@@ -28,7 +28,7 @@ describe('conversations', () => {
     expect(alone).toMatchObject({ code: 0, stdout: 'alone\n' });
   });
 
-  test('takes one image with each --image, and leaves the text alone, in run and in send.', async () => {
+  test('The option --image adds one image each time, in run and in sessions send.', async () => {
     const { directory } = server();
     const cadre = cadreOn(server());
     for (const name of ['a.png', 'b.png'])
@@ -39,7 +39,7 @@ describe('conversations', () => {
     expect(sent.stdout).toMatch(/^images: 1 /);
   });
 
-  test('shows the title, the notices and the slash commands of the agent, to people and to programs.', async () => {
+  test('The title, notices and slash commands of an agent are shown as text and as JSON.', async () => {
     const cadre = cadreOn(server());
     const ran = await cadre(['run', 'notice mind the gap; title My work; commands plan; say hi']);
     expect(ran).toMatchObject({ stdout: 'hi\n', stderr: '[notice] mind the gap\n' });
@@ -59,7 +59,7 @@ describe('conversations', () => {
     ]);
   });
 
-  test('goes to the latest session of this directory with -c, and to any with --session.', async () => {
+  test('run -c continues the latest session of the directory, and --session continues any session.', async () => {
     const here = path.join(server().directory, 'here');
     fs.mkdirSync(here);
     const cadre = cadreOn(server());
@@ -83,7 +83,7 @@ describe('conversations', () => {
     });
   });
 
-  test('goes with -c to the latest session in a worktree of the repository, where none works in the directory itself.', async () => {
+  test('run -c continues the latest session in a worktree of the repository if the directory has none.', async () => {
     const { client, directory } = server();
     const cadre = cadreOn(server());
     const repo = makeRepository(path.join(directory, 'shop'));
@@ -116,7 +116,7 @@ describe('conversations', () => {
     expect(exact.stdout).toBe('earlier turns: 1; last prompt: say here\n');
   });
 
-  test('shows thoughts, plans and the output of tools with -v, as they come.', async () => {
+  test('run -v shows thoughts, plans and the output of tools while they arrive.', async () => {
     const script = 'think hard; plan a | b; tool look => three\nlines; say done';
     const ran = await cadreOn(server())(['run', '-v', script]);
     expect(ran.stdout).toBe('done\n');
@@ -151,7 +151,7 @@ describe('a conversation', () => {
     expect(first).toMatch(/ acp +ready +\d+s +say the last words +the last words +\//);
   });
 
-  test('A list that is cut says on stderr that more exist, but not with --json and not when it is whole.', async () => {
+  test('A list that is cut reports on stderr that more exist, but not with --json.', async () => {
     const cadre = cadreOn(server());
     for (const name of ['a', 'b', 'c']) await cadre(['run', `say ${name}`]);
     const cut = await cadre(['sessions', 'list', '--limit', '2']);
@@ -164,7 +164,7 @@ describe('a conversation', () => {
     expect(turns.stderr).toBe('');
   });
 
-  test('can be read back whole: mine and the agent’s, tools folded, as text, JSON and Markdown.', async () => {
+  test('A conversation is shown completely with collapsed tools, as text, JSON and Markdown.', async () => {
     const { client, directory } = server();
     const cadre = cadreOn(server());
     const { id } = await openSession(client, directory);
@@ -187,7 +187,7 @@ describe('a conversation', () => {
     });
   });
 
-  test('can be given another title, and is found by it.', async () => {
+  test('A renamed session is found by its new title.', async () => {
     const { client, directory } = server();
     const cadre = cadreOn(server());
     const { id } = await openSession(client, directory, { title: 'old' });
@@ -197,7 +197,7 @@ describe('a conversation', () => {
     expect(got.json()).toMatchObject({ id, title: 'the new one' });
   });
 
-  test('can be waited for: one or all of several, for a time, and it ends as the turns ended.', async () => {
+  test('sessions wait waits for one or all sessions, with a time limit, and ends as the turns ended.', async () => {
     const { client, directory } = server();
     const cadre = cadreOn(server());
     const [good, bad, busy] = await Promise.all(
@@ -250,12 +250,12 @@ describe('the provider of a new session', () => {
     return { id, model, thinking_effort, permission_mode };
   };
 
-  test('is the only one that is ready.', () =>
+  test('The only provider that is ready is used.', () =>
     withRuntime(async (server) => expect(await provider(server)).toMatchObject({ id: 'claude' }), {
       config: { providers: { acp: absent, claude: ready, codex: absent } },
     }));
 
-  test('is asked for where several are ready, else the variable, the file and flags say it.', () =>
+  test('Several ready providers are an error, unless a variable, the file or a flag names one.', () =>
     withRuntime(
       async (server) => {
         expect(await provider(server)).toMatch(
@@ -264,7 +264,7 @@ describe('the provider of a new session', () => {
         const variable = { CADRE_DEFAULTS_PROVIDER: 'codex', CADRE_DEFAULTS_MODEL: 'm1' };
         const byVariable = await provider(server, variable);
         expect(byVariable).toMatchObject({ id: 'codex', model: 'm1' });
-        // The model is one of codex.
+        // The default model belongs to codex.
         const byFlag = await provider(server, variable, ['--provider', 'claude']);
         expect(byFlag).toMatchObject({ id: 'claude', model: null });
         const wrong = await provider(server, { CADRE_DEFAULTS_PROVIDER: 'gpt' });
@@ -292,7 +292,7 @@ describe('the provider of a new session', () => {
       { config: { providers: { acp: absent, claude: ready, codex: ready } } },
     ));
 
-  test('is the one of the server’s own configuration, where that names one; of --demo, the demo agent.', async () => {
+  test('The provider of the server configuration is used, and with --demo the demo agent.', async () => {
     await withRuntime(
       async (server) => expect(await provider(server)).toMatchObject({ id: 'codex' }),
       { config: { defaults: { provider: 'codex' }, providers: { claude: ready, codex: ready } } },
@@ -307,7 +307,7 @@ describe('the provider of a new session', () => {
     );
   });
 
-  test('is missing where none is ready: what is installed is named.', async () => {
+  test('Without a ready provider, the error names the installed agents.', async () => {
     await using place = installed('opencode', 'gemini');
     const env = { PATH: `${place.path}:${process.env.PATH}` };
     await withRuntime(
@@ -324,7 +324,7 @@ describe('the provider of a new session', () => {
     );
   });
 
-  test('can be an agent that the server finds by its name: how is said where none is ready.', async () => {
+  test('Without a ready provider, the error names the --agent option for an agent that the server finds.', async () => {
     await using place = installed('gemini');
     const env = { PATH: `${place.path}:${process.env.PATH}` };
     vi.stubEnv('PATH', env.PATH);

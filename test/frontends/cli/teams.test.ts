@@ -15,7 +15,7 @@ describe('cadre teams', () => {
   const server = sharedDemo();
   const withServer = (test: (given: TestRuntime) => Promise<void>) => test(server());
 
-  /** Runs a command that has to succeed; answers what it wrote. */
+  /** Runs a command that must succeed, and returns its stdout. */
   async function ok(...words: string[]): Promise<string> {
     const { code, stdout, stderr } = await cadreOn(server())(['teams', ...words]);
     expect([words, code, stderr]).toEqual([words, 0, '']);
@@ -25,14 +25,14 @@ describe('cadre teams', () => {
   const open = async () => (await openSession(server().client, server().directory)).id;
   const end = (id: string) => id.slice(-8);
 
-  /** A team of two that the command has made; `team` is the end of its id. */
+  /** Creates a team of two with the command. `team` is the end of its id. */
   async function shop() {
     const [lead, member] = [await open(), await open()];
     const id = (await ok('create', 'shop', '--lead', end(lead), '--member', end(member))).trim();
     return { id, team: end(id), lead, member };
   }
 
-  /** Such a team whose lead has consumed a message. */
+  /** Creates a team whose lead has consumed a message. */
   async function talking() {
     const made = await shop();
     const words = ['message', made.team, end(made.lead), 'say "hello"', '--priority', 'high'];
@@ -41,14 +41,14 @@ describe('cadre teams', () => {
     return { ...made, message };
   }
 
-  test('create makes a team of sessions that the ends of their ids name, and list shows it.', async () => {
+  test('teams create opens a team of sessions by the ends of their ids, and teams list shows it.', async () => {
     const { id, team, lead } = await shop();
     expect(id).toMatch(/^team_[0-9a-f]{32}$/);
     expect(await ok('list')).toMatch(new RegExp(`^${team}\t${end(lead)}\t\\d+s\tshop$`, 'm'));
     expect(await ok('get', team)).toContain('shop');
   });
 
-  test('add, lead and remove change its members, and show them.', async () => {
+  test('teams add, lead and remove change the members and show them.', async () => {
     const { team, member } = await shop();
     const third = await open();
     expect(await ok('add', team, end(third), '--title', 'tester')).toMatch(
@@ -58,7 +58,7 @@ describe('cadre teams', () => {
     expect(await ok('remove', team, end(third))).not.toContain(third);
   });
 
-  test('message sends one, which messages, deliveries and view show.', async () => {
+  test('teams message sends a message, which messages, deliveries and show list.', async () => {
     const { team, lead, member, message } = await talking();
     const row = new RegExp(`${end(message)}\t${end(lead)}\tconsumed`);
     expect(await ok('deliveries', team)).toMatch(row);
@@ -72,7 +72,7 @@ describe('cadre teams', () => {
     expect(await ok('show', team)).toMatch(/1 consumed +say "hello"$/m);
   });
 
-  test('message answers another one, and keeps what it is correlated by.', async () => {
+  test('A reply keeps the id of its message and the correlation id.', async () => {
     const { team, lead, message } = await talking();
     const reply = ['--reply-to', end(message), '--correlation-id', 'one'];
     const answered = await ok('message', team, end(lead), 'say "yes"', ...reply, '--json');
@@ -81,7 +81,7 @@ describe('cadre teams', () => {
     });
   });
 
-  test('retry and cancel of what was consumed are refused with 7.', async () => {
+  test('A retry or cancel of a consumed message is refused with 7.', async () => {
     const { id, team, message } = await talking();
     const params = { team_id: id };
     const [delivery] = await server().client.call(endpoints.listDeliveries, { params });
@@ -91,12 +91,12 @@ describe('cadre teams', () => {
     expect((await cadre(['teams', 'cancel', team, end(message)])).code).toBe(7);
   });
 
-  test('interrupt-all says that nobody is at a turn.', async () => {
+  test('teams interrupt-all reports that no turn is running.', async () => {
     const { team } = await shop();
     expect(await ok('interrupt-all', team)).toBe('No turns are running\n');
   });
 
-  test('spawn adds a member, which view and events tail show.', async () => {
+  test('teams spawn adds a member, which view and events tail show.', async () => {
     const { team, member } = await talking();
     const spawned = (await ok('spawn', team, 'say "hi"', '--source', end(member))).trim();
     expect(await ok('view', team)).toContain(end(spawned));
@@ -106,7 +106,7 @@ describe('cadre teams', () => {
     expect(kinds).toContain('team.message_created');
   });
 
-  test('delete deletes it: list shows it only with --all, and nothing can be sent to it.', async () => {
+  test('A deleted team is listed only with --all, and accepts no message.', async () => {
     const { id, team } = await shop();
     expect(await ok('delete', team)).toBe(`Deleted team ${id}\n`);
     expect(await ok('list')).not.toContain(team);
@@ -117,7 +117,7 @@ describe('cadre teams', () => {
   });
 
   test(
-    'spawns members with a worktree of their own making, and with metadata.',
+    'A spawned member can have a worktree of its own and metadata.',
     { timeout: scaled(60_000) },
     () =>
       withDemo(async (server) => {
@@ -162,26 +162,37 @@ describe('cadre teams', () => {
       }),
   );
 
-  test('watches a view, until it is interrupted.', { timeout: scaled(60_000) }, () =>
-    withServer(async (server) => {
-      const { id } = await openSession(server.client, server.directory);
-      const body = { name: 'seen', lead_agent_id: id };
-      const { team } = await server.client.call(endpoints.createTeam, { body });
-      const view = ['--data-dir', server.directory, '--json', 'teams', 'view', team.id, '--watch'];
-      const watching = startCadre(server.directory, view);
-      await watching.until('\n');
-      const said = { sender_agent_id: id, input: { type: 'text' as const, text: 'hello' } };
-      await server.client.call(endpoints.broadcast, { params: { team_id: team.id }, body: said });
-      await watching.until('"text":"hello"');
-      watching.child.kill('SIGINT');
-      const { code, lines } = await watching.ended;
-      expect(code).toBe(130);
-      const texts = lines().map((one) => JSON.stringify(one.messages).includes('hello'));
-      expect([texts[0], texts.at(-1)]).toEqual([false, true]);
-    }),
+  test(
+    'teams view --watch prints changes until it is interrupted.',
+    { timeout: scaled(60_000) },
+    () =>
+      withServer(async (server) => {
+        const { id } = await openSession(server.client, server.directory);
+        const body = { name: 'seen', lead_agent_id: id };
+        const { team } = await server.client.call(endpoints.createTeam, { body });
+        const view = [
+          '--data-dir',
+          server.directory,
+          '--json',
+          'teams',
+          'view',
+          team.id,
+          '--watch',
+        ];
+        const watching = startCadre(server.directory, view);
+        await watching.until('\n');
+        const said = { sender_agent_id: id, input: { type: 'text' as const, text: 'hello' } };
+        await server.client.call(endpoints.broadcast, { params: { team_id: team.id }, body: said });
+        await watching.until('"text":"hello"');
+        watching.child.kill('SIGINT');
+        const { code, lines } = await watching.ended;
+        expect(code).toBe(130);
+        const texts = lines().map((one) => JSON.stringify(one.messages).includes('hello'));
+        expect([texts[0], texts.at(-1)]).toEqual([false, true]);
+      }),
   );
 
-  test('says what it does not know, and where to look.', () =>
+  test('An unknown team is reported with the command that lists teams.', () =>
     withServer(async (server) => {
       const cadre = cadreOn(server);
       const unknown = await cadre(['teams', 'get', '01234567']);

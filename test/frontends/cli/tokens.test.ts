@@ -12,7 +12,7 @@ function expectFailure({ code, stdout, stderr }: Ended, exitCode: number, says: 
 }
 
 describe('cadre tokens', () => {
-  test('create prints the secret, which lets its bearer in, and nothing else on stdout.', () =>
+  test('tokens create prints only the secret on stdout, and the secret is accepted.', () =>
     withDemo(async (server) => {
       const cadre = cadreOn(server);
       const created = await cadre(['tokens', 'create', 'dashboard']);
@@ -24,7 +24,7 @@ describe('cadre tokens', () => {
       ]);
     }));
 
-  test('create with --json writes the whole record.', () =>
+  test('tokens create --json prints the whole record.', () =>
     withDemo(async (server) => {
       const created = await cadreOn(server)([
         'tokens',
@@ -47,7 +47,7 @@ describe('cadre tokens', () => {
       });
     }));
 
-  test('a token that may only read lists sessions; what it may not do ends with 5 and says what to do.', () =>
+  test('A read-only token can list sessions, and other commands end with 5 and the remedy.', () =>
     withDemo(async (server) => {
       const cadre = cadreOn(server);
       const { stdout } = await cadre(['tokens', 'create', 'eyes', '--scope', 'read']);
@@ -70,7 +70,7 @@ describe('cadre tokens', () => {
       });
     }));
 
-  test('list is a table, newest first, and JSON with --json; no secret is in it.', () =>
+  test('tokens list is a table or JSON, newest first, and contains no secret.', () =>
     withDemo(async (server) => {
       const cadre = cadreOn(server);
       const secrets = [
@@ -88,7 +88,7 @@ describe('cadre tokens', () => {
       for (const secret of secrets) expect(people.stdout + json.stdout).not.toContain(secret);
     }));
 
-  test('revoke takes an id or its last characters, and the token opens nothing any more.', () =>
+  test('tokens revoke takes an id or its end, and the token is then refused.', () =>
     withDemo(async (server) => {
       const cadre = cadreOn(server);
       for (const part of [0, -6]) {
@@ -106,7 +106,7 @@ describe('cadre tokens', () => {
       expect((await cadre(['tokens', 'list', '--json'])).json()).toEqual([]);
     }));
 
-  test('revoke of what there is not, or of too few characters, says so.', () =>
+  test('tokens revoke refuses an unknown id and an id that is too short.', () =>
     withDemo(async (server) => {
       const cadre = cadreOn(server);
       expectFailure(
@@ -121,7 +121,7 @@ describe('cadre tokens', () => {
       );
     }));
 
-  test('create refuses a scope that there is not, and a name that cannot be shown.', () =>
+  test('tokens create refuses an unknown scope and a name that cannot be shown.', () =>
     withDemo(async (server) => {
       const cadre = cadreOn(server);
       expectFailure(await cadre(['tokens', 'create', 'x', '--scope', 'write']), 2, /read/);

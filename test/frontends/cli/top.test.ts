@@ -5,7 +5,7 @@ import { openSession } from '../../support/turns.ts';
 import { cadreOn } from '../../support/cli/cadre.ts';
 
 describe('cadre top without a terminal', () => {
-  test('is one document: the server, open sessions, what waits, and processes that run.', () =>
+  test('cadre top is one document with the server, open sessions, approvals and running processes.', () =>
     withDemo(async (server) => {
       const { client, directory } = server;
       const { id } = await openSession(client, directory, { title: 'the job' });

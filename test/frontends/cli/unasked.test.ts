@@ -8,7 +8,7 @@ import { sharedDemo } from '../../support/demo-server.ts';
 import { type RawClaude, withRawClaude } from '../../support/providers/raw-claude.ts';
 import { hasPty, inTerminal } from '../../support/tui/pty.ts';
 
-/** Asks for two commands, and ends its turn well whatever was answered. */
+/** Requests two commands, and completes its turn whatever the answers are. */
 const twice = {
   turns: {
     async go(claude: RawClaude) {
@@ -23,7 +23,7 @@ const declined =
   'cadre: 2 requests were declined because nobody was asked: to be asked, pass --permission-mode require_approval\n';
 
 describe('a turn of Claude Code whose requests nobody was asked for', () => {
-  test('The end of run says how many requests were declined and which flag asks, and exits with 5.', () =>
+  test('The end of run shows how many requests were declined and which flag asks, and exits with 5.', () =>
     withRawClaude(twice, async ({ given }) => {
       const cadre = cadreOn(given);
       const ran = await cadre(['run', '--provider', 'claude', 'go']);
@@ -37,7 +37,7 @@ describe('a turn of Claude Code whose requests nobody was asked for', () => {
       });
     }));
 
-  test('sessions send and sessions wait exit with 5, too, and sessions turns has the count.', () =>
+  test('sessions send and sessions wait exit with 5 too, and sessions turns has the count.', () =>
     withRawClaude(twice, async ({ given }) => {
       const cadre = cadreOn(given);
       const created = await cadre(['sessions', 'create', '--provider', 'claude']);
@@ -53,7 +53,7 @@ describe('a turn of Claude Code whose requests nobody was asked for', () => {
       expect(turn?.declined_unasked).toBe(2);
     }));
 
-  test('Whoever has chosen a permission mode gets the line, and the exit code of the turn.', () =>
+  test('A run with a chosen permission mode prints the line, and exits as its turn ended.', () =>
     withRawClaude(twice, async ({ given }) => {
       for (const mode of ['default', 'read_only']) {
         const args = ['run', '--provider', 'claude', '--permission-mode', mode, 'go'];
@@ -130,7 +130,7 @@ describe('the permission mode of a new session', () => {
   });
 
   // Without Python there is no terminal to test in; on Debian: apt-get install python3.
-  test.skipIf(!hasPty)('run asks at a terminal without a flag.', async () => {
+  test.skipIf(!hasPty)('A run at a terminal asks for approvals without a flag.', async () => {
     await using terminal = inTerminal(server().directory, ['run', 'ask deploy']);
     await terminal.expectShows(/accept\?.*\[y\] once/);
     terminal.type('y');
@@ -139,7 +139,7 @@ describe('the permission mode of a new session', () => {
   });
 
   test.skipIf(!hasPty)(
-    'run --json on a terminal says on stderr how a request is answered.',
+    'A run with --json on a terminal prints on stderr how a request is answered.',
     async () => {
       await using terminal = inTerminal(server().directory, ['--json', 'run', 'ask deploy']);
       await terminal.expectShows(/deploy: answer with cadre approvals accept \w+/);

@@ -14,9 +14,9 @@ it.each([
   ['2026-11-30 08:00', 'Europe/Berlin', '2026-11-30 08:00'],
   ['2026-11-30T24:00Z', 'UTC', '2026-12-01 00:00'],
   ['2026-11-30T08:00+05:45', 'UTC', '2026-11-30 02:15'],
-  // Left out by the zone: read with the offset from before the gap.
+  // This time is in the gap of the clock change, so it is read with the offset before the gap.
   ['2027-03-28T02:30', 'Europe/Berlin', '2027-03-28 03:30'],
-])('%s in %s is %s.', (text, zone, expected) => {
+])('The time "%s" in %s is %s.', (text, zone, expected) => {
   expect(dateText(momentOf(text, now, zone), zone)).toBe(expected);
 });
 
@@ -33,7 +33,7 @@ it.each([
   '2026-04-31T08:00+02:00',
   '2026-11-30T08:00+25:00',
   '+999999999w',
-])('"%s" is refused, and never read as another time.', (text) => {
+])('The time "%s" is refused, and never read as another time.', (text) => {
   expect(() => momentOf(text, now, 'UTC')).toThrow(
     `invalid time "${text}": expected a time such as`,
   );

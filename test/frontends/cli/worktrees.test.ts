@@ -16,7 +16,7 @@ import { cadreOn } from '../../support/cli/cadre.ts';
 describe('cadre worktrees', () => {
   const server = sharedDemo();
 
-  /** A repository of its own, a session in it, and a worktree that the command has made for it. */
+  /** Creates a repository, a session in it, and a worktree for the session with the command. */
   async function made(test: string) {
     const cadre = cadreOn(server());
     const repo = makeRepository(path.join(server().directory, test));
@@ -30,7 +30,7 @@ describe('cadre worktrees', () => {
     return { cadre, repo, session, open, place: created.stdout.trim(), end: one.id.slice(-8) };
   }
 
-  test('create makes one, for a session that the last characters of its id name, and says where.', async () => {
+  test('worktrees create makes a worktree for a session by the end of its id, and prints the path.', async () => {
     const { place } = await made('create');
     expect(read(place, 'a.txt')).toBe('one\n');
   });
@@ -62,7 +62,7 @@ describe('cadre worktrees', () => {
     expect(none.json()).toEqual([]);
   });
 
-  test('claim claims one as a consumer, and is refused another role then.', async () => {
+  test('worktrees claim claims a worktree as a consumer, and a second role is refused.', async () => {
     const { cadre, session, open, end } = await made('claim');
     const other = await open();
     const claimed = await cadre(['worktrees', 'claim', end, '--session', other]);
@@ -75,7 +75,7 @@ describe('cadre worktrees', () => {
     });
   });
 
-  test('worktrees release reports the number of remaining claims, and keeps the worktree with --keep.', async () => {
+  test('worktrees release shows the number of remaining claims, and keeps the worktree with --keep.', async () => {
     const { cadre, session, open, end, place } = await made('release');
     const other = await open();
     await cadre(['worktrees', 'claim', end, '--session', other]);
@@ -91,7 +91,7 @@ describe('cadre worktrees', () => {
     expect(fs.existsSync(place)).toBe(true);
   });
 
-  test('cleanup archives what was made, restore brings it back, and gc --remove takes it again.', async () => {
+  test('worktrees cleanup archives the work, restore brings it back, and gc --remove removes it again.', async () => {
     const { cadre, repo, session, end, place } = await made('cleanup');
     write(place, { new: 'mine' });
     await cadre(['worktrees', 'release', end, '--session', session, '--keep']);
@@ -106,7 +106,7 @@ describe('cadre worktrees', () => {
     expect(branches(repo)).toEqual(['main']);
   });
 
-  test('merge shows what would happen, asks, and does just that; rebase has nothing to do then.', async () => {
+  test('worktrees merge shows its plan, asks, and merges; a rebase then has nothing to do.', async () => {
     const { cadre, repo, place, end } = await made('merge');
     write(place, { 'new.txt': 'mine\n' });
     const open = await cadre(['worktrees', 'merge', end]);
@@ -134,7 +134,7 @@ describe('cadre worktrees', () => {
     expect(again.json()).toMatchObject({ outcome: 'nothing_to_do' });
   });
 
-  test('a merge with a conflict names it, in the document too, and exits with 7.', async () => {
+  test('A merge with a conflict names the conflict, with --json too, and exits with 7.', async () => {
     const { cadre, repo, place, end } = await made('conflict');
     write(place, { 'a.txt': 'mine\n' });
     commit(place, 'mine');
@@ -153,7 +153,7 @@ describe('cadre worktrees', () => {
     expect(git(repo, 'rev-parse', 'main')).toBe(before);
   });
 
-  test('pr says why it is refused, and what would help.', async () => {
+  test('worktrees pr is refused with the plan of the pull request.', async () => {
     const { cadre, repo, place, end } = await made('pr');
     write(place, { 'a.txt': 'mine\n' });
     commit(place, 'mine');
@@ -162,7 +162,7 @@ describe('cadre worktrees', () => {
     expect([shown.code, shown.stdout]).toEqual([7, expect.stringContaining('title: T\n')]);
   });
 
-  test('get says that there is none, and where to look.', async () => {
+  test('An unknown worktree is reported with the command that lists worktrees.', async () => {
     const unknown = await cadreOn(server())(['worktrees', 'get', '00000000']);
     expect([unknown.code, unknown.stderr]).toEqual([
       3,
@@ -172,7 +172,7 @@ describe('cadre worktrees', () => {
 });
 
 describe('cadre worktrees trust', () => {
-  test('shows what would run, allows it where somebody says so, and is taken back by untrust.', () =>
+  test('worktrees trust shows the script and allows it after a confirmation, and untrust withdraws that.', () =>
     withDemo(async (server) => {
       const cadre = cadreOn(server);
       const repo = makeRepository(path.join(server.directory, 'repo'));

@@ -18,7 +18,7 @@ import { openSession, runTurn, send } from '../../support/turns.ts';
 const server = sharedDemo();
 const of = methods.agent.session;
 
-/** The kinds of updates, without the updates outside of the conversation. */
+/** Returns the kinds of the updates that belong to the conversation. */
 function course(updates: readonly SessionUpdate[]): string[] {
   return updates
     .map(({ sessionUpdate }) => sessionUpdate)
@@ -26,7 +26,7 @@ function course(updates: readonly SessionUpdate[]): string[] {
 }
 
 describe('initialize', () => {
-  test('says which version it is, and what it can do.', async () => {
+  test('The answer to initialize has the version and the capabilities.', async () => {
     const { hello } = await openEditor(server());
     expect(hello).toMatchObject({
       protocolVersion: 1,
@@ -41,7 +41,7 @@ describe('initialize', () => {
     });
   });
 
-  test('says what to do where no server runs, and works once one does.', async () => {
+  test('An editor without a server gets the command that starts one, and works once it runs.', async () => {
     let isThere = false;
     const connect = async () => {
       if (isThere) return new HttpClient(server());
@@ -61,7 +61,7 @@ describe('initialize', () => {
     expect(await initialize()).toMatchObject({ protocolVersion: 1 });
   });
 
-  test('says what to do where the token is wrong.', async () => {
+  test('An editor with a wrong token gets the remedy.', async () => {
     await expect(openEditor({ ...server(), token: 'wrong' })).rejects.toThrow(
       /bearer token: set CADRE_TOKEN for cadre acp, or pass --token-file/,
     );
@@ -69,7 +69,7 @@ describe('initialize', () => {
 });
 
 describe('session/new', () => {
-  test('opens a session of the server in the directory, in which the agent asks.', async () => {
+  test('A new session opens in the directory with require_approval.', async () => {
     const { client, directory } = server();
     const editor = await openEditor(server());
     const { sessionId, modes, configOptions } = await editor.open(directory);
@@ -82,7 +82,7 @@ describe('session/new', () => {
     ]);
   });
 
-  test('refuses a directory that is not there, in the words of the server.', async () => {
+  test('A missing directory is refused with the error of the server.', async () => {
     const editor = await openEditor(server());
     await expect(editor.open('/no/such/place')).rejects.toMatchObject({
       code: -32602,
@@ -136,7 +136,7 @@ describe('session/prompt', () => {
     });
   });
 
-  test('takes images, links and embedded files.', async () => {
+  test('A prompt may contain images, links and embedded files.', async () => {
     const { client, directory } = server();
     const editor = await openEditor(server());
     const { sessionId } = await editor.open(directory);
@@ -156,7 +156,7 @@ describe('session/prompt', () => {
     ]);
   });
 
-  test('refuses what no agent takes, and says so.', async () => {
+  test('A prompt with sound or for an unknown session is refused.', async () => {
     const editor = await openEditor(server());
     const { sessionId } = await editor.open(server().directory);
     const sound = [{ type: 'audio' as const, mimeType: 'audio/wav', data: '' }];
@@ -166,7 +166,7 @@ describe('session/prompt', () => {
     await expect(editor.prompt('sess_none', 'hi')).rejects.toMatchObject({ code: -32002 });
   });
 
-  test('fails with the reason for which the turn failed, and the next one works.', async () => {
+  test('A prompt fails with the error of its turn, and the next prompt works.', async () => {
     const editor = await openEditor(server());
     const { sessionId } = await editor.open(server().directory);
     await expect(editor.prompt(sessionId, 'fail out of luck')).rejects.toMatchObject({
@@ -178,7 +178,7 @@ describe('session/prompt', () => {
     expect(await editor.prompt(sessionId, 'say again')).toMatchObject({ stopReason: 'end_turn' });
   });
 
-  test('ends as cancelled when it is cancelled, also by cancelling the request.', async () => {
+  test('A cancelled prompt ends as cancelled, also if its request is cancelled.', async () => {
     const editor = await openEditor(server());
     const { sessionId } = await editor.open(server().directory);
     const prompt = editor.prompt(sessionId, 'say begun; silent');
@@ -197,7 +197,7 @@ describe('session/prompt', () => {
     expect(await other).toMatchObject({ stopReason: 'cancelled' });
   });
 
-  test('waits for the turn that somebody else began; a prompt that waits can be cancelled.', async () => {
+  test('A prompt waits for a turn of another client, and can be cancelled while it waits.', async () => {
     const { client, directory } = server();
     const editor = await openEditor(server());
     const { sessionId } = await editor.open(directory);
@@ -229,7 +229,7 @@ describe('activity of other clients', () => {
     await expectEventually(() => editor.text()).toContain('[The turn was interrupted.]');
   });
 
-  test('two editors on one session see the turns of each other.', async () => {
+  test('Two editors on one session see the turns of each other.', async () => {
     const { directory } = server();
     const one = await openEditor(server());
     const { sessionId } = await one.open(directory);
@@ -307,7 +307,7 @@ describe('session/load', () => {
     expect(first.text('user_message_chunk')).toBe('say beforesay begun; ask to go on; say over');
   });
 
-  test('refuses a session that is not there.', async () => {
+  test('An unknown session is refused.', async () => {
     const editor = await openEditor(server());
     const load = editor.agent.request(of.load, { sessionId: 'sess_0', cwd: '/', mcpServers: [] });
     await expect(load).rejects.toMatchObject({
@@ -336,7 +336,7 @@ describe('session/resume', () => {
 });
 
 describe('session/list', () => {
-  test('lists the sessions that are not closed, by page and by directory.', async () => {
+  test('session/list returns open sessions, by page and by directory.', async () => {
     const { client, directory } = server();
     const cwd = path.join(directory, 'listed');
     mkdirSync(cwd);
@@ -365,7 +365,7 @@ describe('session/list', () => {
 });
 
 describe('session/close and session/delete', () => {
-  test('close ends the prompt of the editor, and the session stays.', async () => {
+  test('session/close ends the prompt of the editor, and the session stays open.', async () => {
     const { client, directory } = server();
     const editor = await openEditor(server());
     const { sessionId } = await editor.open(directory);
@@ -384,7 +384,7 @@ describe('session/close and session/delete', () => {
     await expect(editor.prompt(sessionId, 'say more')).rejects.toThrow(/load the session first/);
   });
 
-  test('delete closes the session for good.', async () => {
+  test('session/delete closes the session permanently.', async () => {
     const { client, directory } = server();
     const editor = await openEditor(server());
     const { sessionId } = await editor.open(directory);
@@ -412,7 +412,7 @@ describe('session/close and session/delete', () => {
 });
 
 describe('session/set_mode and session/set_config_option', () => {
-  test('choose the permission mode of the turns that the editor sends.', async () => {
+  test('The permission mode applies to the turns that the editor sends.', async () => {
     const editor = await openEditor(server());
     const { sessionId } = await editor.open(server().directory);
     await editor.agent.request(of.setMode, { sessionId, modeId: 'full_access' });
@@ -431,7 +431,7 @@ describe('session/set_mode and session/set_config_option', () => {
     );
   });
 
-  test("choose the agent's own mode, by its own name, beside the permission mode.", async () => {
+  test('The mode of the agent can be chosen by its name beside the permission mode.', async () => {
     const editor = await openEditor(server());
     const { sessionId } = await editor.open(server().directory);
     const choose = (value: string) =>
@@ -446,7 +446,7 @@ describe('session/set_mode and session/set_config_option', () => {
     await expect(choose('yolo')).rejects.toThrow(/unknown agent_mode "yolo": choose from default/);
   });
 
-  test('refuse what is not offered, with what is.', async () => {
+  test('An unknown mode or option is refused with the offered ones.', async () => {
     const editor = await openEditor(server());
     const { sessionId } = await editor.open(server().directory);
     const set = editor.agent.request(of.setMode, { sessionId, modeId: 'yolo' });
@@ -459,7 +459,7 @@ describe('session/set_mode and session/set_config_option', () => {
 });
 
 describe('session/request_permission', () => {
-  test('shows all that would be done, and takes each answer.', async () => {
+  test('A permission request shows the whole action and accepts each answer.', async () => {
     const asked: unknown[] = [];
     for (const [option, says] of [
       ['once', 'allowed (allow_once)'],
@@ -511,7 +511,7 @@ describe('session/request_permission', () => {
             oldText: null,
             newText: 'one\n',
           },
-          // The title without the path, as the call had it.
+          // The second part is the title of the call without its path.
           { type: 'content' },
         ]);
         return choose('once')(request, signal);
@@ -529,7 +529,7 @@ describe('session/request_permission', () => {
     });
   });
 
-  test('is withdrawn when somebody else has answered.', async () => {
+  test('A permission request is withdrawn when another client has answered.', async () => {
     const { client, directory } = server();
     const asked = Promise.withResolvers<void>();
     const withdrawn = Promise.withResolvers<void>();
@@ -555,7 +555,7 @@ describe('session/request_permission', () => {
     expect(editor.text()).toContain('over');
   });
 
-  test('is dismissed with the prompt that is cancelled.', async () => {
+  test('A permission request is dismissed when its prompt is cancelled.', async () => {
     const asked = Promise.withResolvers<void>();
     const editor = await openEditor(server(), {
       askUser: (_request, signal) =>

@@ -7,7 +7,7 @@ function changes(before: string | null, after: string | null) {
   return detail.type === 'diff' ? changesIn(detail.diff) : null;
 }
 
-test('a diff of cadre becomes the parts of the file before and after.', () => {
+test('A diff becomes the old and new texts of the changed parts of a file.', () => {
   expect(changes('a\nb\nc\n', 'a\nB\nc\n')).toEqual([
     { oldText: 'a\nb\nc\n', newText: 'a\nB\nc\n' },
   ]);
@@ -16,7 +16,7 @@ test('a diff of cadre becomes the parts of the file before and after.', () => {
   expect(changes(`${lines.join('\n')}\n`, `${after.join('\n')}\n`)).toHaveLength(2);
 });
 
-test('a new file, one that goes, and an end without a line break are kept apart.', () => {
+test('A new file, a deleted file and a missing line break at the end are distinguished.', () => {
   expect(changes(null, 'new\n')).toEqual([{ oldText: null, newText: 'new\n' }]);
   expect(changes('old\n', null)).toEqual([{ oldText: 'old\n', newText: '' }]);
   expect(changes('a\nb', 'a\nc\n')).toEqual([{ oldText: 'a\nb', newText: 'a\nc\n' }]);

@@ -22,7 +22,7 @@ function asked(details: ApprovalDetail[], more: Partial<Approval> = {}) {
 const all = ['once', 'session', 'reject'];
 const command = (text: string): ApprovalDetail => ({ type: 'command', command: text, cwd: '/w' });
 
-describe('An editor that is asked for an approval', () => {
+describe('an approval in an editor', () => {
   test.each<[string, ApprovalDetail]>([
     ['a part is omitted', { type: 'omitted', name: 'the command', bytes: 9 }],
     ['a command is too long', command(`evil; ${'x'.repeat(2 ** 20)}`)],
@@ -31,13 +31,13 @@ describe('An editor that is asked for an approval', () => {
       'a diff with two paths is too long',
       { type: 'diff', path: 'a', diff: `--- a\n+++ b\n@@ -0,0 +1 @@\n+${'x'.repeat(2 ** 20)}\n` },
     ],
-  ])('is offered no acceptance where %s.', (_what, detail) => {
+  ])('An editor is offered no acceptance if %s.', (_what, detail) => {
     const { shown, options } = asked([command('ls'), detail]);
     expect(options).toEqual(['reject']);
     expect(shown).toContain('NOT SHOWN');
   });
 
-  test('is shown each path of a change, and a diff without a hunk.', () => {
+  test('An editor shows each path of a change, and a diff without a hunk.', () => {
     const moved = '--- a\n+++ .git/hooks/b\n@@ -1 +1 @@\n-a\n+b\n';
     expect(asked([{ type: 'diff', path: 'a', diff: moved }])).toMatchObject({
       shown: expect.stringContaining('.git/hooks/b') as string,
@@ -48,7 +48,7 @@ describe('An editor that is asked for an approval', () => {
     expect(asked([{ type: 'diff', path: 'a', diff: plain }]).shown).not.toContain('```');
   });
 
-  test('is shown hidden characters by their code points.', () => {
+  test('An editor shows hidden characters as code points.', () => {
     const { shown } = asked(
       [command('a\u202eb'), { type: 'input', name: 'x\u009b', value: '\u200by' }],
       {
@@ -60,7 +60,7 @@ describe('An editor that is asked for an approval', () => {
     expect(shown).toContain('a<U+202E>b');
   });
 
-  test('is shown the whole request where nothing else is known, and that arguments are missing.', () => {
+  test('An editor shows the whole request if there are no details, and that arguments are missing.', () => {
     expect(asked([]).shown).toContain('the request');
     expect(asked([], { arguments_missing: true }).shown).toContain(ARGUMENTS_MISSING);
   });

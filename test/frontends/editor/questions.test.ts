@@ -42,7 +42,7 @@ const asked: Record<string, readonly Question[]> = {
   one: [{ ...colour, free: false }],
 };
 
-/** An agent that asks, and says what it was answered. */
+/** An agent that sends questions and repeats the answers as a message. */
 async function asking({ input, sink, end }: ScriptedTurn): Promise<void> {
   const [said] = input;
   const questions = asked[said?.type === 'text' ? said.text : ''] ?? [];
@@ -62,7 +62,7 @@ async function asking({ input, sink, end }: ScriptedTurn): Promise<void> {
 }
 
 describe('questions of an agent', () => {
-  test('are a form, in an editor that shows forms.', () =>
+  test('Questions are a form in an editor that supports forms.', () =>
     withRuntime(async ({ url, token, directory }) => {
       const editor = await openEditor(
         { url, token },
@@ -102,7 +102,7 @@ describe('questions of an agent', () => {
       });
     }));
 
-  test('are declined with a form that is declined.', () =>
+  test('Questions are declined with their form.', () =>
     withRuntime(async ({ url, token, directory }) => {
       const editor = await openEditor({ url, token }, { fillForm: () => ({ action: 'decline' }) });
       const { sessionId } = await editor.open(directory);
@@ -110,7 +110,7 @@ describe('questions of an agent', () => {
       expect(JSON.parse(editor.text())).toMatchObject({ decision: 'decline' });
     }));
 
-  test('are answered as a permission where there is one question with options, and no forms.', () =>
+  test('A single question with options is a permission request in an editor without forms.', () =>
     withRuntime(async ({ url, token, directory }) => {
       const editor = await openEditor(
         { url, token },

@@ -8,7 +8,7 @@ import { expectEventually } from '../../support/expect-eventually.ts';
 import { withDemo } from '../../support/demo-server.ts';
 import { openSession, send } from '../../support/turns.ts';
 
-test('SIGKILL of the server under a prompt: it fails with what happened, and the next one works.', () =>
+test('A prompt fails with the reason after SIGKILL of the server, and the next prompt works.', () =>
   withMortalServer(async ({ place, directory, restart }) => {
     const connect = () => Promise.resolve(new HttpClient({ ...place }));
     const editor = await openEditor(place, { connect });
@@ -24,12 +24,12 @@ test('SIGKILL of the server under a prompt: it fails with what happened, and the
     expect(editor.text()).toContain('last prompt: say begun; silent');
     // The editor receives nothing twice.
     expect(editor.text().match(/begun/g)).toHaveLength(2);
-    // One that followed nothing looks for the server again.
+    // An editor without an open session finds the new server too.
     const { sessions } = await idle.agent.request(methods.agent.session.list, {});
     expect(sessions).toMatchObject([{ sessionId }]);
   }));
 
-test('a permission that is asked for when the server dies can be answered to the next one.', () =>
+test('A permission request that is open when the server dies can be answered after the restart.', () =>
   withMortalServer(async ({ place, directory, restart }) => {
     const answer = Promise.withResolvers<void>();
     const asked = Promise.withResolvers<void>();
@@ -56,7 +56,7 @@ test('a permission that is asked for when the server dies can be answered to the
     ]);
   }));
 
-test('a session that is closed elsewhere says so, and refuses prompts.', () =>
+test('An editor shows that its session was closed elsewhere, and prompts are refused.', () =>
   withDemo(async ({ client, url, token, directory }) => {
     const { id } = await openSession(client, directory);
     const editor = await openEditor({ url, token });

@@ -17,7 +17,7 @@ const approval = {
   request: {},
 };
 
-/** Puts an approval to an editor that answers with these options, one after the other. */
+/** Sends an approval to an editor that answers with these options, one after the other. */
 async function answered(more: Partial<Approval>, ...options: string[]) {
   const asked: RequestPermissionRequest[] = [];
   const decided = Promise.withResolvers<unknown>();
@@ -42,7 +42,7 @@ async function answered(more: Partial<Approval>, ...options: string[]) {
   return { decision: await decided.promise, asked };
 }
 
-test('An editor has to confirm twice, with the reason, before it accepts an action that the agent does not describe.', async () => {
+test('An editor confirms twice, with the reason, before it accepts an action without a description.', async () => {
   const missing = { arguments_missing: true };
   const accepted = await answered(missing, 'once', 'once');
   expect(accepted.decision).toEqual({ decision: 'accept' });
@@ -53,7 +53,7 @@ test('An editor has to confirm twice, with the reason, before it accepts an acti
   expect((await answered(missing, 'reject')).asked).toHaveLength(1);
 });
 
-test('An editor is asked once for what the agent describes', async () => {
+test('An editor confirms a described action once.', async () => {
   const { decision, asked } = await answered({}, 'once');
   expect([decision, asked.length]).toEqual([{ decision: 'accept' }, 1]);
 });

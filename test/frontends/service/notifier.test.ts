@@ -49,7 +49,7 @@ describe.skipIf(!canNotify)('a service manager', () => {
     using _watch = notifier?.watch(prove, () => 'works');
     clock.advance(29_999);
     expect(asked).toBe(0);
-    // The store hangs: it is asked once, and no ping is sent.
+    // While the store hangs, it gets one request, and no ping is sent.
     clock.advance(30_001);
     clock.advance(60_000);
     expect(asked).toBe(1);
@@ -133,7 +133,7 @@ describe.skipIf(!canNotify)('a service manager', () => {
   });
 });
 
-describe('without systemd-notify', () => {
+describe('a server without systemd-notify', () => {
   test('A server without systemd-notify runs, and reports that messages are lost.', async () => {
     await using place = tempDirectory('notify');
     const troubles: string[] = [];

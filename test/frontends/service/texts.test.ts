@@ -17,7 +17,7 @@ import { tempDirectory } from '../../support/temp.ts';
 const hasAnalyze = spawnSync('systemd-analyze', ['--version']).status === 0;
 const hasPython = spawnSync(python, ['-ISc', 'import plistlib']).status === 0;
 
-/** A start with all that a path may hold. */
+/** A start whose paths have special characters. */
 function odd(directory: string): ServiceStart {
   const program = path.join(directory, 'my 100% $HOME');
   fs.writeFileSync(program, '', { mode: 0o755 });
@@ -31,7 +31,7 @@ function odd(directory: string): ServiceStart {
 
 describe('the systemd unit', () => {
   test.skipIf(!hasAnalyze).for([true, false])(
-    'is without fault to systemd itself, with odd paths too (told of readiness: %s).',
+    'The systemd unit is valid for systemd, even with unusual paths (Type=notify: %s).',
     async (canNotify) => {
       await using place = tempDirectory('unit');
       const unit = path.join(place.path, 'cadre.service');
@@ -53,34 +53,37 @@ describe('the systemd unit', () => {
 });
 
 describe('the launchd agent', () => {
-  test.skipIf(!hasPython)('is a property list with the same command and variables.', async () => {
-    await using place = tempDirectory('agent');
-    const start = odd(place.path);
-    const { stdout, stderr } = spawnSync(
-      python,
-      [
-        '-ISc',
-        'import json, plistlib, sys; print(json.dumps(plistlib.loads(sys.stdin.buffer.read())))',
-      ],
-      { input: launchAgent(start, { version: '1.2.3' }), encoding: 'utf8' },
-    );
-    expect(stderr).toBe('');
-    expect(JSON.parse(stdout)).toEqual({
-      Label: 'cadre.server',
-      ProgramArguments: start.command,
-      EnvironmentVariables: start.variables,
-      RunAtLoad: true,
-      KeepAlive: { SuccessfulExit: false },
-      ThrottleInterval: 10,
-      ExitTimeOut: 45,
-      StandardOutPath: start.log,
-      StandardErrorPath: start.log,
-    });
-  });
+  test.skipIf(!hasPython)(
+    'The launchd agent is a property list with the same command and variables.',
+    async () => {
+      await using place = tempDirectory('agent');
+      const start = odd(place.path);
+      const { stdout, stderr } = spawnSync(
+        python,
+        [
+          '-ISc',
+          'import json, plistlib, sys; print(json.dumps(plistlib.loads(sys.stdin.buffer.read())))',
+        ],
+        { input: launchAgent(start, { version: '1.2.3' }), encoding: 'utf8' },
+      );
+      expect(stderr).toBe('');
+      expect(JSON.parse(stdout)).toEqual({
+        Label: 'cadre.server',
+        ProgramArguments: start.command,
+        EnvironmentVariables: start.variables,
+        RunAtLoad: true,
+        KeepAlive: { SuccessfulExit: false },
+        ThrottleInterval: 10,
+        ExitTimeOut: 45,
+        StandardOutPath: start.log,
+        StandardErrorPath: start.log,
+      });
+    },
+  );
 });
 
 describe('a file of a service', () => {
-  test('is known as ours until anything in it is changed, whoever wrote the first lines.', () => {
+  test('A service file counts as ours until it is changed, whoever wrote its first lines.', () => {
     const start = { command: ['/c'], variables: {}, variablesFile: '/e', log: '/l' } as const;
     const options = { version: '1', canNotify: true };
     for (const text of [systemdUnit(start, options), launchAgent(start, options)]) {
@@ -94,7 +97,7 @@ describe('a file of a service', () => {
 });
 
 describe('the variables of a service', () => {
-  test('are PATH and where things lie, without secrets and settings, which are named.', () => {
+  test('The variables are PATH and directories without secrets, and left-out settings are named.', () => {
     const env = {
       PATH: '/opt/a:relative:/opt/b::/opt/a:.',
       XDG_DATA_HOME: '/data',
@@ -113,7 +116,7 @@ describe('the variables of a service', () => {
     expect(variablesOf({})).toEqual({ PATH: '/usr/local/bin:/usr/bin:/bin' });
   });
 
-  test('have directories that outlive the shell, where a version manager links one for each.', async () => {
+  test('The variables have permanent directories if a version manager links one per shell.', async () => {
     await using place = tempDirectory('path');
     const [installed, shell] = ['versions/24/bin', 'fnm_multishells/1_2'].map((name) =>
       path.join(place.path, name),
@@ -127,7 +130,7 @@ describe('the variables of a service', () => {
     expect(lastingFile(node, `${shell}/bin`)).toBe(node);
   });
 
-  test('go with the link that an upgrade replaces, not with the file of one version.', async () => {
+  test('The service starts the link that an upgrade replaces, not the file of one version.', async () => {
     await using place = tempDirectory('path');
     const [bin, version] = [path.join(place.path, 'bin'), path.join(place.path, 'cellar')];
     for (const directory of [bin, version]) fs.mkdirSync(directory);

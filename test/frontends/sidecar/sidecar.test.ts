@@ -12,7 +12,7 @@ interface ServerConfig {
   env: { name: string; value: string }[];
 }
 
-/** The MCP server that an agent was given with its session. */
+/** Opens a session and returns the MCP server that its agent received. */
 async function given({
   agents,
   open,
@@ -37,8 +37,8 @@ function tokenOf({ env }: ServerConfig): string {
   return env.find(({ name }) => name === 'CADRE_GATEWAY_TOKEN')?.value ?? '';
 }
 
-describe('the MCP server that an agent is given with its session', () => {
-  it('lists the tools of the gateway and calls them as that session', () =>
+describe('the MCP server of cadre in a session', () => {
+  it('The MCP server lists the tools of the gateway and calls them as its session.', () =>
     withRawAgent(
       {},
       async (stage) => {
@@ -63,27 +63,27 @@ describe('the MCP server that an agent is given with its session', () => {
       { gateway: { free: ['cadre_process_run'] } },
     ));
 
-  it('is given to an agent that takes a session up again, too', () =>
+  it('An agent that resumes a session receives the MCP server too.', () =>
     withRawAgent({}, async (stage) => {
       const { session } = await given(stage);
       await stage.restart();
       const body = { input: [{ type: 'text' as const, text: 'again' }] };
       const params = { session_id: session.id };
       await stage.client.call(endpoints.sendTurn, { params, body });
-      // The agent that lists sessions for verification may start before or after this one.
+      // The agent of the recovery may start before or after this one.
       const resumed = () =>
         stage.agents.map((agent) => agent.last('session/resume')).find((asked) => asked);
-      await until('the session was taken up again', () => resumed() !== undefined);
+      await until('the session was resumed', () => resumed() !== undefined);
       expect(resumed()?.params?.mcpServers).toHaveLength(1);
     }));
 
-  it('has no secret among its arguments', () =>
+  it('The arguments of the MCP server contain no secret.', () =>
     withRawAgent({}, async (stage) => {
       const { server } = await given(stage);
       expect(server.args.join(' ')).not.toContain(tokenOf(server));
     }));
 
-  it('says that the tools are unavailable where it lacks the address or the token, or nobody answers', async () => {
+  it('A tool call fails as unavailable if the server address is missing or does not respond.', async () => {
     const { file: command, args } = selfCommand();
     const sidecar = { command, args: [...args, 'mcp', 'serve'] };
     const nowhere = {
@@ -102,7 +102,7 @@ describe('the MCP server that an agent is given with its session', () => {
   });
 });
 
-describe("the token of a session's agent", () => {
+describe('the gateway token of an agent', () => {
   const ask = (stage: RawStage, token: string, path: string, body?: object) =>
     fetch(`${stage.given.url}${path}`, {
       method: body ? 'POST' : 'GET',
@@ -114,7 +114,7 @@ describe("the token of a session's agent", () => {
     caller_agent_id: caller,
   });
 
-  it('opens the tools of its session, and nothing else', () =>
+  it('A gateway token allows the tools of its session, and no other endpoint.', () =>
     withRawAgent({}, async (stage) => {
       const { server, session } = await given(stage);
       const token = tokenOf(server);
@@ -130,7 +130,7 @@ describe("the token of a session's agent", () => {
       expect(code).toBe(403);
     }));
 
-  it('of another session is unauthorized in the envelope; one that nobody issued is 401', () =>
+  it('A gateway token cannot call tools as another session, and a forged token is refused with 401.', () =>
     withRawAgent({}, async (stage) => {
       const [one, other] = [await given(stage), await given(stage)];
       const token = tokenOf(one.server);
@@ -145,7 +145,7 @@ describe("the token of a session's agent", () => {
         expect((await ask(stage, wrong, '/v1/mcp/capabilities')).status).toBe(401);
     }));
 
-  it('is void while its session is closed, as every call of it is', () =>
+  it('A gateway token is refused with the reason while its session is closed.', () =>
     withRawAgent({}, async (stage) => {
       const { server, session } = await given(stage);
       const params = { session_id: session.id };

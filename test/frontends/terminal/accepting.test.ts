@@ -42,7 +42,7 @@ test('Without a terminal, a request without arguments is accepted only with --un
     const accepted = await cadre(['approvals', 'accept', id, '--undescribed']);
     expect([accepted.code, accepted.stdout]).toEqual([0, 'accepted: Shell\n']);
     await ended();
-    // An answered request needs no word: the refusal says that it is answered.
+    // The refusal of an answered request does not mention the typed word.
     const late = await cadre(['approvals', 'accept', id]);
     expect(late.stderr).toContain('is already accepted');
   }));
@@ -55,7 +55,7 @@ test('A request without arguments is declined without a word and without a flag.
   }));
 
 // Without Python there is no terminal to test in; on Debian: apt-get install python3.
-describe.skipIf(!hasPty)('at a terminal', () => {
+describe.skipIf(!hasPty)('a request at a terminal', () => {
   test('A request without arguments is accepted only with the typed word.', () =>
     withUndescribed(async (stage, id, ended) => {
       const args = ['approvals', 'accept', id];
@@ -128,7 +128,7 @@ describe.skipIf(!hasPty)('at a terminal', () => {
     }));
 });
 
-/** A repository whose worktree `tree` has one commit of so many files. */
+/** Makes a repository whose worktree `tree` has one commit with this many files. */
 async function withWork(
   files: number,
   test: (work: { directory: string; repo: string; mine: string }) => Promise<void>,

@@ -20,7 +20,7 @@ const command = (id: string, line: string) => ({
   rawInput: { command: line },
 });
 
-/** Asks for commands at once, and says what was answered to each. */
+/** Requests several commands at once, and repeats the answers as a message. */
 async function askAll(agent: RawAgent, ...lines: string[]) {
   const asked = lines.map((line, at) => agent.ask(command(`c${at}`, line)));
   const answers = await Promise.all(asked);
@@ -57,7 +57,7 @@ const role: Role = {
 
 const prompt = /accept\?.*\[y\] once/;
 
-/** Runs a turn that asks, in a terminal of 20 lines. */
+/** Runs a turn with a request in a terminal of 20 lines. */
 async function asking(
   turn: string,
   test: (terminal: InTerminal, stage: RawStage) => Promise<void>,
@@ -105,7 +105,7 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
     ['l', 'l'],
     ['Ctrl-D', '\u0004'],
   ])(
-    '%s leaves the request open and ends the command with 5; what is typed later answers nothing.',
+    '%s leaves the request open and ends the command with 5, and later input answers nothing.',
     ([, key = '']) =>
       asking('two', async ({ expectShows, type, ended, glass }, stage) => {
         await expectShows(prompt);
@@ -175,14 +175,14 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
   test.for([
     ['long', 'a command of 40 lines', '  echo line 40'],
     ['diff', 'a diff of 300 lines', 'new 150'],
-  ])('%s: %s is seen to its end before it can be accepted.', ([turn = '', , last = '']) =>
+  ])('%s: %s is shown to its end before it can be accepted.', ([turn = '', , last = '']) =>
     asking(turn, async ({ expectShows, type, ended, glass }, stage) => {
       let pages = 0;
       const stops = () => glass.written.match(/more lines:|accept\?/g)?.length ?? 0;
       for (; !glass.written.includes(last); pages++) {
         await expectEventually(stops).toBeGreaterThan(pages);
         expect(glass.written).not.toMatch(prompt);
-        // No answer before the end, no key that means something else, and then the next page.
+        // Before the end, an answer and other keys do nothing; then the next page is shown.
         type(`y\u001b[Bs${pages % 2 === 0 ? ' ' : '\r'}`);
         await expectEventually(stops).toBeGreaterThan(pages + 1);
       }
@@ -202,7 +202,7 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
       type('y');
       await expectShows(/type yes to accept it:/);
       expect(await approvals(stage, 'accepted')).toEqual([]);
-      // Another key than the next of the word changes nothing.
+      // A wrong letter of the word changes nothing.
       type('yy');
       await expectShows(/type yes to accept it: y/);
       expect(await approvals(stage, 'accepted')).toEqual([]);
@@ -236,7 +236,7 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
     }));
 
   test.for(someOf(['SIGHUP', 'SIGTERM', 'SIGQUIT'] as const, 3))(
-    'the terminal is as it was when %s ends the command at a question.',
+    'The terminal is restored when %s ends the command at a question.',
     (name) =>
       asking('one', async ({ expectShows, signal, ended }) => {
         await expectShows(prompt);

@@ -14,7 +14,7 @@ import { hasPty, programInTerminal } from '../../support/tui/pty.ts';
 
 const { file, args } = selfCommand();
 
-/** How each shell is set up as `cadre completion --help` says, with an alias, and how often it needs a tab to list. */
+/** The set-up of each shell from `cadre completion --help`, an alias, and the number of tabs that list the words. */
 const shells = {
   bash: {
     rc: '.bashrc',
@@ -40,14 +40,14 @@ const shells = {
   },
 } as const;
 
-describe.skipIf(!hasPty)('ids of every kind complete under the alias of the set-up', () => {
+describe.skipIf(!hasPty)('the completion of ids under an alias', () => {
   const server = sharedDemo();
   let processId = '';
 
   beforeAll(async () => {
     const { client, directory } = server();
     const { id } = await openSession(client, directory, { title: 'a long job' });
-    // Where all ids begin alike, a shell completes that much before it lists them.
+    // A shell first completes a common start of all ids, so the ids need different starts.
     for (let other = id; other.at(-8) === id.at(-8);)
       ({ id: other } = await openSession(client, directory, { title: 'a short one' }));
     const body = { command: 'sleep 1000', cwd: directory };
@@ -56,7 +56,7 @@ describe.skipIf(!hasPty)('ids of every kind complete under the alias of the set-
   });
 
   test.for(Object.entries(shells))(
-    'in %s',
+    'Ids of every kind complete in %s.',
     async ([shell, { rc, start, setUp, tabs }], { skip }) => {
       const found = spawnSync('sh', ['-c', `command -v ${shell}`], { encoding: 'utf8' });
       skip(found.status !== 0, `${shell} is not installed`);
@@ -73,7 +73,7 @@ describe.skipIf(!hasPty)('ids of every kind complete under the alias of the set-
           columns: 120,
         },
       );
-      /** Types once the shell waits, and expects what comes then. */
+      /** Types a text and expects new output. */
       let seen = 0;
       const type = async (text: string, ...wanted: readonly RegExp[]) => {
         terminal.type(text);
@@ -83,9 +83,9 @@ describe.skipIf(!hasPty)('ids of every kind complete under the alias of the set-
       };
       await type('', /ready> /);
 
-      // A noun, a verb, an option with its choice: each completed, the command runs.
+      // The noun, the verb, the option and its value are completed one after the other.
       await type('cadre sess\tlis\t--stat\trea\t\r', /ID +PROVIDER/, /a long job[^]*ready> /);
-      // The id of the only process, and that of a session beside its title and state.
+      // The only process id is completed; several session ids are listed with title and state.
       await type('cadre processes sho\t\t\r', new RegExp(`process_id +${processId}`), /ready> /);
       await type(`cadre sessions get ${tabs}`, /ready +a long job/, /ready +a short one/);
       await type('\u0015');

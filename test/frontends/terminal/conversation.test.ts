@@ -164,7 +164,7 @@ I **look**.
   });
 });
 
-describe('Notices and places of tool calls', () => {
+describe('notices and locations of tool calls', () => {
   const located = {
     ...tool,
     title: 'Read',
@@ -181,7 +181,7 @@ describe('Notices and places of tool calls', () => {
     [notice(3, null, 'slow\u001b[2J'), notice(4, 'turn_1', 'full'), notice(5, 'turn_0', 'other')],
   );
 
-  test('Each notice, also one without a turn, and the places of a tool call are one line.', () => {
+  test('Each notice, also one without a turn, and the locations of a tool call are one line.', () => {
     const shape = { columns: 60, palette: colorless, folded: true };
     expect(conversationLines(shown, shape).slice(2, 6)).toEqual([
       '',
@@ -193,13 +193,13 @@ describe('Notices and places of tool calls', () => {
     expect(unfolded).toContain('│ at: /src/a.ts:12, /src/b.ts');
   });
 
-  test('Notices and places are in the Markdown document.', () => {
+  test('Notices and locations are in the Markdown document.', () => {
     const document = conversationMarkdown(shown);
     expect(document).toContain('- Read: /src/a.ts:12, /src/b.ts (completed)');
     expect(document).toContain('- warning: full');
   });
 
-  test('A place in the title of a tool call is not repeated.', () => {
+  test('A location in the title of a tool call is not repeated.', () => {
     const [, block] = conversation([
       { turn, items: [item(2, 'tool', '', { tool: { ...located, title: 'Read a.ts and b.ts' } })] },
     ]);

@@ -15,7 +15,7 @@ import {
 
 const shape = { columns: 50, palette: colorless };
 
-/** The lines of a text that came in pieces, and those of each step. */
+/** Returns the lines of a text that arrives in pieces. */
 function grow(text: string, piece: number): string[] {
   const growing = new GrowingMarkdown();
   let lines: string[] = [];
@@ -24,7 +24,7 @@ function grow(text: string, piece: number): string[] {
   return lines;
 }
 
-describe('Markdown that grows', () => {
+describe('streaming Markdown', () => {
   test.each([
     ['paragraphs', 'some words of a text. '.repeat(20).concat('\n\n').repeat(10)],
     ['a long paragraph', 'words and more words '.repeat(500)],

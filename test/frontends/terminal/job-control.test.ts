@@ -6,10 +6,10 @@ import { openSession, send } from '../../support/turns.ts';
 import { hasPty, inTerminal, type InTerminal, programInTerminal } from '../../support/tui/pty.ts';
 
 const [CTRL_C, CTRL_D, CTRL_Z] = ['\u0003', '\u0004', '\u001a'];
-/** The prompt of the shell, for root or for others, with nothing behind it. */
+/** The prompt of the shell, for root and other users, without typed text. */
 const prompt = /[#$]$/;
 
-/** A shell with job control, in which `cadre` is the built command, of the server of that directory. */
+/** A shell with job control in which `cadre` is the built command with this data directory. */
 async function inShell(
   directory: string,
   test: (shell: InTerminal & { line: (text: string) => void }) => Promise<void>,
@@ -27,7 +27,7 @@ async function inShell(
   expect((await shell.ended).terminal).toBe('as it was');
 }
 
-/** Stops the job, sees that the terminal is as a shell wants it, and continues the job. */
+/** Stops the job, expects a restored terminal, and continues the job. */
 async function stopAndContinue({ type, expectShows, glass, line }: ShellOfJob): Promise<void> {
   type(CTRL_Z);
   await expectShows(/Stopped[^]*[#$]$/);

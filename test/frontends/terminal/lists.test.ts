@@ -11,18 +11,18 @@ import { hasPty, inTerminal } from '../../support/tui/pty.ts';
 
 const wide = '漢字'.repeat(60);
 
-describe.skipIf(!hasPty)('on a terminal', () => {
+describe.skipIf(!hasPty)('lists on a terminal', () => {
   const server = sharedDemo();
   let processId = '';
 
-  /** What a command shows on a terminal of these columns, without colours, and with them. */
+  /** Runs a command for a terminal of this width, and returns its output with and without colours. */
   async function shown(args: readonly string[], columns: number, env: Record<string, string> = {}) {
     const options = { isTerminal: true, columns, env: { TERM: 'xterm-256color', ...env } };
     const { stdout, stderr } = await cadreOn(server())(args, options);
     return asShown(stdout + stderr);
   }
 
-  /** The same for a terminal that is real. */
+  /** Runs a command in a real terminal. */
   async function really(args: readonly string[], columns: number) {
     await using terminal = inTerminal(server().directory, args, {}, { rows: 40, columns });
     await terminal.ended;
@@ -38,7 +38,7 @@ describe.skipIf(!hasPty)('on a terminal', () => {
   });
 
   test.for(someOf([40, 80, 200], 3))(
-    'tables are cut to %i columns instead of wrapping, by the width of wide characters.',
+    'Tables are cut to %i columns instead of wrapping, by the width of wide characters.',
     async (columns) => {
       const { lines } = await really(['processes', 'list'], columns);
       const others = ['providers list', 'mcp tools', 'sessions list'];
@@ -83,7 +83,7 @@ describe.skipIf(!hasPty)('on a terminal', () => {
       expect((await shown(command.split(' '), 80, env)).written).not.toContain('\u001b[');
   });
 
-  test('`worktrees create` shows the name, the end of the id and the path; the name is taken from then on.', async () => {
+  test('The command worktrees create shows the name, the end of the id and the path.', async () => {
     const repo = makeRepository(path.join(server().directory, 'repo'));
     const { id } = await openSession(server().client, repo, { title: 'for a worktree' });
     const words = ['worktrees', 'create', 'fix-login', '--session', 'for a worktree'];

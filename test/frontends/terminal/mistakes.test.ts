@@ -4,8 +4,8 @@ import { selfCommand } from '../../../src/core/lib/self.ts';
 import { runHere } from '../../support/cli/cadre.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
-describe('without a server', () => {
-  test('`help sessions send` is the help of `sessions send`, and old verbs have theirs.', async () => {
+describe('mistakes without a server', () => {
+  test('The command help shows the help of sessions send, and of old verbs.', async () => {
     using home = tempDirectory();
     const [long, short, inner] = await Promise.all([
       runHere(home.path, ['help', 'sessions', 'send']),
@@ -18,7 +18,7 @@ describe('without a server', () => {
     expect(old.stdout).toMatch(/^Usage: cadre worktrees show /);
   });
 
-  test('`help nope` is an error, and so are other names that do not exist.', async () => {
+  test('The command help refuses unknown names.', async () => {
     using home = tempDirectory();
     const said = await Promise.all(
       ['help nope', 'help sessions nope', 'sesion list', 'list'].map(async (line) => {
@@ -47,7 +47,7 @@ describe('without a server', () => {
     expect(timeout.stderr).toContain('invalid --timeout "soon": expected a duration such as');
   });
 
-  test('`> /dev/full` is a clear error with exit code 1, and no stack trace.', () => {
+  test('A full disk on stdout is a clear error with exit code 1, without a stack trace.', () => {
     using home = tempDirectory();
     const { file, args } = selfCommand();
     const line = `'${[file, ...args].join("' '")}' --help > /dev/full`;

@@ -5,7 +5,7 @@ import { hasPty, inTerminal } from '../../support/tui/pty.ts';
 
 const server = sharedDemo();
 
-describe.skipIf(!hasPty)('on a terminal', () => {
+describe.skipIf(!hasPty)('output on a terminal', () => {
   test('Bidi overrides and zero-width characters do not reach the terminal.', async () => {
     const { directory } = server();
     const said = 'say safe\u202egnp\u2066.exe\u200b\u{e0061} \u{1f468}\u200d\u{1f469} end';

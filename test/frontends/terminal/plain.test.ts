@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { plain, plainAfter, revealed } from '../../../src/core/lib/plain.ts';
 import { hasUnsafe, text } from '../../support/terminal/texts.ts';
 
-/** What is shown of a text that comes in pieces. */
+/** Returns the plain text of a text that arrives in pieces. */
 function inPieces(pieces: readonly string[]): string {
   return pieces.map((piece, at) => plainAfter(pieces.slice(0, at).join(''), piece)).join('');
 }
@@ -30,7 +30,7 @@ describe('a text for a terminal', () => {
     expect(plain(`a ${emoji} b`)).toBe(`a ${emoji} b`);
     expect(revealed(emoji)).toBe(emoji);
     expect(plain(`${emoji}\u200d`)).toBe(emoji);
-    // Also where it comes in pieces, however it is cut.
+    // The result is the same for a text in pieces.
     expect(inPieces(Array.from(`a ${emoji} b`))).toBe(`a ${emoji} b`);
     for (let at = 0; at <= emoji.length; at++)
       if (emoji.slice(0, at).isWellFormed())

@@ -26,7 +26,7 @@ describe('processes run', () => {
     expect((await cadre(['processes', 'show', process_id])).stdout).toMatch(/^time_limit +none$/m);
   });
 
-  test('--follow passes its input on to the process, and the end of it.', async () => {
+  test('processes run --follow passes its input to the process, and the end of the input.', async () => {
     const cadre = cadreOn(server());
     const command = ['processes', 'run', '--follow', 'tr a-z A-Z; exit 3'];
     const long = `${'word '.repeat(50_000)}\n`;
@@ -34,25 +34,28 @@ describe('processes run', () => {
     expect([stdout, code]).toEqual([`é HELLO\n${long.toUpperCase()}`, 3]);
   });
 
-  test('--follow ends with its process, although nobody has ended its input.', async () => {
+  test('processes run --follow ends with its process, even if its input stays open.', async () => {
     const { child, until, ended: end } = start('run', '--follow', 'echo up; sleep 0.1');
     child.stdin?.destroy();
     await until('up');
     expect((await end).code).toBe(0);
   });
 
-  test.skipIf(!hasPty)('--follow on a terminal passes on what is typed, and ^D.', async () => {
-    const { directory } = server();
-    const command = 'while read line; do echo "got $line"; done; echo over';
-    await using terminal = inTerminal(directory, ['processes', 'run', '--follow', command]);
-    terminal.type('first\r');
-    await terminal.expectShows('got first');
-    terminal.type('second\r');
-    await terminal.expectShows('got second');
-    terminal.type('\u0004');
-    await terminal.expectShows('over');
-    expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });
-  });
+  test.skipIf(!hasPty)(
+    'processes run --follow on a terminal passes typed text and ^D to the process.',
+    async () => {
+      const { directory } = server();
+      const command = 'while read line; do echo "got $line"; done; echo over';
+      await using terminal = inTerminal(directory, ['processes', 'run', '--follow', command]);
+      terminal.type('first\r');
+      await terminal.expectShows('got first');
+      terminal.type('second\r');
+      await terminal.expectShows('got second');
+      terminal.type('\u0004');
+      await terminal.expectShows('over');
+      expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });
+    },
+  );
 });
 
 describe('processes logs -f', () => {
@@ -66,7 +69,7 @@ describe('processes logs -f', () => {
   const kill = ({ process_id }: Process) =>
     server().client.call(endpoints.killProcess, { params: { process_id }, body: {} });
 
-  test('--tail shows the last lines and then what comes.', async () => {
+  test('processes logs -f --tail shows the last lines and then new output.', async () => {
     const process = await run(server(), 'seq 100; read go; echo done', { stdin: 'pipe' });
     await printed(server(), process, '100');
     const { process_id } = process;

@@ -20,7 +20,7 @@ const known = [
   aComment(at(4, 6), '[2] of three'),
 ];
 
-/** The text with lines below the first one that is `line`. */
+/** Returns the text with more lines inserted below the first line that equals `line`. */
 function below(text: string, line: string, ...added: string[]): string {
   const lines = text.split('\n');
   const i = lines.indexOf(line);

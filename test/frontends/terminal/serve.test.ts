@@ -45,7 +45,7 @@ describe.skipIf(!hasPty)('serve on a terminal', () => {
         body: { input: { type: 'text', text: 'say working; wait 100000' } },
       });
       await client.call(endpoints.createProcess, { body: { command: 'sleep 1000' } });
-      // A stop waits for no turn whose agent is only starting, so the agent has to have said something.
+      // A stop does not wait for a turn whose agent is still starting, so the agent sends a text first.
       const work = async () => {
         const kind = ['process.started', 'message.delta'];
         const events = await client.call(endpoints.replayEvents, { query: { kind } });

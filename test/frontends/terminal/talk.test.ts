@@ -12,7 +12,7 @@ import { hasPty, inTerminal } from '../../support/tui/pty.ts';
 const CTRL_C = '\u0003';
 const CTRL_D = '\u0004';
 
-/** Waits for the end of a turn: all of its text is on the screen a moment before. */
+/** Waits for the end of a turn, which follows shortly after its text is on the screen. */
 function untilReady(client: Client, session_id: string): Promise<void> {
   const session = () => client.call(endpoints.getSession, { params: { session_id } });
   return expectEventually(session).toMatchObject({ status: 'ready' });
@@ -49,7 +49,7 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     type('say from here\r');
     await expectShows(/> say from here\nfrom here\n>/);
     await untilReady(client, id);
-    // What is typed stays, whatever comes above it.
+    // An unsent line stays while other text appears above it.
     type('say half');
     await runTurn(client, id, 'tool look => x; say from another');
     await expectShows(

@@ -111,7 +111,7 @@ test('The diff dialog gives the reason if it cannot add, edit, drop or send a co
       await expectShows('the job');
       await press('D');
       await expectShows('1/2 a.txt');
-      // From the name of the file, a comment goes to the first line below.
+      // At the name of the file, a comment belongs to the first line below.
       await press('c');
       await expectShows('Comment on line 1');
       await press(keys.escape);

@@ -17,7 +17,7 @@ import {
 
 const written = (text: string) => inserted(emptyEditor, text);
 
-/** The text with a mark at the cursor. */
+/** Returns the text with a mark at the cursor. */
 const marked = ({ text, cursor }: Editor) => `${text.slice(0, cursor)}|${text.slice(cursor)}`;
 
 describe('the editor', () => {

@@ -256,7 +256,7 @@ describe('the screen of cadre events tail', () => {
   });
 });
 
-/** How many cells of a terminal a line of the test's characters takes. */
+/** Returns the width of a line in cells of a terminal, for the characters of this test. */
 function cellsOf(line: string): number {
   return line.replaceAll(/[漢字]/g, '  ').length; // 🎉 is two units already
 }

@@ -103,7 +103,7 @@ test('A merge on the screen is confirmed only after its last file was shown.', (
       await press('G');
       await expectShows('f9.txt');
       await expectShows('y confirm');
-      // Another plan has lines that nobody has seen.
+      // A changed plan has lines that were not shown yet.
       await press('s');
       await expectShows('one squashed commit');
       await expectHides('y confirm');

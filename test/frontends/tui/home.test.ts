@@ -10,7 +10,7 @@ import { hasPty, inTerminal, programInTerminal } from '../../support/tui/pty.ts'
 describe.skipIf(!hasPty)('cadre alone, on a terminal', () => {
   test('The command cadre offers to start a server, which keeps running with its log in the data directory.', async () => {
     await using place = tempDirectory('server');
-    // As for a new user, the data directory does not exist.
+    // A new user has no data directory.
     const directory = path.join(place.path, '.local', 'share', 'cadre');
     const { file, args } = selfCommand();
     const registration = path.join(directory, 'server.json');

@@ -13,7 +13,7 @@ import { hasPty, inTerminal, programInTerminal } from '../../support/tui/pty.ts'
 
 const CTRL_Z = '\u001a';
 
-/** Of the shell, for root or for others, with nothing behind it. */
+/** The prompt of the shell, for root and other users, without typed text. */
 const prompt = /[#$]$/;
 
 const question = {
@@ -66,13 +66,13 @@ describe.skipIf(!hasPty)('the screen in a terminal', () => {
       type(CTRL_Z);
       await expectShows(/Stopped[^]*[#$]$/);
       expect(glass).toMatchObject({ isAlternate: false, hasCursor: true, wraps: true });
-      // The terminal shows again what is typed, and takes it by lines.
+      // The terminal echoes typed text again, and reads it line by line.
       type('stty -a\n');
       await expectShows(/ icanon[^]* echo /);
       type('fg\n');
       await expectShows('▌○  the job');
       expect(glass).toMatchObject({ isAlternate: true, hasCursor: false, wraps: false });
-      // A frame comes in pieces.
+      // A frame arrives in pieces.
       await expectEventually(() => glass.text()).toBe(before);
       type('?');
       await expectShows('Previous row, next row');
@@ -90,7 +90,7 @@ describe.skipIf(!hasPty)('the screen in a terminal', () => {
       const { id } = await openSession(client, repo, { title: 'reviewed' });
       write(repo, { 'new.txt': 'one\ntwo\n' });
       const editor = path.join(directory, 'editor.sh');
-      // It takes as many lines as were typed, one by one, and writes a comment with the last one.
+      // The editor reads the typed lines one by one, and writes a comment after the last one.
       const lines = atLength(6, 30, 30);
       const script = `i=0; while [ $i -lt ${lines} ]; do i=$((i+1)); echo "line $i?"; read -r said; done; sed -i "s/^+one$/+one\\n# $said/" "$1"`;
       writeFileSync(editor, script);

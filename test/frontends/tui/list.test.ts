@@ -100,7 +100,7 @@ describe('the list', () => {
     expect(Object.values(ids(busy, { lens: 'running' })).flat()).toEqual(['runs', 'p']);
     expect(Object.values(ids(busy, { lens: 'idle' })).flat()).toEqual(['idle', 'sleeps']);
     expect(Object.values(ids(busy, { lens: 'ended' })).flat()).toEqual(['done', 'q']);
-    // A session that waits is shown and counted by its approvals, and a team is in no lens.
+    // A waiting session is listed and counted through its approvals, and a team belongs to no filter.
     expect(countsOf(listItemsOf(busy), NOW)).toEqual({
       'needs you': 4,
       running: 2,

@@ -8,7 +8,7 @@ import { openSession, send } from '../../support/turns.ts';
 
 const start = { page: 'top' } as const;
 
-/** A session that works, with entries that wait for it. */
+/** Opens a session with a running turn and queued prompts. */
 async function busyWith(client: Client, directory: string, texts: readonly string[]) {
   const { id } = await openSession(client, directory, { title: 'the job' });
   await send(client, id, 'silent');

@@ -8,7 +8,7 @@ import { openSession, runTurn } from '../../support/turns.ts';
 
 const start = { page: 'top' } as const;
 const CLEAR = '\u0015';
-/** More turns than the pane reads at first. */
+/** More turns than the pane reads when it opens. */
 const TURNS = 12;
 
 test('A whole conversation is saved to a file that only its owner reads, and replaces one only after a yes.', () =>

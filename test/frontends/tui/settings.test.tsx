@@ -50,7 +50,7 @@ test('The model and mode that a person selects are kept with the session, and ap
         await expectHides('◐');
       });
       expect(await session()).toMatchObject({ model: 'large', permission_mode: 'read_only' });
-      // Another screen shows the same.
+      // Another screen shows the same settings.
       await withScreen(client, start, async ({ expectShows, press }) => {
         await expectShows(/▌.+the job/);
         await press('c');

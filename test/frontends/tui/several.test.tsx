@@ -35,7 +35,7 @@ describe('the screen over several servers', () => {
         await expectShows('▌node       laptop');
         await press(keys.right);
         await expectShows('▌node       gpu');
-        // The directory of the test is none of the server's; ^R puts one of those in which it has worked.
+        // The server does not have the directory of the test; ^R fills in a recent directory of the server.
         await press(keys.down, keys.down, keys.down, keys.down, keys.down, '\u0012');
         await press('\u0013');
         await expectShows(/say made there/);

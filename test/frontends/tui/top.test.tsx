@@ -14,7 +14,7 @@ const asking = { permission_mode: 'require_approval' };
 const run = (client: Client, command: string) =>
   client.call(endpoints.createProcess, { body: { command } });
 
-describe('the place to work', () => {
+describe('the top page', () => {
   test('The screen shows the work of each session, and closed sessions in a collapsed section.', () =>
     withDemo(async ({ client, directory }) => {
       await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
@@ -78,7 +78,7 @@ describe('the place to work', () => {
         await expectHides('⏎ send');
         await expectShows('> say 漢字 and more');
         await expectShows(/^.*│ 漢字 and more/m);
-        // What is said is shown before the turn has ended.
+        // The text is on the screen before the turn has ended.
         await expectEventually(() =>
           client.call(endpoints.listSessions, { query: {} }),
         ).toMatchObject([{ title: 'two', status: 'ready' }, {}]);
@@ -254,7 +254,7 @@ describe('the place to work', () => {
         await expectShows('▌○  old name');
         await press('R');
         await expectShows('New title (⏎ save): old name');
-        // What is typed fast arrives at once.
+        // Fast typing arrives as one chunk.
         await press('\u0015new namx\u007fe\r');
         await expectShows('▌○  new name');
         expect(await session()).toMatchObject({ title: 'new name' });

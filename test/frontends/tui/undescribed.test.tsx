@@ -5,7 +5,7 @@ import { withRawAgent } from '../../support/providers/raw-agent.ts';
 import { asking, goes } from '../../support/providers/rows.ts';
 import { keys, withScreen } from '../../support/tui/stage.tsx';
 
-test('The screen accepts what the agent does not describe only with a typed word', () =>
+test('The screen accepts what the agent does not describe only with a typed word.', () =>
   withRawAgent(
     goes(async (agent) => {
       await agent.ask({ toolCallId: 'u1', title: 'Shell', kind: 'execute' });
@@ -23,7 +23,7 @@ test('The screen accepts what the agent does not describe only with a typed word
         await expectShows('⏎ approve');
         await press('y');
         await expectShows('Type yes to approve (the request is incomplete):');
-        // Another word than that one accepts nothing.
+        // Another word accepts nothing.
         await press('no', keys.enter);
         await expectHides('Type yes to approve (the request is incomplete):');
         expect(await accepted()).toEqual([]);

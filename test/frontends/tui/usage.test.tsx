@@ -28,7 +28,7 @@ test('The dialog u shows budgets and usage by day, session, provider or team; a 
       await press('q');
       await press('a');
       await expectShows('2,234 tokens');
-      // Nothing is accepted before all of it was read.
+      // An approval is not accepted before it was shown to its end.
       await expectShows('⏎ approve');
       await press('y');
       await expectShows('▌●  the job');

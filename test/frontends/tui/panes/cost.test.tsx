@@ -15,12 +15,12 @@ import { openSession, runTurn } from '../../../support/turns.ts';
 test('Thousands of deltas are shown to their end.', () =>
   flooded(async (terminal) => expect(terminal.written).toContain('tickticktick')));
 
-// How many frames there are, and whether one is late, depends on the load of the machine.
+// The number of frames and their delay depend on the load of the machine.
 test.runIf(isAtLength)(
   'Thousands of deltas cost the terminal at most 20 kB, and a pane in which nothing happens costs nothing.',
   () =>
     flooded(async (terminal) => {
-      // The last frame may be up to a frame's time away.
+      // The last frame may still be due.
       await systemClock.sleep(500);
       const { length } = terminal.written;
       expect(length).toBeLessThan(20_000);
@@ -77,7 +77,7 @@ function keyboard(): NodeJS.ReadStream {
   return keys as unknown as NodeJS.ReadStream;
 }
 
-/** Keeps all that was written to it. */
+/** A stream that stores its input. */
 class Terminal extends EventEmitter {
   readonly isTTY = true;
   readonly rows = 24;

@@ -90,7 +90,7 @@ describe('The rows of events', () => {
   });
 });
 
-/** A log of messages that grow and end, among other things. */
+/** A log with streaming and completed messages, among other events. */
 const reading = fc
   .array(fc.tuple(fc.constantFrom('delta', 'closing', 'other'), fc.constantFrom('a', 'b', 'c')), {
     maxLength: 30,

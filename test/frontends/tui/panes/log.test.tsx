@@ -92,7 +92,7 @@ describe('the output of a process', () => {
     await withPane(model, LogPane, async ({ expectShows, frames }) => {
       await expectShows(/^the end/m);
       await expectShows('exited');
-      // Not one for each of the 3,000,000 lines: there are 20 a second at most, for as long as the machine takes to print.
+      // The output has 3,000,000 lines, but at most 20 frames a second while the process prints.
       expect(frames()).toBeLessThan(30_000);
     });
   });

@@ -11,14 +11,14 @@ import {
 const sizes = fc.array(fc.integer({ min: 0, max: 6 }), { minLength: 1, maxLength: 12 });
 const rows = fc.integer({ min: 1, max: 10 });
 
-/** Blocks of so many lines; each line is its own number in the whole. */
+/** Returns blocks with these numbers of lines. Each line is its own number in the whole text. */
 function blocksOf(counts: readonly number[]): Blocks & { all: string[] } {
   let next = 0;
   const blocks = counts.map((count) => Array.from({ length: count }, () => String(next++)));
   return { count: blocks.length, linesOf: (at) => blocks[at] ?? [], all: blocks.flat() };
 }
 
-/** The number of lines before a place. */
+/** Returns the number of lines before a position. */
 function before(blocks: Blocks, { at, line }: LinePosition): number {
   let sum = line;
   for (let i = 0; i < at; i++) sum += blocks.linesOf(i).length;
