@@ -18,7 +18,7 @@ const options = { config: { approvals: { link_base_url: PUBLIC } } };
 const stage = sharedStage(options);
 
 function onShared(work: (stage: Stage) => Promise<void>): Promise<void> {
-  // Links that are good for nothing are answered later and later within a minute.
+  // Requests with invalid links are answered more and more slowly within a minute.
   stage().clock.advance(61_000);
   return work(stage());
 }
@@ -95,7 +95,7 @@ async function statusOf(stage: Stage, { session_id, id }: Approval): Promise<App
   return (await stage.get<Approval>(`/v1/sessions/${session_id}/approvals/${id}`)).body;
 }
 
-/** What every link that is good for nothing gets, to the byte. */
+/** Returns the page of an invalid link, which is the same for all invalid links. */
 async function invalid(stage: Stage): Promise<string> {
   return (await browse(stage, `/answer/${'x'.repeat(43)}`)).text;
 }

@@ -28,7 +28,7 @@ describe.skipIf(!canMount)('a disk that is really full', () => {
       const { id } = await openSession(client, directory);
       await runTurn(client, id, 'say before');
       fill();
-      // What fits into pages that are there already is still taken.
+      // A full disk still accepts rows that fit into existing pages of the database.
       const refusal = await refused(() =>
         openSession(client, directory, { metadata: 'x'.repeat(9000) }),
       );
@@ -92,7 +92,7 @@ describe.skipIf(!canMount)('a disk that is really full', () => {
       async ({ client, fill, free }, directory) => {
         const { id } = await openSession(client, directory);
         const { turn_id } = await send(client, id, 'repeat 100 10 tick');
-        // What is left has room for the write-ahead log, which may take 4 MiB before it is written back.
+        // The free space has room for the write-ahead log, which grows to 4 MiB before a checkpoint.
         fill(7 * 1024 * 1024);
         const refusal = await refused(() => openSession(client, directory));
         expect(refusal).toMatchObject({ code: 'storage_full' });

@@ -218,7 +218,7 @@ describe('the index', () => {
       await open('sess_a');
       for (let i = 0; i < 50; i++) await say('sess_a', `one of ${i}`);
       await find('one');
-      // What a server leaves that is killed: the files as they are while it runs.
+      // A killed server leaves its files as they are while it runs.
       const left = path.join(directory, 'left');
       fs.mkdirSync(left);
       const files = fs.readdirSync(directory).filter((name) => name.startsWith('search.'));

@@ -25,7 +25,7 @@ async function waiting(stage: Stage, approvals = 1) {
 
 describe('closing a session', () => {
   it('is one transaction: approvals cancelled, the turn interrupted, the session closed', async () => {
-    // What shares a transaction shares a group.
+    // One group for each transaction, with the ids that the transaction has made.
     const groups: string[][] = [[]];
     const failpoint = (name: FailpointName) => void (name === 'commit.before' && groups.push([]));
     const ids = {

@@ -22,7 +22,7 @@ import { tempDirectory } from '../../../support/temp.ts';
 
 const HOUR = 3_600_000;
 
-// All routes are those of test/campaigns/idempotency.
+// test/campaigns/idempotency has all routes.
 describeKeyed([
   '/v1/sessions',
   '/v1/sessions/{session_id}/turns',

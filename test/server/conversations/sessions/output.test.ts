@@ -27,7 +27,7 @@ interface Given extends TestStore {
   say: (text: string, ref?: string) => Promise<void> | undefined;
   close: (status?: Parameters<TurnOutput['close']>[1]) => Promise<ReturnType<TurnOutput['close']>>;
   items: () => Item[];
-  /** Waits until all writes are on disk, those of the text that waited for them too. */
+  /** Waits until all writes are on disk, including the text that waited for earlier writes. */
   arrive: () => Promise<void>;
 }
 
@@ -515,7 +515,7 @@ describe('a write that fails', () => {
 });
 
 describe('an end that is not stored', () => {
-  /** What the turn has said and used by now, with text that waits and an open tool. */
+  /** Starts a turn with a text, an open tool call, and more text that waits to be written. */
   async function begin({ say, output }: Given) {
     void say('begun');
     void output.accept({ type: 'tool', ref: 't', change: { title: 'first' } });
@@ -561,7 +561,7 @@ describe('an end that is not stored', () => {
 });
 
 describe('closeStoredItems', () => {
-  /** What a server that died has left, closed by the next one: text and tool of each item. */
+  /** Closes the items of a killed server, as the next start does, and returns them. */
   async function closed(given: Given) {
     const { db, log, store, clock, place } = given;
     await db.transact((tx) =>

@@ -34,7 +34,7 @@ describe('max_live', () => {
         for (let at = 0; at < many; at += 100) sessions.push(...(await openMany(stage, 100)));
         const sent = await Promise.all(sessions.map((session) => stage.send(session, 'go')));
         expect(new Set(sent.map(({ status }) => status))).toEqual(new Set([200]));
-        // As long as some more end, it goes on.
+        // Waits for groups of 50 turns, because each wait has a time limit.
         for (let ends = 50; ends <= many; ends += 50) await stage.times('turn.completed', ends);
         expect(stage.provider.live.most).toBeLessThanOrEqual(8);
       },

@@ -111,7 +111,7 @@ describe('the tools as clients of MCP see them', () => {
   });
 });
 
-/** What the server answers lines with, each as JSON. */
+/** Runs `test` with functions that write a line to a tool server and read its next answer as JSON. */
 async function withLines(
   test: (write: (line: string) => void, answer: () => Promise<unknown>) => Promise<void>,
 ): Promise<void> {

@@ -272,7 +272,7 @@ function auth(token: string) {
   return { authorization: `Bearer ${token}` };
 }
 
-/** What this process has open whose path has a text in it, also where its name is gone. */
+/** Returns the paths of all open files of this process that contain a text, including deleted files. */
 function openFiles(text: string): string[] {
   return fs.readdirSync('/proc/self/fd').flatMap((fd) => {
     try {

@@ -229,7 +229,7 @@ describe('a damaged row', () => {
         expect(await storeOf(given)).toEqual(
           degraded(/: row 1 of table sessions, row \d+ of table events; restore/),
         );
-        // What is whole is served as ever, and health does not forget.
+        // Requests for intact rows succeed, and the health stays degraded.
         await openSession(client, directory);
         expect(await healthOf(given)).toMatchObject({ status: 'degraded' });
       },

@@ -15,12 +15,12 @@ import {
 
 const SENTENCE = 'The request below was approved while you were not running. Continue.';
 
-/** What was pending when the first runtime died. */
+/** The state of a session when the first runtime was killed. */
 interface Left {
   sessionId: string;
   turnId: string;
   approvals: Approval[];
-  /** Events of the session up to then. */
+  /** Number of events of the session before the kill. */
   told: number;
 }
 

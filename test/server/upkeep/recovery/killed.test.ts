@@ -18,7 +18,7 @@ import { scaled } from '../../../support/patience.ts';
 // Before the tests of the killed server two servers are started.
 vi.setConfig({ hookTimeout: scaled(30_000) });
 
-/** What was pending when the server ended, on the server that came after it. */
+/** A session with a pending approval, and the server that started after the kill. */
 interface After {
   server: TestServer;
   watch: Watch;
@@ -104,7 +104,7 @@ function afterOf(asking: Asking, server: TestServer, watch: Watch, started: numb
 describe('an approval that is pending when the server is killed', () => {
   // The tests are in this order: the first sees all of them pending, and until the last no agent is started.
   const all = shared<After[]>('server', (use) => whileTheyWait('SIGKILL', 5, use));
-  /** That of the session which is a test's own. */
+  /** Returns the session of one test. */
   const at = (index: number) => all()[index] ?? expect.unreachable();
 
   it('A pending approval is kept with its turn and its session, and the summary lists it', async () => {
@@ -164,8 +164,8 @@ describe('an approval that is pending when the server is killed', () => {
     expect((await after.turn()).status).toBe('interrupted');
   });
 
-  // The last of them: the agent that it starts is none of the others'.
-  it('and accepted then: its session is resumed and prompted once, in the same turn', async () => {
+  // This test is the last one, because it starts an agent.
+  it('Accepting a kept approval resumes its session and prompts the agent once, in the same turn', async () => {
     const after = at(4);
     const { approval, before, watch } = after;
     expect(await after.decide('accept')).toMatchObject({ status: 'accepted' });
@@ -174,7 +174,7 @@ describe('an approval that is pending when the server is killed', () => {
     expect(kinds(after.news())).toEqual([
       'approval.resolved',
       'turn.started',
-      // What the agent reports while it works, and what its answer adds.
+      // The agent reports usage during the turn and with its answer.
       'usage.updated',
       'usage.updated',
       'message.completed',

@@ -30,7 +30,7 @@ function questions() {
   return { has, asked, first: first.promise, answer };
 }
 
-/** Resolves when the summary says that all were asked for. Nothing else tells of it, so it is asked. */
+/** Resolves once the summary reports the end of the verification. Polls, because no event reports it. */
 async function done(stage: Stage) {
   const looking = (async () => {
     for (;;) {

@@ -32,7 +32,7 @@ async function twoSessions(archive: Archive) {
   return { gone, left, used: archive.budget.usedBytes };
 }
 
-/** Lets that session go, and no more; answers what a reader is told of it. */
+/** Trims the session `gone` only; returns the values that a reader of the gap receives. */
 async function letGo(stage: Stage, { gone, used }: { gone: number[]; used: number }, kept = 2 / 3) {
   retain(stage, { max_bytes: Math.round(used * kept) });
   const trimmed_seq = gone.at(-1) ?? 0;

@@ -207,12 +207,12 @@ describe('storage.trimmed', () => {
         await retainTightly(archive);
       }
       const counted = sum(archive.told().map(({ events }) => events));
-      // What an earlier pass told may go, too, and is not counted.
+      // A later pass may remove the storage.trimmed events of earlier passes, without counting them.
       const others = archive.appended.filter(({ kind }) => kind !== 'storage.trimmed');
       expect(counted).toBe(gone(archive, others).length);
     }));
 
-  // Each pass takes the storage.trimmed of the last one as the oldest event there is, and tells of that by another.
+  // Otherwise each pass would remove the storage.trimmed event of the last pass, and report that with another one.
   test('is not written by a pass that finds nothing to take but what the last pass wrote.', () =>
     withArchive(async (archive) => {
       await archive.fill('running', { end: 'running' });

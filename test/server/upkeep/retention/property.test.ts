@@ -110,7 +110,7 @@ describe('after any appends and trims', () => {
   });
 });
 
-/** What a step has to take, told without SQL. */
+/** Computes without SQL which events a step has to remove. */
 function toGo({ appended, clock }: Archive, before: number[], one: Step): number[] {
   if (one.act === 'append') return [];
   const there = appended.filter(({ seq }) => before.includes(seq));

@@ -21,7 +21,7 @@ const onStage = sharedStages();
 const searchPath = process.env.PATH;
 let programs: ReturnType<typeof tempDirectory>;
 
-/** What `gh` was called with, one argument a line. */
+/** The file with the arguments of all calls of `gh`, one a line. */
 const calls = () => path.join(programs.path, 'calls');
 
 beforeAll(() => {

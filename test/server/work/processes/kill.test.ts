@@ -36,7 +36,7 @@ const grace = (kill_grace_ms: number): TestRuntimeOptions => ({
   config: { processes: { kill_grace_ms } },
 });
 
-/** What still runs of a process, wherever it went. */
+/** Returns the ids of all running descendants of a process, including those that have left its group. */
 function left(processId: string): number[] {
   return carriersOf(`CADRE_PROCESS_ID=${processId}`).filter((pid) => {
     const found = identify(pid);

@@ -13,21 +13,21 @@ import {
 import { atLength } from '../../../support/at-length.ts';
 import { tempDirectory } from '../../../support/temp.ts';
 
-/** What was printed: every byte says where it stood, so that one in a wrong place shows. */
+/** Returns output bytes that depend on their position, so that a byte in a wrong position is noticed. */
 function printed(from: number, length: number): Buffer {
   const bytes = Buffer.allocUnsafe(length);
   for (let i = 0; i < length; i++) bytes[i] = ((from + i) * 167 + ((from + i) >> 8)) % 251;
   return bytes;
 }
 
-/** What a log has to keep of `total` bytes: the first half of the cap, and the last. */
+/** Returns the bounds of the dropped part of a log of `total` bytes, which keeps the first and last half of the cap. */
 function kept(total: number, cap: number): { head: number; tail: number } {
   if (total <= cap) return { head: total, tail: total };
   const head = Math.floor(cap / 2);
   return { head, tail: total - (cap - head) };
 }
 
-/** What a read has to give: it begins at the first kept byte from `from` on and ends where something was dropped. */
+/** Returns the expected read: it starts at the first kept byte from `from` on, and ends before a dropped part. */
 function expected(total: number, cap: number, from: number, limit: number) {
   const { head, tail } = kept(total, cap);
   const start = Math.min(from < head ? from : Math.max(from, tail), total);

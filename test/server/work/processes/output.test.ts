@@ -22,11 +22,11 @@ interface Pipes {
   clock: ManualClock;
   output: ProcessOutput;
   told: Told[];
-  /** Prints; resolves when it is in the file. */
+  /** Prints; resolves once the output is in the file. */
   print(bytes: Buffer | string, stream?: StreamName): Promise<void>;
-  /** Prints and lets time pass until it was told. */
+  /** Prints, and advances the clock until the output is reported. */
   printAndWait(bytes: Buffer | string, stream?: StreamName): Promise<void>;
-  /** The process is over. */
+  /** Ends the process. */
   end(): Promise<void>;
 }
 

@@ -251,7 +251,7 @@ describe('A * to allow, wherever it stands,', () => {
   });
 });
 
-/** What keeps a rule from allowing a command in the directory with links, once the names were looked up. */
+/** Returns why a rule does not allow a command in the directory with links, once all names are looked up. */
 function misfitOfLinked(pattern: string, command: string): Promise<Misfit | null> {
   const names = new CommandNames();
   const read = readPattern(pattern, 'strict', true);

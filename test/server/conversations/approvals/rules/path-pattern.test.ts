@@ -129,7 +129,7 @@ describe('A path pattern to allow', () => {
     expect(
       fitsPath(pattern, '/home/you/.local/work', `/home/you/.local/work/${file}`, 'strict'),
     ).toBe(fits);
-    // What a rule to allow fits, one to deny fits as well.
+    // A rule that denies matches at least the files that the same rule would allow.
     if (fits) expect(fitsPath(pattern, '/w', `/w/${file}`, 'any')).toBe(true);
   });
 
