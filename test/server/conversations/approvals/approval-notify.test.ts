@@ -16,7 +16,7 @@ function withCommand(command: string, test: (stage: Stage) => Promise<void>): Pr
 }
 
 describe('[approvals] notify_command', () => {
-  it('gets the approval as JSON on its stdin, and nothing of it in its arguments', async () => {
+  it('The approval command gets the approval as JSON on its stdin, and nothing of it in its arguments', async () => {
     await using directory = tempDirectory('notify');
     using done = new Fifo(path.join(directory.path, 'done'));
     const file = (name: string) => path.join(directory.path, name);

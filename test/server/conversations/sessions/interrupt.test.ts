@@ -14,7 +14,7 @@ async function atWork(stage: Stage) {
 }
 
 describe('interrupting a turn', () => {
-  it('answers 202 with the turn once that is stored, and asks its agent to stop', () =>
+  it('An interrupt is answered with 202 and the turn once it is stored, and then reaches the agent', () =>
     onStage(async (stage) => {
       const { session, turn, turnId } = await atWork(stage);
       const { status, body } = await stage.interrupt(session.id, turnId);
@@ -32,7 +32,7 @@ describe('interrupting a turn', () => {
       expect((await stage.session(session.id)).status).toBe('ready');
     }));
 
-  it('is 202 again while it ends, and is stored once', () =>
+  it('A second interrupt is 202 while the turn ends, and is stored once', () =>
     onStage(async (stage) => {
       const { session, turn, turnId } = await atWork(stage);
       const first = await stage.interrupt(session.id, turnId);
@@ -113,7 +113,7 @@ describe('interrupting a turn', () => {
     );
   });
 
-  it('reaches its agent also when it is stored together with its start', () => {
+  it('An interrupt reaches the agent even if it is stored together with the start of the turn', () => {
     const ids = new CountingIds();
     const start = Promise.withResolvers<void>();
     return onStage(
@@ -146,7 +146,7 @@ describe('a turn that was interrupted', () => {
   it.each([
     ['completes', completed],
     ['fails', { status: 'failed' as const, error: { code: 'provider_error', message: 'oh' } }],
-  ])('is interrupted also if its agent then says that it %s', (_how, outcome) =>
+  ])('An interrupted turn is interrupted even if its agent reports that it %s', (_how, outcome) =>
     onStage(async (stage) => {
       const { session, turn, turnId } = await atWork(stage);
       void turn.sink.update({ type: 'message', text: 'almost done' });
@@ -163,7 +163,7 @@ describe('a turn that was interrupted', () => {
     }),
   );
 
-  it('keeps its own end where that was stored first', () =>
+  it('A turn keeps its end if that was stored before the interrupt', () =>
     onStage(async (stage) => {
       const { session, turn, turnId } = await atWork(stage);
       turn.end(completed);
@@ -173,7 +173,7 @@ describe('a turn that was interrupted', () => {
       expect((await stage.interrupt(session.id, turnId)).body.code).toBe('turn_not_active');
     }));
 
-  it('ends after 10 s in any case: its agent is killed, and the session lives on', () =>
+  it('An interrupted turn ends after 10 s in any case: its agent is killed, and the session stays open', () =>
     onStage(async (stage) => {
       const { session, turn, turnId } = await atWork(stage);
       await stage.interrupt(session.id, turnId);
@@ -191,7 +191,7 @@ describe('a turn that was interrupted', () => {
       expect(next.agent.session.provider_session_ref).toBe(`ref-${session.id}`);
     }));
 
-  it('counts the 10 s from the first time it was asked', () =>
+  it('The 10 s count from the first interrupt', () =>
     onStage(async (stage) => {
       const { session, turnId } = await atWork(stage);
       await stage.interrupt(session.id, turnId);

@@ -119,7 +119,7 @@ describe('resuming a session', () => {
 });
 
 describe('a session whose provider does not have it any more', () => {
-  it('fails with its turn, in that order, and takes no other', () =>
+  it('A session that its provider has lost fails after its turn, and refuses other turns', () =>
     onStage(async (stage) => {
       const session = await failed(stage);
       expect(session).toMatchObject({
@@ -141,7 +141,7 @@ describe('a session whose provider does not have it any more', () => {
       expect([status, body.code]).toEqual([409, 'session_failed']);
     }));
 
-  it('lives on where its agent could only not be started', () =>
+  it('A session stays open if its agent only could not be started', () =>
     onStage(async (stage) => {
       const session = await stage.open();
       stage.provider.refuseOpen(new ProviderError('provider_unavailable', 'not just now'));

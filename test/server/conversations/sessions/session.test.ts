@@ -15,7 +15,7 @@ import {
 } from '../../../../src/server/conversations/sessions/turn.ts';
 import { aSession, aTurn, aUsage } from '../../../support/records.ts';
 
-describe('whether a session takes a turn', () => {
+describe('admission of a turn', () => {
   const failure = { code: 'resume_failed', message: 'it is gone' };
   const cases: [
     what: string,
@@ -75,7 +75,7 @@ describe('whether a session takes a turn', () => {
     else expect(check).toThrow(expect.objectContaining({ name: 'AppError', code }));
   });
 
-  test('the refusal names the session, the turn in the way and what to do.', () => {
+  test('A refused turn names the session, the turn in the way and what to do', () => {
     const busy = aSession({ active_turn_id: 'turn_7', last_turn_id: 'turn_7' });
     expect(() => assertAcceptsTurn(busy, undefined)).toThrow(
       'turn turn_7 of session sess_1 is still running: wait until the turn ends',
@@ -91,7 +91,7 @@ describe('whether a session takes a turn', () => {
 });
 
 describe('a session', () => {
-  test('runs from the acceptance of a turn to its end.', () => {
+  test('A session runs from the acceptance of a turn to its end', () => {
     const turn = aTurn();
     const running = beginTurn(aSession(), turn, 5);
     expect(running).toEqual(
@@ -118,7 +118,7 @@ describe('a session', () => {
     );
   });
 
-  test('does not change with the end of a turn that is not its active one.', () => {
+  test('A session does not change with the end of a turn that is not active', () => {
     const busy = aSession({ status: 'running', active_turn_id: 'turn_2', last_turn_id: 'turn_2' });
     expect(endTurn(busy, aTurn(), 9)).toBe(busy);
   });
@@ -164,21 +164,21 @@ describe('a session', () => {
     expect(session.usage).toMatchObject({ input_tokens: 15, output_tokens: 1, context_tokens: 0 });
   });
 
-  test('is in events without its metadata, which never changes and may be large.', () => {
+  test('The events of a session omit its metadata, which never changes and may be large', () => {
     const { metadata: _, ...rest } = aSession();
     expect(sessionInEvents(aSession())).toEqual(rest);
   });
 });
 
 describe('a turn', () => {
-  test('has ended when it is completed, interrupted or failed, and only then.', () => {
+  test('A turn has ended if it is completed, interrupted or failed, and only then', () => {
     const ended = (
       ['accepted', 'running', 'waiting_for_approval', 'completed', 'interrupted', 'failed'] as const
     ).filter((status) => hasEnded(aTurn({ status })));
     expect(ended).toEqual(['completed', 'interrupted', 'failed']);
   });
 
-  test('starts and ends at a time, and keeps what it left behind.', () => {
+  test('A turn has a start and an end time, and keeps its results', () => {
     const running = startTurn(aTurn(), 5);
     expect(running).toEqual(aTurn({ status: 'running', started_at: 5 }));
     const error = { code: 'provider_error', message: 'no' };
@@ -188,7 +188,7 @@ describe('a turn', () => {
     );
   });
 
-  test('is in events without its input and its text.', () => {
+  test('The events of a turn omit its input and its text', () => {
     const { input: _, text: _text, ...rest } = aTurn({ text: 'x' });
     expect(turnInEvents(aTurn({ text: 'x' }))).toEqual(rest);
   });

@@ -67,8 +67,8 @@ function withOne<T>(test: (stage: Stage, left: Left) => Promise<T>): Promise<T> 
   return test(stage, waiting.pop() ?? expect.unreachable());
 }
 
-describe('an approval that was pending when the server died', () => {
-  it('expires when its time is up: the turn is interrupted, and nothing is started', () => {
+describe('a pending approval of a killed server', () => {
+  it('A kept approval expires at its time: the turn is interrupted, and nothing is started', () => {
     const clock = new ManualClock();
     const config = { approvals: { timeout_ms: 60_000 } };
     return acrossCrash(
@@ -88,7 +88,7 @@ describe('an approval that was pending when the server died', () => {
     );
   });
 
-  it('and whose time was up before the new start is declined: the turn is interrupted, its session lives', () => {
+  it('A kept approval whose time has passed is declined at the start: its turn is interrupted', () => {
     const clock = new ManualClock();
     return acrossCrash(
       (stage) => ask(stage),
@@ -115,7 +115,7 @@ describe('an approval that was pending when the server died', () => {
     );
   });
 
-  it('has no more than its whole time left where the clock was set back meanwhile', () => {
+  it('A kept approval has at most its whole time left if the clock was set back', () => {
     const clock = new ManualClock();
     return acrossCrash(
       (stage) => ask(stage),
@@ -133,7 +133,7 @@ describe('an approval that was pending when the server died', () => {
     );
   });
 
-  it('is kept beside one whose time was up, which then expires: the turn is interrupted, its session lives', () => {
+  it('A kept approval expires beside one whose time has passed: the turn is interrupted', () => {
     const clock = new ManualClock();
     return acrossCrash(
       async (stage) => {
@@ -164,7 +164,7 @@ describe('an approval that was pending when the server died', () => {
     );
   });
 
-  it('is not asked for again: what was said before is closed, and nothing else happens', () =>
+  it('A kept approval is not requested again: earlier items are closed, and nothing else happens', () =>
     acrossCrash(
       async (stage) => {
         const { id } = await stage.open();
@@ -188,7 +188,7 @@ describe('an approval that was pending when the server died', () => {
       },
     ));
 
-  it('is accepted: the agent is resumed and prompted once, and the turn completes', () =>
+  it('Accepting a kept approval resumes the agent with one prompt, and the turn completes', () =>
     withOne(async (stage, left) => {
       const { body } = await stage.decide(first(left), 'accept');
       expect(body.status).toBe('accepted');
@@ -207,7 +207,7 @@ describe('an approval that was pending when the server died', () => {
       expect(turn.agent.calls).toEqual(['prompt']);
     }));
 
-  it('is a question: its answers are in the prompt', () => {
+  it('The answers to a kept question are in the prompt of the resumed agent', () => {
     const question = { kind: 'question' as const, title: 'Colour?', request: { id: 'q1' } };
     return acrossCrash(
       (stage) => ask(stage, [question]),
@@ -223,7 +223,7 @@ describe('an approval that was pending when the server died', () => {
     );
   });
 
-  it('is one of several: only the last acceptance starts the agent, with all of them', () =>
+  it('Only the last acceptance of several kept approvals starts the agent, with all of them', () =>
     acrossCrash(
       (stage) => ask(stage, [{ title: 'first' }, { title: 'second' }]),
       async (stage, left) => {
@@ -236,7 +236,7 @@ describe('an approval that was pending when the server died', () => {
       },
     ));
 
-  it('is one of several, and one is declined: the turn is interrupted, the rest cancelled', () =>
+  it('Declining one of several kept approvals interrupts the turn and cancels the others', () =>
     acrossCrash(
       (stage) => ask(stage, [{ title: 'first' }, { title: 'second' }]),
       async (stage, left) => {
@@ -253,7 +253,7 @@ describe('an approval that was pending when the server died', () => {
       },
     ));
 
-  it('is accepted, but the provider has the session no more: turn and session fail', () =>
+  it('Accepting a kept approval fails turn and session if the provider has lost the session', () =>
     acrossCrash(
       (stage) => ask(stage),
       async (stage, left) => {
@@ -295,7 +295,7 @@ describe('an approval that was pending when the server died', () => {
     );
   });
 
-  it('is failed with turn and session where the provider cannot resume', () => {
+  it('A pending approval fails with its turn and session if the provider cannot resume', () => {
     const played: ScriptedOptions = { capabilities: { resume: false } };
     return acrossCrash(
       (stage) => ask(stage),
@@ -321,7 +321,7 @@ describe('an approval that was pending when the server died', () => {
   });
 });
 
-describe('an acceptance that was given while the agent was away', () => {
+describe('an acceptance without a running agent', () => {
   /** Runs `test` with the agent that was resumed. */
   const resumed = (
     test: (stage: Stage, turn: Awaited<ReturnType<Stage['play']>>, left: Left) => Promise<void>,
@@ -334,7 +334,7 @@ describe('an acceptance that was given while the agent was away', () => {
   const approvals = async (stage: Stage, { sessionId }: Left, status: string) =>
     (await stage.get<Approval[]>(`/v1/sessions/${sessionId}/approvals?status=${status}`)).body;
 
-  it('is good once for an equal request; the next equal one is a new approval', () =>
+  it('Such an acceptance answers one equal request, and the next equal one is a new approval', () =>
     resumed(async (stage, turn, left) => {
       expect((await turn.ask()).decision).toBe('accept');
       expect(await approvals(stage, left, 'pending')).toEqual([]);
@@ -400,7 +400,7 @@ describe('an acceptance that was given while the agent was away', () => {
       expect(await turn.ask()).toEqual({ decision: 'accept', scope: 'once', answers: null });
     }));
 
-  it('lapses with its turn', () =>
+  it('Such an acceptance lapses with its turn', () =>
     resumed(async (stage, turn, left) => {
       turn.end(completed);
       await stage.until(endOf(left.turnId));
@@ -410,7 +410,7 @@ describe('an acceptance that was given while the agent was away', () => {
       expect((await stage.asked(left.sessionId, 2)).status).toBe('pending');
     }));
 
-  it('is only that: what was accepted while the agent was there is used up', () =>
+  it('An acceptance for a running agent is used up, and answers no later request', () =>
     acrossCrash(
       async (stage) => {
         const { id } = await stage.open();

@@ -122,7 +122,7 @@ describe('an approval that is pending when the server is killed', () => {
     expect(recovery.approvals_kept.toSorted()).toEqual(approvals.map(({ id }) => id).toSorted());
   });
 
-  it('and declined then: its turn is interrupted, and nothing is started', async () => {
+  it('Declining a kept approval interrupts its turn, and nothing is started', async () => {
     const after = at(1);
     expect(await after.decide('decline')).toMatchObject({ status: 'declined' });
     await after.watch.until(endOf(after.before.turn_id));
@@ -134,7 +134,7 @@ describe('an approval that is pending when the server is killed', () => {
     expect(provider?.sessions).toBe(0);
   });
 
-  it('is cancelled when its turn is interrupted', async () => {
+  it('A kept approval is cancelled when its turn is interrupted', async () => {
     const after = at(2);
     const params = { session_id: after.session.id, turn_id: after.before.turn_id };
     const turn = await after.server.client.call(endpoints.interruptTurn, { params, body: {} });
@@ -149,7 +149,7 @@ describe('an approval that is pending when the server is killed', () => {
     await expect(after.decide('accept')).rejects.toMatchObject({ code: 'approval_resolved' });
   });
 
-  it('is cancelled when its session is closed', async () => {
+  it('A kept approval is cancelled when its session is closed', async () => {
     const after = at(3);
     const params = { session_id: after.session.id };
     await after.server.client.call(endpoints.closeSession, { params, body: {} });
@@ -194,16 +194,19 @@ describe('an approval that is pending when the server is killed', () => {
   });
 });
 
-describe('an approval that is pending when the server is stopped in order', () => {
-  it('is left for the next start, with its turn and its session', { timeout: scaled(30_000) }, () =>
-    whileTheyWait('SIGTERM', 1, async (all) => {
-      const { server, approval, turn, before, sessionNow } = all[0] ?? expect.unreachable();
-      expect(await server.client.call(endpoints.listApprovals, {})).toEqual([approval]);
-      expect(await turn()).toMatchObject({ ...before, provider_turn_ref: null });
-      expect((await sessionNow()).status).toBe('waiting_for_approval');
-      const recovery = await server.client.call(endpoints.getRecovery, {});
-      expect(recovery).toMatchObject({ previous_stop: 'clean', approvals_kept: [approval.id] });
-    }),
+describe('a pending approval at an orderly stop', () => {
+  it(
+    'A pending approval is kept across an orderly stop, with its turn and its session',
+    { timeout: scaled(30_000) },
+    () =>
+      whileTheyWait('SIGTERM', 1, async (all) => {
+        const { server, approval, turn, before, sessionNow } = all[0] ?? expect.unreachable();
+        expect(await server.client.call(endpoints.listApprovals, {})).toEqual([approval]);
+        expect(await turn()).toMatchObject({ ...before, provider_turn_ref: null });
+        expect((await sessionNow()).status).toBe('waiting_for_approval');
+        const recovery = await server.client.call(endpoints.getRecovery, {});
+        expect(recovery).toMatchObject({ previous_stop: 'clean', approvals_kept: [approval.id] });
+      }),
   );
 });
 

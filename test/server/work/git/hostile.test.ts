@@ -212,14 +212,14 @@ const PLACES: Record<string, (tree: string, admin: string, repo: string) => stri
     path.join(repo, '.git/info/exclude'),
 };
 
-describe('no file that an agent can write stops the server', { timeout: scaled(LIMIT_MS) }, () => {
+describe('files that an agent can write', { timeout: scaled(LIMIT_MS) }, () => {
   const onShared = sharedStages();
   const isWhole = process.env.WORKTREE_PLACES === 'all';
   // In the suite each place has a FIFO, for which a reader waits, and two have each of the others.
   const oddAt = (at: number) =>
     Object.keys(ODD).filter((_, odd) => isWhole || odd === 0 || (at < 4 && odd === 1 + (at % 2)));
   const rows = Object.keys(PLACES).flatMap((place, at) => oddAt(at).map((odd) => [place, odd]));
-  test.for(rows)('%s is %s.', ([place = '', odd = '']) =>
+  test.for(rows)('The server keeps running if %s is %s', ([place = '', odd = '']) =>
     onShared(async (stage) => {
       const tree = await create(stage);
       write(tree.path, { mine: 'mine\n' });

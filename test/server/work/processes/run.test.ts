@@ -228,7 +228,7 @@ describe('a bad request', () => {
     [{ command: ['true'] }, /^body\.command: /],
     [{ command: 'true', env: {} }, /^body: unknown field "env"/],
     [{}, /^body\.command: /],
-  ])('is refused with what is wrong, and nothing is stored: %j', ([body, error]) =>
+  ])('A bad request is refused with its mistake, and nothing is stored: %j', ([body, error]) =>
     onIdle(async (given) => {
       const api = apiOf(given);
       const reply = await api('POST', '/v1/processes', { body });

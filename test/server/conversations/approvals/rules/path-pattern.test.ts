@@ -133,7 +133,7 @@ describe('A path pattern to allow', () => {
     if (fits) expect(fitsPath(pattern, '/w', `/w/${file}`, 'any')).toBe(true);
   });
 
-  it('takes a * in the name of a directory for itself.', () => {
+  it('A * in the name of a directory matches only itself', () => {
     expect(fitsPath('a', '/x*', '/x*/a', 'strict')).toBe(true);
     expect(fitsPath('a', '/x*', '/xy/a', 'strict')).toBe(false);
   });
