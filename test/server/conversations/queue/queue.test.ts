@@ -327,7 +327,7 @@ describe('holds', () => {
   });
 });
 
-describe('who may and how much', () => {
+describe('permissions and limits of the queue', () => {
   it('The agent of a session may schedule for nobody, not even for itself.', async () => {
     const session = await stage().open();
     const refused = await stage().post(

@@ -28,7 +28,7 @@ describe('the words of a text', () => {
     ['--flag=on $HOME', ['flag', 'on', 'home']],
     ['… — "', []],
     [`${'a'.repeat(100)} b`, ['a'.repeat(64), 'b']],
-  ])('%s', ([text, words]) => {
+  ])('The words of "%s" are found', ([text, words]) => {
     expect(textsOf(text)).toEqual(words);
   });
 
@@ -82,7 +82,7 @@ describe('a query', () => {
     ['OR', 'this or that', true],
     ['NEAR/2', 'near 2 of them', true],
     ['-login', 'fix it', true],
-  ])('%s, in: %s', ([query, text, isFound]) => {
+  ])('The query %s is compared with the text: %s', ([query, text, isFound]) => {
     expect(finds(query, text)).toBe(isFound);
   });
 

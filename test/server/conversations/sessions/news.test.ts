@@ -22,7 +22,7 @@ function patch(stage: Stage, { id }: Session, body: object) {
 describe('the title and last words of a session', () => {
   const shared = sharedStage();
 
-  it('by the first line of its first prompt, unless it was given a title', async () => {
+  it('A session without a title gets one from the first line of its first prompt', async () => {
     const stage = shared();
     const [plain, named] = [await stage.open(), await stage.open({ title: 'mine' })];
     const prompt = `\n  fix the tests ${'of all rooms '.repeat(10)}\nand then the docs`;
@@ -34,7 +34,7 @@ describe('the title and last words of a session', () => {
     expect((await stage.session(named.id)).title).toBe('mine');
   });
 
-  it('by the last words of its agent, as one line of at most 200 characters', async () => {
+  it('The last words of a session are one line of at most 200 characters from its agent', async () => {
     const stage = shared();
     const session = await stage.open();
     expect(session.last_words).toBeNull();
@@ -50,7 +50,7 @@ describe('the title and last words of a session', () => {
     expect((await stage.session(session.id)).last_words).toBe(last_words);
   });
 
-  it('by when something last happened in it', () =>
+  it('The last activity of a session is its last step of a turn, not a change by a user', () =>
     onStage(async (other) => {
       const session = await other.open();
       expect(session.last_activity_at).toBe(session.created_at);

@@ -27,25 +27,28 @@ async function openMany(stage: Stage, count: number) {
 const many = atLength(100, 1000, 200);
 
 describe('max_live', () => {
-  it(`is never exceeded, with ${many} sessions and a turn each`, { timeout: scaled(60_000) }, () =>
-    onStage(
-      async (stage) => {
-        const sessions = [];
-        for (let at = 0; at < many; at += 100) sessions.push(...(await openMany(stage, 100)));
-        const sent = await Promise.all(sessions.map((session) => stage.send(session, 'go')));
-        expect(new Set(sent.map(({ status }) => status))).toEqual(new Set([200]));
-        // Waits for groups of 50 turns, because each wait has a time limit.
-        for (let ends = 50; ends <= many; ends += 50) await stage.times('turn.completed', ends);
-        expect(stage.provider.live.most).toBeLessThanOrEqual(8);
-      },
-      {
-        ...limit(8),
-        played: {
-          onTurn: (turn) => void setImmediate(() => turn.end(completed)),
-          ending: () => new Promise((resolve) => void setImmediate(resolve)),
+  it(
+    `The number of live agents never exceeds max_live, with ${many} sessions and a turn each`,
+    { timeout: scaled(60_000) },
+    () =>
+      onStage(
+        async (stage) => {
+          const sessions = [];
+          for (let at = 0; at < many; at += 100) sessions.push(...(await openMany(stage, 100)));
+          const sent = await Promise.all(sessions.map((session) => stage.send(session, 'go')));
+          expect(new Set(sent.map(({ status }) => status))).toEqual(new Set([200]));
+          // Waits for groups of 50 turns, because each wait has a time limit.
+          for (let ends = 50; ends <= many; ends += 50) await stage.times('turn.completed', ends);
+          expect(stage.provider.live.most).toBeLessThanOrEqual(8);
         },
-      },
-    ),
+        {
+          ...limit(8),
+          played: {
+            onTurn: (turn) => void setImmediate(() => turn.end(completed)),
+            ending: () => new Promise((resolve) => void setImmediate(resolve)),
+          },
+        },
+      ),
   );
 
   it('A waiting turn names the limit and the busy agents, in its session, diagnostics and health', () =>

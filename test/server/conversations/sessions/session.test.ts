@@ -23,53 +23,48 @@ describe('admission of a turn', () => {
     expected: string | null | undefined,
     code: string | null,
   ][] = [
-    ['a new one does', {}, undefined, null],
-    ['one whose turn has ended does', { last_turn_id: 'turn_1' }, undefined, null],
-    ['a guard that names the most recent turn lets it', { last_turn_id: 'turn_1' }, 'turn_1', null],
-    ['a guard of null says nothing', { last_turn_id: 'turn_1' }, null, null],
+    ['A new session accepts a turn', {}, undefined, null],
+    ['A session whose turn has ended accepts a turn', { last_turn_id: 'turn_1' }, undefined, null],
+    ['A guard with the most recent turn is accepted', { last_turn_id: 'turn_1' }, 'turn_1', null],
+    ['A guard of null is ignored', { last_turn_id: 'turn_1' }, null, null],
     [
-      'a busy one does not',
+      'A busy session refuses a turn',
       { status: 'running', active_turn_id: 'turn_1', last_turn_id: 'turn_1' },
       undefined,
       'turn_in_progress',
     ],
     [
-      'a waiting one does not',
+      'A session that waits for an approval refuses a turn',
       { status: 'waiting_for_approval', active_turn_id: 'turn_1', last_turn_id: 'turn_1' },
       'turn_1',
       'turn_in_progress',
     ],
-    ['a closed one does not', { status: 'closed' }, undefined, 'session_closed'],
-    ['a failed one does not', { status: 'failed', failure }, undefined, 'session_failed'],
+    ['A closed session refuses a turn', { status: 'closed' }, undefined, 'session_closed'],
+    ['A failed session refuses a turn', { status: 'failed', failure }, undefined, 'session_failed'],
+    ['A guard with another turn is refused', { last_turn_id: 'turn_2' }, 'turn_1', 'turn_conflict'],
+    ['A guard before the first turn is refused', {}, 'turn_1', 'turn_conflict'],
+    ['An empty guard is refused', {}, '', 'turn_conflict'],
     [
-      'another turn in the guard: it does not',
-      { last_turn_id: 'turn_2' },
-      'turn_1',
-      'turn_conflict',
-    ],
-    ['a guard before the first turn: it does not', {}, 'turn_1', 'turn_conflict'],
-    ['an empty guard is a guard', {}, '', 'turn_conflict'],
-    [
-      'the guard is looked at before busy',
+      'The guard is checked before a busy session',
       { status: 'running', active_turn_id: 'turn_2', last_turn_id: 'turn_2' },
       'turn_1',
       'turn_conflict',
     ],
     [
-      'the guard is looked at before closed',
+      'The guard is checked before a closed session',
       { status: 'closed', last_turn_id: 'turn_2' },
       'turn_1',
       'turn_conflict',
     ],
     [
-      'the guard is looked at before failed',
+      'The guard is checked before a failed session',
       { status: 'failed', failure, last_turn_id: 'turn_2' },
       'turn_1',
       'turn_conflict',
     ],
   ];
 
-  test.for(cases)('%s.', ([, session, expected, code]) => {
+  test.for(cases)('%s', ([, session, expected, code]) => {
     const check = () => assertAcceptsTurn(aSession(session), expected);
     if (code === null) expect(check).not.toThrow();
     else expect(check).toThrow(expect.objectContaining({ name: 'AppError', code }));

@@ -68,7 +68,7 @@ async function take({ db, log, clock }: Archive, trim: EventTrim, one: Step): Pr
   });
 }
 
-describe('after any appends and trims', () => {
+describe('any appends and removals', () => {
   test('The trimmed_seq of each scope is the highest seq that was removed from it', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 40 }), (steps) =>

@@ -218,7 +218,7 @@ describe('a request with an Idempotency-Key', () => {
     }));
 });
 
-describe('while the server stops', () => {
+describe('a stop of the server', () => {
   test('A stopping server starts no process, not even one that was requested before.', async () => {
     await using place = tempDirectory('stop');
     const provider = scriptedProvider();

@@ -151,7 +151,7 @@ describe('A rule to allow whose * stands behind a program', () => {
     expect(readPattern(`${program.replace('|', ' ')} **`, 'strict')).toHaveProperty('why');
   });
 
-  it('is added where a person confirms a program that is not on the list, but none that runs its arguments.', () => {
+  it('A confirmed rule may name an unlisted program, but no program that runs its arguments', () => {
     expect(readPattern('something-new **', 'strict', true)).toHaveProperty('words');
     expect(readPattern('git log --*', 'strict', true)).toHaveProperty('words');
     const never = [

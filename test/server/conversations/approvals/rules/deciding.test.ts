@@ -119,7 +119,7 @@ describe('a request that a rule allows', () => {
     }));
 });
 
-describe('a person is asked, although a rule allows the command or the file, if', () => {
+describe('an allowed command or file that still needs an approval', () => {
   const rules = [
     { effect: 'allow', command: 'npm test' },
     { effect: 'allow', command: 'rm *' },
@@ -212,12 +212,15 @@ describe('a person is asked, although a rule allows the command or the file, if'
     ],
     ['a symbolic link leads elsewhere', (cwd) => writing(`${cwd}/src/out/x`)],
     ['a symbolic link leads to nothing', (cwd) => writing(`${cwd}/src/nowhere`)],
-  ])('%s.', async (_title, request) => {
-    const stage = given();
-    const play = await playing(stage);
-    expect(await isAsked(stage, play, request(stage.directory))).toBe(true);
-    play.turn.end(completed);
-  });
+  ])(
+    'An approval is requested although a rule allows the request, if %s',
+    async (_title, request) => {
+      const stage = given();
+      const play = await playing(stage);
+      expect(await isAsked(stage, play, request(stage.directory))).toBe(true);
+      play.turn.end(completed);
+    },
+  );
 });
 
 describe('the decision of several rules', () => {
@@ -314,7 +317,7 @@ describe('Rules of an earlier version that could not be added now', () => {
     );
   });
 
-  it('stay what they are where a rule that is not of the list is confirmed.', () =>
+  it('A rule for an unlisted program needs a confirmation, and then does not allow protected files', () =>
     onStage(async (stage) => {
       const body = { effect: 'allow', command: 'something-new **' };
       const refused = await stage.post(RULES, body);
