@@ -108,7 +108,7 @@ describe('DNS rebinding', () => {
   const victim = attacked();
 
   test.for(targets)(
-    'A page under a foreign host gets nothing from $request, with or without a token',
+    'A page under a foreign host gets nothing from $request, with or without a token.',
     async (target) => {
       const { stage, raw, unchanged } = victim();
       const before = await unchanged();
@@ -124,7 +124,7 @@ describe('DNS rebinding', () => {
   );
 
   test.for(targets)(
-    'A request to $request with the full URL of another host is refused',
+    'A request to $request with the full URL of another host is refused.',
     async (target) => {
       const { raw } = victim();
       for (const origin of [
@@ -146,7 +146,7 @@ describe('DNS rebinding', () => {
   test.for<[what: string, request: Partial<Raw>]>([
     ['a second Host', { hosts: ['127.0.0.1:PORT', 'evil.example:PORT'] }],
     ['the full address of another and our Host', { path: 'http://evil.example/v1/version' }],
-  ])('A request with %s is refused', async ([, request]) => {
+  ])('A request with %s is refused.', async ([, request]) => {
     const { stage, raw } = victim();
     const headers = [`Authorization: Bearer ${stage.given.token}`];
     const reply = await raw({ method: 'GET', path: '/v1/version', headers, ...request });
@@ -158,7 +158,7 @@ describe('a page of another origin', () => {
   const victim = attacked();
 
   test.for(targets)(
-    'A page of another origin gets nothing from $request, with or without a token',
+    'A page of another origin gets nothing from $request, with or without a token.',
     async (target) => {
       const { stage, raw, unchanged } = victim();
       const before = await unchanged();
@@ -174,7 +174,7 @@ describe('a page of another origin', () => {
   );
 
   test.for(targets)(
-    'A preflight of another origin for $request is refused without CORS headers',
+    'A preflight of another origin for $request is refused without CORS headers.',
     async (target) => {
       const { raw, unchanged } = victim();
       const before = await unchanged();
@@ -196,7 +196,7 @@ describe('a page of another origin', () => {
   );
 
   test.for(targets)(
-    'A simple request to $request from another origin is refused and changes nothing',
+    'A simple request to $request from another origin is refused and changes nothing.',
     async (target) => {
       const { raw, unchanged } = victim();
       const before = await unchanged();
@@ -213,7 +213,7 @@ describe('a page of another origin', () => {
   );
 
   test.for(targets)(
-    'A request to $request without an Origin header needs the token',
+    'A request to $request without an Origin header needs the token.',
     async (target) => {
       const { stage, raw, unchanged } = victim();
       const before = await unchanged();
@@ -262,7 +262,7 @@ describe('an allowed host and origin', () => {
   const open = ['access-control-allow-origin', 'access-control-expose-headers'];
 
   test.for(targets)(
-    'Only the allowed host and origin reach $request, and similar names do not',
+    'Only the allowed host and origin reach $request, and similar names do not.',
     async (target) => {
       const { stage, raw } = victim();
       const token = `Authorization: Bearer ${stage.given.token}`;
@@ -296,13 +296,13 @@ describe('a request with the token', () => {
   const changes = endpointsAttacked.filter(({ endpoint: { method } }) => method !== 'GET');
 
   test.for(reads)(
-    'A read of $request with the token and the right host is admitted',
+    'A read of $request with the token and the right host is admitted.',
     ({ endpoint }) => expectLetIn(victim(), endpoint),
   );
 
   // Each request may change data that the next one needs, so that each has its own stage.
   test.for(changes)(
-    'A change by $request with the token and the right host is admitted',
+    'A change by $request with the token and the right host is admitted.',
     ({ endpoint }) => onStage(async (stage) => expectLetIn(await victimOf(stage), endpoint)),
   );
 });
@@ -500,7 +500,7 @@ function unchunked(text: string): string {
 describe('an Expect header', () => {
   const victim = attacked();
 
-  test('A request with a foreign Host and an Expect header gets no 100 Continue and is refused', async () => {
+  test('A request with a foreign Host and an Expect header gets no 100 Continue and is refused.', async () => {
     const { raw } = victim();
     const reply = await raw({
       method: 'POST',
@@ -513,7 +513,7 @@ describe('an Expect header', () => {
   });
 
   test.for(['100-continue', 'something'])(
-    'The header "Expect: %s" does not bypass the checks',
+    'The header "Expect: %s" does not bypass the checks.',
     async (what) => {
       const { raw } = victim();
       const headers = [`Expect: ${what}`];

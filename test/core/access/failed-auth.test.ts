@@ -57,7 +57,7 @@ async function times<T>(count: number, work: (i: number) => Promise<T>): Promise
 }
 
 describe('the response to a failed authentication', () => {
-  test('The first 20 failures a minute are answered at once, and later ones after a second', async () => {
+  test('The first 20 failures a minute are answered at once, and later ones after a second.', async () => {
     const { clock, fail, outcome } = noting();
     expect(await times(20, () => outcome('a'))).toEqual(Array(20).fill('at once'));
     const slowed = fail('a');
@@ -71,14 +71,14 @@ describe('the response to a failed authentication', () => {
     expect(slowed.answer()).toBe('at once');
   });
 
-  test('The failures of one source do not slow down another source', async () => {
+  test('The failures of one source do not slow down another source.', async () => {
     const { outcome } = noting();
     await times(20, () => outcome('a'));
     expect(await outcome('a')).toBe('waits');
     expect(await outcome('b')).toBe('at once');
   });
 
-  test('All loopback addresses count as one source', async () => {
+  test('All loopback addresses count as one source.', async () => {
     const { outcome } = noting();
     for (let at = 1; at <= 19; at++) await outcome(`127.0.${at}.1`);
     await outcome('::1');
@@ -88,7 +88,7 @@ describe('the response to a failed authentication', () => {
     expect(await outcome('link 127.0.0.1')).toBe('at once');
   });
 
-  test('All addresses of one IPv6 network count as one source', async () => {
+  test('All addresses of one IPv6 network count as one source.', async () => {
     const { outcome } = noting();
     for (let at = 1; at <= 19; at++) await outcome(`2001:db8:7:1::${at.toString(16)}`);
     await outcome('2001:db8:7:1:a:b:c:d');
@@ -99,7 +99,7 @@ describe('the response to a failed authentication', () => {
     expect(await outcome('192.0.2.2')).toBe('at once');
   });
 
-  test('A failure is answered at once again after fewer than 20 failures in the last minute', async () => {
+  test('A failure is answered at once again after fewer than 20 failures in the last minute.', async () => {
     const { clock, outcome } = noting();
     await times(10, () => outcome('a'));
     clock.advance(MINUTE_MS / 2);
@@ -113,7 +113,7 @@ describe('the response to a failed authentication', () => {
     expect(await outcome('a')).toBe('at once');
   });
 
-  test('A delayed response is dropped when its client disconnects', async () => {
+  test('A delayed response is dropped when its client disconnects.', async () => {
     const { clock, fail, outcome } = noting();
     await times(20, () => outcome('a'));
     const slowed = fail('a');
@@ -124,7 +124,7 @@ describe('the response to a failed authentication', () => {
 });
 
 describe('a flood of failed authentications', () => {
-  test('At most 100 responses wait: further ones are sent at once and close their connections', async () => {
+  test('At most 100 responses wait: further ones are sent at once and close their connections.', async () => {
     const { clock, fail, outcome } = noting();
     await times(20, () => outcome('a'));
     const flood = Array.from({ length: 10_000 }, () => fail('a'));
@@ -137,7 +137,7 @@ describe('a flood of failed authentications', () => {
     expect(await outcome('a')).toBe('waits');
   });
 
-  test('The first 1,000 sources are counted separately, and all others together', async () => {
+  test('The first 1,000 sources are counted separately, and all others together.', async () => {
     const { outcome } = noting();
     expect(await times(1000, (i) => outcome(`known ${i}`))).not.toContain('waits');
     const further = await times(100, (i) => outcome(`further ${i}`));
@@ -147,14 +147,14 @@ describe('a flood of failed authentications', () => {
     expect(await outcome('known 7')).toBe('waits');
   });
 
-  test('Failures are forgotten after a minute, with all their sources', async () => {
+  test('Failures are forgotten after a minute, with all their sources.', async () => {
     const { clock, outcome } = noting();
     await times(1100, (i) => outcome(`old ${i}`));
     clock.advance(MINUTE_MS);
     expect(await times(1000, (i) => outcome(`new ${i}`))).not.toContain('waits');
   });
 
-  test('At most 1,000 sources and one entry for all others are kept in memory', async () => {
+  test('At most 1,000 sources and one entry for all others are kept in memory.', async () => {
     const { clock, failures, logger } = noting();
     const log = logger.child({}, { level: 'silent' });
     const gone = AbortSignal.abort();
@@ -170,7 +170,7 @@ describe('a flood of failed authentications', () => {
 });
 
 describe('the log of failed authentications', () => {
-  test('A failure is logged as a warning with its source', async () => {
+  test('A failure is logged as a warning with its source.', async () => {
     const { lines, outcome } = noting();
     await outcome('192.0.2.1');
     await outcome('::1');
@@ -181,7 +181,7 @@ describe('the log of failed authentications', () => {
     ]);
   });
 
-  test('The log has at most 5 failures a second, and then the number of omitted ones', async () => {
+  test('The log has at most 5 failures a second, and then the number of omitted ones.', async () => {
     const { clock, lines, outcome } = noting();
     await times(12, (i) => outcome(`source ${i}`));
     expect(lines).toHaveLength(5);
@@ -198,7 +198,7 @@ describe('the log of failed authentications', () => {
     expect(lines).toHaveLength(7);
   });
 
-  test('A request whose failure is omitted has no other line in the log', async () => {
+  test('A request whose failure is omitted has no other line in the log.', async () => {
     const { logger, lines, fail } = noting();
     const logs = Array.from({ length: 6 }, () => logger.child({}));
     for (const log of logs) fail('a', log);
@@ -208,7 +208,7 @@ describe('the log of failed authentications', () => {
     expect(lines.at(-1)).toMatchObject({ msg: 'another' });
   });
 
-  test('The number of omitted failures is logged at the end', async () => {
+  test('The number of omitted failures is logged at the end.', async () => {
     const { clock, lines, failures, outcome } = noting();
     await times(8, () => outcome('a'));
     failures[Symbol.dispose]();

@@ -32,7 +32,7 @@ async function make(given: TestRuntime, body: object): Promise<CreatedToken> {
 }
 
 describe('the id of a token', () => {
-  test('The log line of each request has the id of its token, also for refused requests and streams', () =>
+  test('The log line of each request has the id of its token, also for refused requests and streams.', () =>
     withRuntime(async (given) => {
       const { url, token, client, directory, logLines } = given;
       const made = await make(given, { scope: 'read' });
@@ -60,7 +60,7 @@ describe('the id of a token', () => {
       );
     }, options()));
 
-  test('The id of the token is in decided_by of an approval', () =>
+  test('The id of the token is in decided_by of an approval.', () =>
     onStage(async (stage) => {
       const made = await make(stage.given, { scope: 'admin' });
       for (const [secret, by] of [
@@ -80,7 +80,7 @@ describe('the id of a token', () => {
 });
 
 describe('the expiry of a token', () => {
-  test('A token is refused from its expires_at on: its streams end, and other streams stay open', async () => {
+  test('A token is refused from its expires_at on: its streams end, and other streams stay open.', async () => {
     const clock = new ManualClock();
     await withRuntime(
       async (given) => {
@@ -107,7 +107,7 @@ describe('the expiry of a token', () => {
     );
   });
 
-  test('A token also expires while the server is down, and a token without expiry does not', async () => {
+  test('A token also expires while the server is down, and a token without expiry does not.', async () => {
     await using directory = tempDirectory();
     const clock = new ManualClock();
     const first = await openRuntime(directory.path, { ...options(), clock });
@@ -134,7 +134,7 @@ describe('the expiry of a token', () => {
   });
 
   test.for([0, 999, -1, 1.5, 315_360_000_001, '30d'])(
-    'A token with an expires_in_ms of %s is refused',
+    'A token with an expires_in_ms of %s is refused.',
     (expires_in_ms) =>
       on(async (given) => {
         const body = { name: 'x', scope: 'read', expires_in_ms };
@@ -148,7 +148,7 @@ describe('the expiry of a token', () => {
 });
 
 describe('the streams of a token', () => {
-  test('When a token is revoked, its streams end in order, and streams of other tokens stay open', () =>
+  test('When a token is revoked, its streams end in order, and streams of other tokens stay open.', () =>
     withRuntime(async (given) => {
       const { url, client, directory } = given;
       const { id: session } = await openSession(client, directory);
@@ -177,7 +177,7 @@ describe('the streams of a token', () => {
       });
     }, options()));
 
-  test('When a token is revoked, its stream is cut if the client does not read', async () => {
+  test('When a token is revoked, its stream is cut if the client does not read.', async () => {
     const clock = new ManualClock();
     await using directory = tempDirectory('tokens');
     await writeLog(
@@ -206,7 +206,7 @@ describe('the streams of a token', () => {
     );
   });
 
-  test('When the API token is replaced, its streams end', () => {
+  test('When the API token is replaced, its streams end.', () => {
     const withToken = (token: string) => ({
       server: { bind_address: '127.0.0.1:0', drain_ms: 200 },
       auth: { token },
@@ -250,7 +250,7 @@ describe('the stream limits of tokens', () => {
   });
   const path = '/v1/events/stream';
 
-  test('A token may open a quarter of all streams by default, and the API token has no such limit', () =>
+  test('A token may open a quarter of all streams by default, and the API token has no such limit.', () =>
     withRuntime(async (given) => {
       const { url, token } = given;
       const made = await make(given, { scope: 'admin' });
@@ -270,7 +270,7 @@ describe('the stream limits of tokens', () => {
       for (const stream of [...own, ...others]) stream.close();
     }, limited(8)));
 
-  test('Tokens with the scope read leave some streams for admins', () =>
+  test('Tokens with the scope read leave some streams for admins.', () =>
     withRuntime(
       async (given) => {
         const { url, token } = given;
@@ -293,7 +293,7 @@ describe('the stream limits of tokens', () => {
 });
 
 describe('a token of the scope tools', () => {
-  test('A token with the scope tools may call tools as any session, and nothing else', () =>
+  test('A token with the scope tools may call tools as any session, and nothing else.', () =>
     onStage(async (stage) => {
       const { given } = stage;
       const made = await make(given, { scope: 'tools' });
@@ -317,7 +317,7 @@ describe('a token of the scope tools', () => {
     }));
 });
 
-test('A token with the scope read may wait for the exit and output of a process, not for a port', () =>
+test('A token with the scope read may wait for the exit and output of a process, not for a port.', () =>
   withRuntime(async (given) => {
     const { client, url } = given;
     const { process } = await client.call(endpoints.createProcess, { body: { command: 'true' } });

@@ -7,7 +7,7 @@ import { withRuntime } from '../../support/runtime.ts';
 import { openStore } from '../../support/store.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
-test('A new token is refused while 1,000 tokens exist', async () => {
+test('A new token is refused while 1,000 tokens exist.', async () => {
   await using directory = tempDirectory('tokens');
   const ids = Array.from({ length: 1000 }, (_, i) => `tok_${i}`);
   {

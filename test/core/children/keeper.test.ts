@@ -29,7 +29,7 @@ const HOUR_MS = '3600000';
 
 // test/campaigns/keeper.test.ts has the case in which the keeper dies together with the server.
 describe('a SIGKILL of the server', () => {
-  it('After a SIGKILL, no child is left, even if it left its group or cleared its environment', async () => {
+  it('After a SIGKILL, no child is left, even if it left its group or cleared its environment.', async () => {
     await withDirectory(async (directory) => {
       const server = await startServerWithAgent(directory, stubbornAgent(directory));
       const spawned = await sayUntil(server, 'spawn 300000; silent', /^spawned (\d+)/);
@@ -51,7 +51,7 @@ describe('a SIGKILL of the server', () => {
     });
   });
 
-  it('A keeper that replaced a killed one ends every process group', async () => {
+  it('A keeper that replaced a killed one ends every process group.', async () => {
     await withDirectory(async (directory) => {
       const server = await startServerWithAgent(directory, stubbornAgent(directory));
       await sayUntil(server, 'say here; silent', /here/);
@@ -76,7 +76,7 @@ describe('a SIGKILL of the server', () => {
 });
 
 describe('the sweep at the start', () => {
-  it('The sweep spares a process with a reused pid, or with a record of another boot', async () => {
+  it('The sweep spares a process with a reused pid, or with a record of another boot.', async () => {
     await withDirectory(async (directory) => {
       await withRuntime(async () => undefined, { directory });
       const decoys = await Promise.all(
@@ -125,12 +125,12 @@ describe('the sweep at the start', () => {
 
 describe('the spawn barrier', () => {
   // test/campaigns/keeper.test.ts has the other failpoint, after the registration of the child.
-  it('A command does not run before the next start if the server dies at child.gated', () =>
+  it('A command does not run before the next start if the server dies at child.gated.', () =>
     expectHeldBack('child.gated'));
 });
 
 describe('an orderly stop', () => {
-  it('A stop leaves no process, and the next start finds it clean and the turn interrupted', async () => {
+  it('A stop leaves no process, and the next start finds it clean and the turn interrupted.', async () => {
     await withDirectory(async (directory) => {
       const server = await startServer(directory, { env: { CADRE_SERVER_DRAIN_MS: '100' } });
       await sayUntil(server, 'spawn 300000; silent', /^spawned/);
@@ -162,7 +162,7 @@ describe('an orderly stop', () => {
     });
   });
 
-  it('A stop kills an agent that ignores SIGTERM, with its whole process group', async () => {
+  it('A stop kills an agent that ignores SIGTERM, with its whole process group.', async () => {
     await withDirectory(async (directory) => {
       const env = { CADRE_SERVER_DRAIN_MS: '0' };
       const server = await startServerWithAgent(directory, stubbornAgent(directory), env);
@@ -174,7 +174,7 @@ describe('an orderly stop', () => {
     });
   });
 
-  it('A stop does not wait any longer after a second SIGTERM', async () => {
+  it('A stop does not wait any longer after a second SIGTERM.', async () => {
     await withDirectory(async (directory) => {
       const server = await startServerWithAgent(directory, stubbornAgent(directory), {
         CADRE_SERVER_DRAIN_MS: HOUR_MS,
@@ -188,7 +188,7 @@ describe('an orderly stop', () => {
     });
   });
 
-  it('A stop does not wait for an agent that is starting at the same moment', async () => {
+  it('A stop does not wait for an agent that is starting at the same moment.', async () => {
     await withDirectory(async (directory) => {
       const agent = { command: '/bin/sh', args: ['-c', 'sleep 300'] };
       const killed = await startServerWithAgent(directory, agent, {

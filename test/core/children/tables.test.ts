@@ -24,7 +24,7 @@ echo $hidden $away $both
 wait`;
 
 describe.each(tables)('processes by %s', (_name, table) => {
-  test('A process has a group, and a start time that distinguishes a reused pid', async () => {
+  test('A process has a group, and a start time that distinguishes a reused pid.', async () => {
     await using earlier = await startShell('echo $$; exec sleep 300');
     const found = table.find(earlier.pid);
     expect(found).toMatchObject({ pid: earlier.pid, group: earlier.pid, isDead: false });
@@ -34,7 +34,7 @@ describe.each(tables)('processes by %s', (_name, table) => {
     expect(table.bootId()).toMatch(/^[0-9a-f-]{9,}$/);
   });
 
-  test('A process that has ended is not found, and is not a member of its group before it is reaped', async () => {
+  test('A process that has ended is not found, and is not a member of its group before it is reaped.', async () => {
     await using group = await startShell('sleep 300 & echo $!; exec sleep 300');
     const [ended = 0] = group.said;
     // After exec, the parent is `sleep`, which does not reap its child.
@@ -50,7 +50,7 @@ describe.each(tables)('processes by %s', (_name, table) => {
     expect(await table.membersOf(pid)).toEqual([]);
   });
 
-  test('A process carries a marker only in its environment, not in its arguments', async () => {
+  test('A process carries a marker only in its environment, not in its arguments.', async () => {
     const marker = `MARKER=${newUuid()}`;
     const [name = '', value = ''] = marker.split('=');
     await using carrier = await startShell('echo $$; exec sleep 300', { [name]: value });
@@ -60,7 +60,7 @@ describe.each(tables)('processes by %s', (_name, table) => {
     expect(await table.carriersOf(`${marker}0`, [])).toEqual([]);
   });
 
-  test('The keeper ends exactly the processes that are listed or carry the marker', async () => {
+  test('The keeper ends exactly the processes that are listed or carry the marker.', async () => {
     const value = newUuid();
     await using listed = await startShell(STUBBORN, { CADRE_RUN: value });
     await using carrier = await startShell('echo $$; exec sleep 300', { CADRE_RUN: value });
@@ -93,7 +93,7 @@ describe.each(tables)('processes by %s', (_name, table) => {
   });
 });
 
-test('By ps, descendants of a carrier or of a listed group count too, because macOS hides environments', async () => {
+test('By ps, descendants of a carrier or of a listed group count too, because macOS hides environments.', async () => {
   const value = newUuid();
   await using group = await startShell(STUBBORN, { CADRE_RUN: value });
   const [, ...nonProtocol] = group.said;

@@ -23,7 +23,7 @@ exec unshare -m sh -c 'mount -t proc proc /proc && exec "$@"' sh "$(PATH=/usr/bi
 `;
 
 test.skipIf(!canHide)(
-  'A server without /proc runs and ends turns and processes, and recovers after a kill',
+  'A server without /proc runs and ends turns and processes, and recovers after a kill.',
   async () => {
     await using directory = tempDirectory('without-proc');
     await using programs = tempDirectory();

@@ -48,7 +48,7 @@ describe('a data directory', () => {
       { README: 'This directory belongs to cadre. …', 'events.cadre': '', own: '' },
     ],
     ['a restored backup', { 'events.cadre': 'x' }],
-  ])('A data directory may be %s, and is then accessible to its user only', async ([, files]) => {
+  ])('A data directory may be %s, and is then accessible to its user only.', async ([, files]) => {
     await using place = tempDirectory('data');
     const directory = directoryWith(place.path, files);
     prepareDirectory(directory);
@@ -57,14 +57,14 @@ describe('a data directory', () => {
     prepareDirectory(directory);
   });
 
-  test('A missing data directory is created', async () => {
+  test('A missing data directory is created.', async () => {
     await using place = tempDirectory('data');
     const directory = path.join(place.path, 'a', 'b');
     prepareDirectory(directory);
     expect(mode(directory)).toBe('700');
   });
 
-  test('A data directory may be reached through a link, and may contain links to directories of its user', async () => {
+  test('A data directory may be reached through a link, and contain links to directories of its user.', async () => {
     await using place = tempDirectory('data');
     const directory = directoryWith(place.path, { 'events.cadre': '' });
     const elsewhere = path.join(place.path, 'elsewhere');
@@ -75,7 +75,7 @@ describe('a data directory', () => {
     expect(mode(directory)).toBe('700');
   });
 
-  test('A directory with other files is refused as a data directory, and nothing changes', async () => {
+  test('A directory with other files is refused as a data directory, and nothing changes.', async () => {
     await using place = tempDirectory('data');
     expectRefused(
       directoryWith(place.path, { 'my thesis': 'x', 'photo.png': 'y' }),
@@ -83,7 +83,7 @@ describe('a data directory', () => {
     );
   });
 
-  test('A directory that all users can write is refused, and keeps its mode', async () => {
+  test('A directory that all users can write is refused, and keeps its mode.', async () => {
     await using place = tempDirectory('data');
     const directory = directoryWith(place.path, {});
     fs.chmodSync(directory, 0o1777);
@@ -94,7 +94,7 @@ describe('a data directory', () => {
     expect(mode(directory)).toBe('1777');
   });
 
-  test('A directory with a README of another project is refused', async () => {
+  test('A directory with a README of another project is refused.', async () => {
     await using place = tempDirectory('data');
     expectRefused(
       directoryWith(place.path, { README: 'How to build' }),
@@ -103,7 +103,7 @@ describe('a data directory', () => {
   });
 
   test.for(['README', 'lock', 'server.json', 'events.cadre', 'events.cadre-wal', 'logs', 'auth'])(
-    'A data directory in which %s is a FIFO is refused without waiting',
+    'A data directory in which %s is a FIFO is refused without waiting.',
     async (name) => {
       await using place = tempDirectory('data');
       const directory = directoryWith(place.path, { 'events.cadre': '' });
@@ -116,14 +116,14 @@ describe('a data directory', () => {
     },
   );
 
-  test('A data directory with a link in place of a file is refused', async () => {
+  test('A data directory with a link in place of a file is refused.', async () => {
     await using place = tempDirectory('data');
     const directory = directoryWith(place.path, { 'events.cadre': '' });
     fs.symlinkSync('/etc/passwd', path.join(directory, 'server.json'));
     expectRefused(directory, /contains server\.json, which is not a regular file/);
   });
 
-  test.skipIf(!isRoot)('A data directory of another user is refused (needs root)', async () => {
+  test.skipIf(!isRoot)('A data directory of another user is refused (needs root).', async () => {
     await using place = tempDirectory('data');
     const directory = directoryWith(place.path, {});
     fs.chownSync(directory, NOBODY, NOBODY);
@@ -131,7 +131,7 @@ describe('a data directory', () => {
   });
 
   test.skipIf(!isRoot)(
-    'A data directory that contains a file of another user is refused (needs root)',
+    'A data directory that contains a file of another user is refused (needs root).',
     async () => {
       await using place = tempDirectory('data');
       const directory = directoryWith(place.path, { 'events.cadre': '' });

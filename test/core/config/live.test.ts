@@ -9,7 +9,7 @@ function config(given: object, token = 'first-token-first-token'): ConfigWithTok
 }
 
 describe('a reloaded configuration', () => {
-  test('A reload applies all keys that may change at runtime, and lists them', () => {
+  test('A reload applies all keys that may change at runtime, and lists them.', () => {
     const live = new LiveConfig(config({}));
     const next = config(
       {
@@ -102,7 +102,7 @@ describe('a reloaded configuration', () => {
     ]);
   });
 
-  test('A reload does not apply keys that need a restart, and lists them each time until they are reset', () => {
+  test('A reload does not apply keys that need a restart, and lists them each time until they are reset.', () => {
     const before = config({ data: { durability: 'full' } });
     const live = new LiveConfig(before);
     const next = config({
@@ -121,7 +121,7 @@ describe('a reloaded configuration', () => {
     expect(live.reload(config({}))).toEqual({ changed: [], needRestart: [] });
   });
 
-  test('A reload applies the default agent of commands, and lists each agent that needs a restart', () => {
+  test('A reload applies the default agent of commands, and lists each agent that needs a restart.', () => {
     const acp = (agents: object) => ({ providers: { acp: { agents } } });
     const live = new LiveConfig(config(acp({ a: {}, b: {}, c: {} })));
     const next = config({

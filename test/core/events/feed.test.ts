@@ -69,7 +69,7 @@ const rings = [
 ];
 
 describe.for(rings)('a subscriber with $name', ({ ringBytes }) => {
-  test('A subscriber gets stored events, then new ones, each once and in order', () =>
+  test('A subscriber gets stored events, then new ones, each once and in order.', () =>
     withStore(async (given) => {
       await append(given, 1000);
       const feed = new Feed({ ...given, ringBytes });
@@ -86,7 +86,7 @@ describe.for(rings)('a subscriber with $name', ({ ringBytes }) => {
       await reader.done;
     }));
 
-  test('A subscriber starts after its cursor, at any position', () =>
+  test('A subscriber starts after its cursor, at any position.', () =>
     withStore(async (given) => {
       const feed = new Feed({ ...given, ringBytes });
       await append(given, 100);
@@ -102,7 +102,7 @@ describe.for(rings)('a subscriber with $name', ({ ringBytes }) => {
       }
     }));
 
-  test('A subscriber of a scope gets all events with its id, however many others are between', () =>
+  test('A subscriber of a scope gets all events with its id, however many others are between.', () =>
     withStore(async (given) => {
       const feed = new Feed({ ...given, ringBytes });
       const mine: number[] = [];
@@ -117,7 +117,7 @@ describe.for(rings)('a subscriber with $name', ({ ringBytes }) => {
       reader.stop();
     }));
 
-  test('A subscriber with a cursor beyond the newest event waits, and gets new events', () =>
+  test('A subscriber with a cursor beyond the newest event waits, and gets new events.', () =>
     withStore(async (given) => {
       const feed = new Feed({ ...given, ringBytes });
       await append(given, 3);
@@ -135,7 +135,7 @@ describe.for(rings)('a subscriber with $name', ({ ringBytes }) => {
       }
     }));
 
-  test('A subscriber of a quiet session misses no event when the ring wraps around', () =>
+  test('A subscriber of a quiet session misses no event when the ring wraps around.', () =>
     withStore(async (given) => {
       const feed = new Feed({ ...given, ringBytes });
       const [first = 0] = await append(given, 1, 'sess_quiet');
@@ -148,7 +148,7 @@ describe.for(rings)('a subscriber with $name', ({ ringBytes }) => {
       reader.stop();
     }));
 
-  test('A subscriber ends when it is aborted, and no longer waits for events', () =>
+  test('A subscriber ends when it is aborted, and no longer waits for events.', () =>
     withStore(async (given) => {
       const feed = new Feed({ ...given, ringBytes });
       await append(given, 5);
@@ -167,7 +167,7 @@ describe.for(rings)('a subscriber with $name', ({ ringBytes }) => {
       expect(readers.every(({ seqs }) => seqs.length === 5)).toBe(true);
     }));
 
-  test('A subscriber that is asked to end gets everything up to the end first', () =>
+  test('A subscriber that is asked to end gets everything up to the end first.', () =>
     withStore(async (given) => {
       const feed = new Feed({ ...given, ringBytes });
       await append(given, 1000);
@@ -183,7 +183,7 @@ describe.for(rings)('a subscriber with $name', ({ ringBytes }) => {
       expect(feed.stats().followers).toBe(0);
     }));
 
-  test('A subscriber that is aborted before it starts gets nothing', () =>
+  test('A subscriber that is aborted before it starts gets nothing.', () =>
     withStore(async (given) => {
       const feed = new Feed({ ...given, ringBytes });
       await append(given, 5);
@@ -192,7 +192,7 @@ describe.for(rings)('a subscriber with $name', ({ ringBytes }) => {
       expect(feed.stats().followers).toBe(0);
     }));
 
-  test('A page of a subscriber has at most 256 events and 256 KiB, or one longer event', () =>
+  test('A page of a subscriber has at most 256 events and 256 KiB, or one longer event.', () =>
     withStore(async (given) => {
       const feed = new Feed({ ...given, ringBytes });
       await append(given, 600);
@@ -210,7 +210,7 @@ describe.for(rings)('a subscriber with $name', ({ ringBytes }) => {
       }
     }));
 
-  test('A subscriber gets exactly the stored text', () =>
+  test('A subscriber gets exactly the stored text.', () =>
     withStore(async (given) => {
       const feed = new Feed({ ...given, ringBytes });
       const reader = follow(feed, runtime);
@@ -223,7 +223,7 @@ describe.for(rings)('a subscriber with $name', ({ ringBytes }) => {
 });
 
 describe('subscribers', () => {
-  test('A subscriber gets the same events from the ring as from SQL, for any scope and cursor', () =>
+  test('A subscriber gets the same events from the ring as from SQL, for any scope and cursor.', () =>
     withStore(async (given) => {
       const feeds = rings.map(({ ringBytes }) => new Feed({ ...given, ringBytes }));
       for (let i = 0; i < 40; i++)
@@ -244,7 +244,7 @@ describe('subscribers', () => {
       }
     }));
 
-  test('A subscriber gets no event before it is on disk, and none of a failed transaction', async () => {
+  test('A subscriber gets no event before it is on disk, and none of a failed transaction.', async () => {
     const disk = heldDisk();
     await withStore(
       async (given) => {
@@ -281,7 +281,7 @@ describe('subscribers', () => {
     );
   });
 
-  test('Many subscribers that lag share the event loop: each turn of it reads a few pages', () =>
+  test('Many subscribers that lag share the event loop: each turn of it reads a few pages.', () =>
     withStore(async (given) => {
       for (let i = 0; i < 4; i++) await append(given, 250);
       const feed = new Feed({ ...given, ringBytes: 0 });
@@ -301,7 +301,7 @@ describe('subscribers', () => {
       expect(turns).toBeGreaterThanOrEqual((count * 4) / 8);
     }));
 
-  test('The statistics have the lag of the slowest subscriber that is not waiting', () =>
+  test('The statistics have the lag of the slowest subscriber that is not waiting.', () =>
     withStore(async (given) => {
       const feed = new Feed(given);
       await append(given, 300);

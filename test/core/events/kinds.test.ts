@@ -67,7 +67,7 @@ const seqsOf = (entries: readonly LogEntry[]) => entries.map(({ seq }) => seq);
 const whole = { limit: 1_000_000, maxBytes: 1e9 };
 
 describe('a filter by kind', () => {
-  test('A filtered replay equals the filtered whole, for any log, kinds, scope and bounds', async () => {
+  test('A filtered replay equals the filtered whole, for any log, kinds, scope and bounds.', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(entry, { minLength: 1, maxLength: 40 }),
@@ -98,7 +98,7 @@ describe('a filter by kind', () => {
     { name: 'a large ring', ringBytes: 4 * 1024 * 1024 },
     { name: 'no ring at all', ringBytes: 0 },
     { name: 'a ring of a few events', ringBytes: 5000 },
-  ])('A subscriber with a filter and $name gets the filtered whole', async ({ ringBytes }) => {
+  ])('A subscriber with a filter and $name gets the filtered whole.', async ({ ringBytes }) => {
     const entries = fc.array(entry, { minLength: 1, maxLength: 30 });
     const from = fc.double({ min: 0, max: 1, noNaN: true });
     await fc.assert(
@@ -120,7 +120,7 @@ describe('a filter by kind', () => {
     );
   });
 
-  test('A filter matches a kind, a group of kinds, or any of several', () => {
+  test('A filter matches a kind, a group of kinds, or any of several.', () => {
     expect([...kindsMatching(['turn.failed'])]).toEqual(['turn.failed']);
     expect([...kindsMatching(['approval.*'])]).toEqual(['approval.requested', 'approval.resolved']);
     expect([...kindsMatching(['plan.updated', 'plan.*', 'usage.updated'])]).toEqual([
@@ -132,7 +132,7 @@ describe('a filter by kind', () => {
         expect(kind.startsWith(group.slice(0, -1))).toBe(true);
   });
 
-  test('A filter matches deltas, too', () =>
+  test('A filter matches deltas, too.', () =>
     withStore(async (given) => {
       await append(
         given,
@@ -150,7 +150,7 @@ describe('a page of some kinds', () => {
   const plan: Entry = { kind: 'plan.updated', session_id: 'a', hole: 0, text: '' };
   const failed: Entry = { ...plan, kind: 'turn.failed' };
 
-  test('A page ends after a window of numbers without a match, and the next page continues there', () =>
+  test('A page ends after a window of numbers without a match, and the next page continues there.', () =>
     withStore(async (given) => {
       await append(given, [plan, { ...failed, hole: WINDOW - 1 }, { ...failed, hole: WINDOW }]);
       const upTo = given.db.durableSeq;
@@ -160,14 +160,14 @@ describe('a page of some kinds', () => {
       expect(page(2 * WINDOW)).toMatchObject({ entries: [{ seq: upTo }], end: upTo });
     }));
 
-  test('A full page ends with its last entry', () =>
+  test('A full page ends with its last entry.', () =>
     withStore(async (given) => {
       await append(given, [failed, plan, failed, plan, failed]);
       const page = pageOf(given.log, rare, { after: 0, upTo: 5, limit: 2, maxBytes: 1e9 });
       expect(page).toMatchObject({ entries: [{ seq: 1 }, { seq: 3 }], end: 3, isFull: true });
     }));
 
-  test('A waiting subscriber with a filter gets a matching event after many others', () =>
+  test('A waiting subscriber with a filter gets a matching event after many others.', () =>
     withStore(async (given) => {
       const feed = new Feed({ ...given, ringBytes: 0 });
       const leaving = new AbortController();

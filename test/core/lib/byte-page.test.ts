@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { BytePage } from '../../../src/core/lib/byte-page.ts';
 
-test('A page has all its pieces in order, whatever their sizes, and is empty after a flush', () => {
+test('A page has all its pieces in order, whatever their sizes, and is empty after a flush.', () => {
   const size = fc.constantFrom(0, 1, 100, 70_000, 1_200_000);
   const page = new BytePage();
   fc.assert(
@@ -23,7 +23,7 @@ test('A page has all its pieces in order, whatever their sizes, and is empty aft
   );
 });
 
-test('Flushed bytes do not change with later writes', () => {
+test('Flushed bytes do not change with later writes.', () => {
   const page = new BytePage();
   page.ascii('first');
   const taken = page.flush();

@@ -6,7 +6,7 @@ const DAY_MS = 86_400_000;
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }));
 afterEach(() => void vi.useRealTimers());
 
-it('A callback runs exactly on time, even beyond the longest timer of Node', () => {
+it('A callback runs exactly on time, even beyond the longest timer of Node.', () => {
   const fn = vi.fn();
   systemClock.after(60 * DAY_MS, fn);
   vi.advanceTimersByTime(60 * DAY_MS - 1);
@@ -15,7 +15,7 @@ it('A callback runs exactly on time, even beyond the longest timer of Node', () 
   expect(fn).toHaveBeenCalledOnce();
 });
 
-it('A disposed callback never runs', () => {
+it('A disposed callback never runs.', () => {
   const fn = vi.fn();
   const timer = systemClock.after(60 * DAY_MS, fn);
   vi.advanceTimersByTime(30 * DAY_MS);
@@ -24,7 +24,7 @@ it('A disposed callback never runs', () => {
   expect(fn).not.toHaveBeenCalled();
 });
 
-it('A sleep beyond the longest timer of Node ends exactly on time', async () => {
+it('A sleep beyond the longest timer of Node ends exactly on time.', async () => {
   const woke = vi.fn();
   void systemClock.sleep(60 * DAY_MS).then(woke);
   await vi.advanceTimersByTimeAsync(60 * DAY_MS - 1);
@@ -33,7 +33,7 @@ it('A sleep beyond the longest timer of Node ends exactly on time', async () => 
   expect(woke).toHaveBeenCalledOnce();
 });
 
-it('A sleep ends when its signal aborts, and rejects with the reason', async () => {
+it('A sleep ends when its signal aborts, and rejects with the reason.', async () => {
   const signal = new AbortController();
   const sleep = systemClock.sleep(DAY_MS, signal.signal);
   const reason = new Error('enough');

@@ -59,13 +59,13 @@ describe('schedules at clock changes', () => {
     ['0 8 * * *', 'Asia/Kathmandu', '2026-03-01', '2026-03-03', ['01T02:15', '02T02:15']],
     ['0 0 29 2 *', 'UTC', '2026-01-01', '2029-01-01', ['29T00:00']],
   ])(
-    'The schedule %s in %s comes once a day from %s until %s',
+    'The schedule %s in %s comes once a day from %s until %s.',
     (expression, zone, from, until, expected) => {
       expect(times(expression, zone, from, until)).toEqual(expected);
     },
   );
 
-  it('The times before and after a moment agree, so that no search for a time loops forever', () => {
+  it('The times before and after a moment agree, so that no search for a time loops forever.', () => {
     const random = seededRandom(1);
     const zones = [
       'Europe/Berlin',

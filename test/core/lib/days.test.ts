@@ -15,7 +15,7 @@ describe('the day of a moment', () => {
     // The clocks go back at midnight, so that the last hour of the day comes twice.
     ['America/Santiago', '2026-04-04T12:00Z', '2026-04-04', '2026-04-04T03:00Z', 25],
   ])(
-    'The day in %s at %s is %s, starts at %s and has %i hours',
+    'The day in %s at %s is %s, starts at %s and has %i hours.',
     ([zone, moment, day, begins, hours]) => {
       const at = Date.parse(moment);
       const start = Date.parse(begins);

@@ -33,12 +33,12 @@ describe('the explanation of a wrong value', () => {
       'x',
       'body: has to be an array or an object or null',
     ],
-  ])('Explanation %#: %j', ([schema, value, said]) => {
+  ])('Explanation %#: %j.', ([schema, value, said]) => {
     const { error } = schema.safeParse(value, { error: issueInWords });
     expect(error && explain(error, 'body', schema)).toBe(said);
   });
 
-  test('No refusal of an endpoint contains a word of the parser, whatever the body', () => {
+  test('No refusal of an endpoint contains a word of the parser, whatever the body.', () => {
     const bodies = Object.values(endpoints).flatMap(({ body }) =>
       body ? [body as z.ZodType] : [],
     );

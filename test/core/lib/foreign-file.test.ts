@@ -9,14 +9,14 @@ import { tempDirectory } from '../../support/temp.ts';
 const read = (directory: string, name: string, maxBytes = 1024) =>
   readForeignFile(directory, name, { maxBytes });
 
-test('A regular file is read completely, as bytes', async () => {
+test('A regular file is read completely, as bytes.', async () => {
   await using place = tempDirectory('foreign');
   fs.mkdirSync(path.join(place.path, 'sub'));
   fs.writeFileSync(path.join(place.path, 'sub', 'file'), 'what it says');
   expect(String(await read(place.path, 'sub/file'))).toBe('what it says');
 });
 
-test('A missing file or directory reads as null', async () => {
+test('A missing file or directory reads as null.', async () => {
   await using place = tempDirectory('foreign');
   fs.writeFileSync(path.join(place.path, 'file'), '');
   expect(await read(place.path, 'other')).toBeNull();
@@ -24,7 +24,7 @@ test('A missing file or directory reads as null', async () => {
   expect(await read(path.join(place.path, 'gone'), 'file')).toBeNull();
 });
 
-test('A file of the maximum size is read, and a file with one byte more is refused', async () => {
+test('A file of the maximum size is read, and a file with one byte more is refused.', async () => {
   await using place = tempDirectory('foreign');
   const file = path.join(place.path, 'file');
   fs.writeFileSync(file, 'x'.repeat(1024));
@@ -35,7 +35,7 @@ test('A file of the maximum size is read, and a file with one byte more is refus
   );
 });
 
-test('A FIFO, a socket, a device and a directory are refused without waiting', async () => {
+test('A FIFO, a socket, a device and a directory are refused without waiting.', async () => {
   await using place = tempDirectory('foreign');
   execFileSync('mkfifo', [path.join(place.path, 'fifo')]);
   fs.mkdirSync(path.join(place.path, 'directory'));
@@ -46,7 +46,7 @@ test('A FIFO, a socket, a device and a directory are refused without waiting', a
   server.close();
 });
 
-test('No link below the directory is followed, but the directory itself may be a link', async () => {
+test('No link below the directory is followed, but the directory itself may be a link.', async () => {
   await using place = tempDirectory('foreign');
   fs.mkdirSync(path.join(place.path, 'real'));
   fs.writeFileSync(path.join(place.path, 'real', 'file'), 'secret');

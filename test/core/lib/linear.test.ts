@@ -66,11 +66,11 @@ describe.each(readers)('a long text for %s', (_name, read, parts) => {
     const text = part.repeat(60_000 / part.length);
     const long = part.repeat((60_000 / part.length) * AGAIN);
 
-    test('A long text is read to its end or refused', () => {
+    test('A long text is read to its end or refused.', () => {
       expect(refusalOf(() => read(long))).toSatisfy(isRefusal);
     });
 
-    test.runIf(isAtLength)('The work for a long text grows in proportion to its length', () => {
+    test.runIf(isAtLength)('The work for a long text grows in proportion to its length.', () => {
       const work = Math.max(
         workOf(() => read(text), QUICK),
         QUICK,
@@ -118,7 +118,7 @@ describe('plain', () => {
     ['\u001b]0;a\u001b]0;b\u0007c', '0;ac'],
     ['a\tb\nc\rd\u0000e\u009c', 'a\tb\ncde'],
     ['漢字 \u{1f600}', '漢字 \u{1f600}'],
-  ])('The plain text of %j is %j', (text, wanted) => {
+  ])('The plain text of %j is %j.', (text, wanted) => {
     expect(plain(text)).toBe(wanted);
   });
 });

@@ -21,7 +21,7 @@ describe('the redactor', () => {
     `-----BEGIN OPENSSH PRIVATE KEY-----\n${letters}\n-----END OPENSSH PRIVATE KEY-----`,
     'hunter2-hunter2',
     'hunter2-hunter2-longer',
-  ])('The secret %s is replaced, and the words around it stay', (secret) => {
+  ])('The secret %s is replaced, and the words around it stay.', (secret) => {
     expect(redact(`before ${secret} after`)).toBe('before [redacted] after');
   });
 
@@ -38,7 +38,7 @@ describe('the redactor', () => {
     ['https://ana:p@ss/word@host/x', 'https://ana:[redacted]@host/x'],
     ['git clone https://ana:swordfish@host/x', 'git clone https://ana:[redacted]@host/x'],
     ['cd /home/ana/shop && ls /home/anabel', 'cd ~/shop && ls /home/anabel'],
-  ])('The text "%s" becomes "%s"', (text, redacted) => {
+  ])('The text "%s" becomes "%s".', (text, redacted) => {
     expect(redact(text)).toBe(redacted);
   });
 
@@ -51,16 +51,16 @@ describe('the redactor', () => {
     'a password and a token',
     'https://example.org/a:b@c',
     'a risk-free sk-ip',
-  ])('The text "%s" is not changed', (text) => {
+  ])('The text "%s" is not changed.', (text) => {
     expect(redact(text)).toBe(text);
   });
 
-  test('The time for a text of spaces, quotes or names grows in proportion to its length', () => {
+  test('The time for a text of spaces, quotes or names grows in proportion to its length.', () => {
     for (const piece of [' ', '\n', '"', 'token ', 'a_', '://a:', 'password= '])
       expect(redact(piece.repeat(200_000)).length).toBeGreaterThan(0);
   });
 
-  test('The text of a field is replaced if its name marks a secret', () => {
+  test('The text of a field is replaced if its name marks a secret.', () => {
     const isSecret = (name: string) => name === 'token';
     const value = { token: 'plain', tokens: 'x', deep: [{ token: 'plain', count: 1 }] };
     expect(mapTexts(value, (text) => text, isSecret)).toEqual({
@@ -70,7 +70,7 @@ describe('the redactor', () => {
     });
   });
 
-  test('Every text of a JSON value is mapped, and no field name', () => {
+  test('Every text of a JSON value is mapped, and no field name.', () => {
     const value = { 'sk-name': [1, null, { a: 'x' }], b: 'x' };
     expect(mapTexts(value, (text) => `${text}!`)).toEqual({
       'sk-name': [1, null, { a: 'x!' }],

@@ -14,7 +14,7 @@ const entry: ForeignEntry = {
   isExecutable: false,
 };
 
-test('A file that is saved while it is replaced stays, and its former content is kept beside it', async () => {
+test('A file that is saved while it is replaced stays, and its former content is kept beside it.', async () => {
   await using own = tempDirectory('replace');
   const file = path.join(own.path, 'notes');
   fs.writeFileSync(file, 'before');
@@ -35,7 +35,7 @@ test('A file that is saved while it is replaced stays, and its former content is
   expect(fs.readFileSync(path.join(own.path, aside), 'utf8')).toBe('before');
 });
 
-test('An entry that may not be replaced keeps its name and inode, and leaves no file beside it', async () => {
+test('An entry that may not be replaced keeps its name and inode, and leaves no file beside it.', async () => {
   await using own = tempDirectory('replace');
   fs.mkdirSync(path.join(own.path, 'directory/inner'), { recursive: true });
   fs.writeFileSync(path.join(own.path, 'file'), 'before', { mode: 0o600 });
@@ -54,7 +54,7 @@ test('An entry that may not be replaced keeps its name and inode, and leaves no 
   expect(fs.readdirSync(own.path).toSorted()).toEqual(['directory', 'file', 'link']);
 });
 
-test('A replaced file keeps its permissions except the executable bit, which is set or cleared', async () => {
+test('A replaced file keeps its permissions except the executable bit, which is set or cleared.', async () => {
   await using own = tempDirectory('replace');
   const file = path.join(own.path, 'run');
   fs.writeFileSync(file, 'before', { mode: 0o600 });

@@ -7,7 +7,7 @@ function ticking() {
   return { monotonic: () => now++ };
 }
 
-test('A slice of work ends after its time but does at least one item, and returns the next position', () => {
+test('A slice of work ends after its time but does at least one item, and returns the next position.', () => {
   const items = Array.from({ length: 20 }, (_, n) => n);
   const done: number[] = [];
   const stops: number[] = [];
@@ -22,7 +22,7 @@ test('A slice of work ends after its time but does at least one item, and return
   expect(runSlice(slow, items, 7, () => undefined)).toBe(8);
 });
 
-test('The pieces of a JSON text together equal the whole text', async () => {
+test('The pieces of a JSON text together equal the whole text.', async () => {
   const value = {
     team: { id: 'a"b', none: null, left: undefined },
     members: Array.from({ length: 300 }, (_, n) => ({ n, text: 'é\n"'.repeat(n) })),

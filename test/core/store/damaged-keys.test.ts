@@ -52,7 +52,7 @@ describe('pages of events with a corrupt key', () => {
     ['in the middle of the log', 231],
     ['at the end of the log', 261],
   ])(
-    'A page fails with storage_damaged, instead of ending early, if a key %s became huge',
+    'A page fails with storage_damaged, instead of ending early, if a key %s became huge.',
     async (_, seq) => {
       await using directory = tempDirectory();
       const bytes = await storedBytes(directory.path);
@@ -67,7 +67,7 @@ describe('pages of events with a corrupt key', () => {
     },
   );
 
-  test('A page fails with storage_damaged, instead of skipping events, if a key became smaller', async () => {
+  test('A page fails with storage_damaged, instead of skipping events, if a key became smaller.', async () => {
     await using directory = tempDirectory();
     const bytes = await storedBytes(directory.path);
     const found = new Set<number | string>();
@@ -85,7 +85,7 @@ describe('pages of events with a corrupt key', () => {
     expect(found).toEqual(new Set([0, 'storage_damaged']));
   });
 
-  test('A page fails with storage_damaged, instead of never ending, if the file names a row twice', async () => {
+  test('A page fails with storage_damaged, instead of never ending, if the file names a row twice.', async () => {
     await using directory = tempDirectory();
     const bytes = await storedBytes(directory.path);
     const size = bytes.readUInt16BE(16);
@@ -100,7 +100,7 @@ describe('pages of events with a corrupt key', () => {
   });
 });
 
-test('A record with a corrupt key or header is read unchanged, or fails with storage_damaged', async () => {
+test('A record with a corrupt key or header is read unchanged, or fails with storage_damaged.', async () => {
   await using directory = tempDirectory();
   {
     await using store = await openStore(directory.path);

@@ -30,7 +30,7 @@ describe('a full disk', () => {
     ['takes nothing of it', 0],
     ['takes a part of it first', 100],
   ])(
-    'A group of fifty fails or succeeds as a whole, whichever write fills the disk, if the disk %s',
+    'A group of fifty fails or succeeds as a whole, whichever write fills the disk, if the disk %s.',
     async (_how, partTaken) => {
       await using directory = tempDirectory();
       const disk = testDisk();
@@ -64,7 +64,7 @@ describe('a full disk', () => {
     },
   );
 
-  test('A group also fails if the disk fills where its log restarts after a checkpoint', async () => {
+  test('A group also fails if the disk fills where its log restarts after a checkpoint.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs, checkpointBytes: 1 });
@@ -83,7 +83,7 @@ describe('a full disk', () => {
     expect(await integrityOfCopy(directory.path)).toBe('ok');
   });
 
-  test('Reads that saw rows of a failed group are refused, and later reads are answered', async () => {
+  test('Reads that saw rows of a failed group are refused, and later reads are answered.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
@@ -101,7 +101,7 @@ describe('a full disk', () => {
     expect(await store.db.read((rx) => store.notes.get(rx, 'b')?.id)).toBe(undefined);
   });
 
-  test('A full disk does not affect groups that were committed before', async () => {
+  test('A full disk does not affect groups that were committed before.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
@@ -116,7 +116,7 @@ describe('a full disk', () => {
     expect(store.db.durableSeq).toBe(1);
   });
 
-  test('Nothing of a failed group is announced', async () => {
+  test('Nothing of a failed group is announced.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
@@ -130,7 +130,7 @@ describe('a full disk', () => {
     expect(announced).toBe(1);
   });
 
-  test('A checkpoint on a full disk warns, loses nothing, and is tried again once the log has grown', async () => {
+  test('A checkpoint on a full disk warns, loses nothing, and is tried again once the log has grown.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, {
@@ -155,7 +155,7 @@ describe('a full disk', () => {
     expect(await integrityOfCopy(directory.path)).toBe('ok');
   });
 
-  test('After a failed group, the next group still waits for its sync', async () => {
+  test('After a failed group, the next group still waits for its sync.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
@@ -176,7 +176,7 @@ describe('a full disk', () => {
     await update;
   });
 
-  test('An exceeded quota fails a group like a full disk', async () => {
+  test('An exceeded quota fails a group like a full disk.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
@@ -187,7 +187,7 @@ describe('a full disk', () => {
 });
 
 describe('a full database', () => {
-  test('A statement without space fails its group so far, and later transactions form a new group', async () => {
+  test('A statement without space fails its group so far, and later transactions form a new group.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const pages = () => query<[number]>(store.db, 'PRAGMA page_count')[0]?.[0] ?? 0;
@@ -218,7 +218,7 @@ describe('a full database', () => {
     expect(await integrityOfCopy(directory.path)).toBe('ok');
   });
 
-  test('A statement without space fails its group even if its function catches the error', async () => {
+  test('A statement without space fails its group even if its function catches the error.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     query(store.db, 'PRAGMA max_page_count = 1');
@@ -240,7 +240,7 @@ describe('a full database', () => {
 });
 
 describe('disk errors', () => {
-  test('A failed write fails its group with storage_damaged, and the next group succeeds', async () => {
+  test('A failed write fails its group with storage_damaged, and the next group succeeds.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
@@ -260,7 +260,7 @@ describe('disk errors', () => {
   });
 
   test.each(readErrors)(
-    'A failed read (%s) fails with storage_damaged, and later reads and writes succeed',
+    'A failed read (%s) fails with storage_damaged, and later reads and writes succeed.',
     async (code) => {
       await using directory = tempDirectory();
       await fillWithRows(directory.path);
@@ -277,7 +277,7 @@ describe('disk errors', () => {
   );
 
   test.each(readErrors)(
-    'A failed read (%s) fails with storage_damaged, and never leaves half of an open group',
+    'A failed read (%s) fails with storage_damaged, and never leaves half of an open group.',
     async (code) => {
       await using directory = tempDirectory();
       await fillWithRows(directory.path);
@@ -300,7 +300,7 @@ describe('disk errors', () => {
   );
 
   test.each(readErrors)(
-    'A failed read (%s) for a subscriber never leaves half of an open group',
+    'A failed read (%s) for a subscriber never leaves half of an open group.',
     async (code) => {
       await using directory = tempDirectory();
       await fillWithRows(directory.path);
@@ -322,7 +322,7 @@ describe('disk errors', () => {
   );
 
   test.each(readErrors)(
-    'A failed read (%s) in a transaction fails it with storage_damaged, and the next group succeeds',
+    'A failed read (%s) in a transaction fails it with storage_damaged, and the next group succeeds.',
     async (code) => {
       await using directory = tempDirectory();
       await fillWithRows(directory.path);
@@ -353,7 +353,7 @@ describe('disk errors', () => {
 });
 
 describe('failed syncs', () => {
-  test('After a failed sync of the log, a fatal error is reported and nothing is acknowledged', async () => {
+  test('After a failed sync of the log, a fatal error is reported and nothing is acknowledged.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
@@ -369,7 +369,7 @@ describe('failed syncs', () => {
     expect(store.db.durableSeq).toBe(1);
   });
 
-  test('A failed sync of the log is not repeated, because a later sync might wrongly succeed', async () => {
+  test('A failed sync of the log is not repeated, because a later sync might wrongly succeed.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
@@ -391,7 +391,7 @@ describe('failed syncs', () => {
     expect(store.fatal).toHaveLength(1);
   });
 
-  test('After a failed sync of the database file, nothing is acknowledged', async () => {
+  test('After a failed sync of the database file, nothing is acknowledged.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs, checkpointBytes: 150_000 });
@@ -408,7 +408,7 @@ describe('failed syncs', () => {
     expect(store.db.durableSeq).toBe(1);
   });
 
-  test('A failed sync of the database file stays fatal if the log is synced after it', async () => {
+  test('A failed sync of the database file stays fatal if the log is synced after it.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, {
@@ -429,7 +429,7 @@ describe('failed syncs', () => {
     expect(store.fatal).toHaveLength(1);
   });
 
-  test('After a failed sync of the log in a checkpoint, nothing is acknowledged', async () => {
+  test('After a failed sync of the log in a checkpoint, nothing is acknowledged.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, {
@@ -447,7 +447,7 @@ describe('failed syncs', () => {
 });
 
 describe('a deleted write-ahead log', () => {
-  test('If another program deletes the log, nothing more is acknowledged', async () => {
+  test('If another program deletes the log, nothing more is acknowledged.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
@@ -459,7 +459,7 @@ describe('a deleted write-ahead log', () => {
     expect(store.fatal[0]?.message).toMatch(/was deleted by another program/);
   });
 
-  test('A deleted data directory is reported even if new work is refused before it is written', async () => {
+  test('A deleted data directory is reported even if new work is refused before it is written.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     await store.db.transact((tx) => store.write(tx, 'a'));

@@ -12,7 +12,7 @@ import {
 import { tempDirectory } from '../../support/temp.ts';
 
 describe('durability "normal"', () => {
-  test('A transaction is acknowledged and announced without a sync, in the next turn of the event loop', async () => {
+  test('A transaction is acknowledged and announced without a sync, in the next turn of the event loop.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs, durability: 'normal' });
@@ -29,7 +29,7 @@ describe('durability "normal"', () => {
     expect(store.passed.filter((name) => name === 'commit.after')).toHaveLength(1);
   });
 
-  test('Acknowledged rows survive a kill of the process', async () => {
+  test('Acknowledged rows survive a kill of the process.', async () => {
     await using directory = tempDirectory();
     await using copy = tempDirectory('copy');
     await using store = await openStore(directory.path, { durability: 'normal' });
@@ -40,7 +40,7 @@ describe('durability "normal"', () => {
     expect(reopened.db.durableSeq).toBe(1);
   });
 
-  test('A checkpoint still syncs the log first, and the database before the log restarts', async () => {
+  test('A checkpoint still syncs the log first, and the database before the log restarts.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, {
@@ -73,7 +73,7 @@ async function makeStore(directory: string): Promise<void> {
 }
 
 describe('durability "full"', () => {
-  test('Syncs run off the main thread, and never with fsync under a load with pauses', async () => {
+  test('Syncs run off the main thread, and never with fsync under a load with pauses.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, {
@@ -92,7 +92,7 @@ describe('durability "full"', () => {
     expect(disk.count(`fsync ${DATABASE_FILE}`)).toBeLessThanOrEqual(2);
   });
 
-  test('A checkpoint syncs the log first, and the database before the log restarts', async () => {
+  test('A checkpoint syncs the log first, and the database before the log restarts.', async () => {
     await using directory = tempDirectory();
     await makeStore(directory.path);
     const disk = testDisk();
@@ -117,7 +117,7 @@ describe('durability "full"', () => {
 });
 
 describe('skipped sequence numbers', () => {
-  test('Skipped numbers are never used, not even after a restart', async () => {
+  test('Skipped numbers are never used, not even after a restart.', async () => {
     await using directory = tempDirectory();
     {
       await using store = await openStore(directory.path);
@@ -134,7 +134,7 @@ describe('skipped sequence numbers', () => {
     expect(await store.db.transact((tx) => store.write(tx, 'c').seq)).toBe(2 ** 20 + 13);
   });
 
-  test('A failed transaction releases the numbers that it has skipped', async () => {
+  test('A failed transaction releases the numbers that it has skipped.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const failing = store.db.transact((tx) => {
@@ -145,14 +145,14 @@ describe('skipped sequence numbers', () => {
     expect(await store.db.transact((tx) => store.write(tx, 'a').seq)).toBe(1);
   });
 
-  test('Numbers can only be skipped during a transaction', async () => {
+  test('Numbers can only be skipped during a transaction.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const ended = await store.db.transact((tx) => tx);
     expect(() => ended.skipSeqs(1)).toThrow('after their transaction ended');
   });
 
-  test('Skipped numbers may exceed 32 bits', async () => {
+  test('Skipped numbers may exceed 32 bits.', async () => {
     await using directory = tempDirectory();
     {
       await using store = await openStore(directory.path);

@@ -19,14 +19,14 @@ import {
 import { tempDirectory } from '../../support/temp.ts';
 
 describe('the WASM of sql.js', () => {
-  test('The WASM of another build is refused by its checksum before it is compiled', async () => {
+  test('The WASM of another build is refused by its checksum before it is compiled.', async () => {
     const other = Buffer.concat([sqlWasm(), Buffer.from([0])]);
     await expect(instantiate(other)).rejects.toThrow(
       /^sql-wasm\.wasm has checksum [0-9a-f]{12}\u2026, .* sql\.js 1\.16\.0: install exactly sql\.js/,
     );
   });
 
-  test('The WASM is read only for the first store of a process', async () => {
+  test('The WASM is read only for the first store of a process.', async () => {
     await using directory = tempDirectory();
     await using other = tempDirectory();
     await using first = await openStore(directory.path);
@@ -39,7 +39,7 @@ describe('the WASM of sql.js', () => {
 });
 
 describe('a closed store', () => {
-  test('A statement of a closed store does not run, because its memory may belong to another store', async () => {
+  test('A statement of a closed store does not run, because its memory may belong to another store.', async () => {
     await using directory = tempDirectory();
     const store = await openStore(directory.path);
     const statement = store.db.prepare('SELECT 1');
@@ -57,7 +57,7 @@ describe('a closed store', () => {
 });
 
 describe('a data directory', () => {
-  test('Each data directory has its own epoch, which stays across restarts', async () => {
+  test('Each data directory has its own epoch, which stays across restarts.', async () => {
     await using directory = tempDirectory();
     await using other = tempDirectory();
     let count = 0;
@@ -70,7 +70,7 @@ describe('a data directory', () => {
     expect(epochs).toEqual(['epoch_1', 'epoch_1', 'epoch_2', 'epoch_1']);
   });
 
-  test('A data directory has the version that wrote it last', async () => {
+  test('A data directory has the version that wrote it last.', async () => {
     await using directory = tempDirectory();
     for (const version of ['1.2.3', '1.3.0', '1.3.0']) {
       await using store = await openStore(directory.path, { version });
@@ -79,7 +79,7 @@ describe('a data directory', () => {
     }
   });
 
-  test('A data directory of a newer format is refused with the version that wrote it', async () => {
+  test('A data directory of a newer format is refused with the version that wrote it.', async () => {
     await using directory = tempDirectory();
     await makeNewer(directory.path);
     await expect(openStore(directory.path, { version: '1.0.0' })).rejects.toMatchObject({
@@ -89,7 +89,7 @@ describe('a data directory', () => {
     });
   });
 
-  test('A data directory of a newer format is not changed', async () => {
+  test('A data directory of a newer format is not changed.', async () => {
     await using directory = tempDirectory();
     await makeNewer(directory.path);
     const disk = testDisk();
@@ -97,7 +97,7 @@ describe('a data directory', () => {
     expect(disk.journal.filter((line) => line.startsWith('write'))).toEqual([]);
   });
 
-  test('Only the owner can read the files of a data directory', async () => {
+  test('Only the owner can read the files of a data directory.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     await store.db.transact((tx) => store.write(tx, 'a'));
@@ -107,7 +107,7 @@ describe('a data directory', () => {
     }
   });
 
-  test('A file that is not a database is refused with storage_damaged', async () => {
+  test('A file that is not a database is refused with storage_damaged.', async () => {
     await using directory = tempDirectory();
     nodeFs.writeFileSync(path.join(directory.path, DATABASE_FILE), 'no database, '.repeat(1000));
     await expect(openStore(directory.path)).rejects.toMatchObject({
@@ -116,7 +116,7 @@ describe('a data directory', () => {
     });
   });
 
-  test('A store on a disk that fills is refused with storage_full, and opens once there is space', async () => {
+  test('A store on a disk that fills is refused with storage_full, and opens once there is space.', async () => {
     for (const writes of [0, 1, 2, 3, 5, 8, 13, 21, 34, 55]) {
       await using directory = tempDirectory();
       const disk = testDisk();
@@ -145,7 +145,7 @@ describe('a corrupt record or event', () => {
   });
 
   test.runIf(hasSqliteCli)(
-    'A record that sqlite3 has changed is refused with its row and table',
+    'A record that sqlite3 has changed is refused with its row and table.',
     async () => {
       await using directory = tempDirectory();
       await fillWithHello(directory.path);
@@ -162,7 +162,7 @@ describe('a corrupt record or event', () => {
     ['one letter', 'hello', 'jello'],
     ['what its JSON needs', 'hello"', 'hello}'],
     ['what is no UTF-8 any more', 'hello', Buffer.from('hel\xff\xff', 'latin1')],
-  ])('A record with a change in %s is refused with its row and table', async (_what, from, to) => {
+  ])('A record with a change in %s is refused with its row and table.', async (_what, from, to) => {
     await using directory = tempDirectory();
     await fillWithHello(directory.path);
     overwrite(directory.path, from, to);
@@ -179,7 +179,7 @@ describe('a corrupt record or event', () => {
     expect(store.db.peek((rx) => store.notes.get(rx, 'a'))?.text).toBe('good');
   });
 
-  test('A record that is not valid JSON is refused if SQLite itself filters by it', async () => {
+  test('A record that is not valid JSON is refused if SQLite itself filters by it.', async () => {
     await using directory = tempDirectory();
     await fillWithHello(directory.path);
     overwrite(directory.path, 'hello"', 'hello}');
@@ -193,7 +193,7 @@ describe('a corrupt record or event', () => {
   test.each([
     ['events', 3],
     ['deltas', 4],
-  ])('A changed event of the table %s is refused with its seq and table', async (table, seq) => {
+  ])('A changed event of the table %s is refused with its seq and table.', async (table, seq) => {
     await using directory = tempDirectory();
     {
       await using store = await openStore(directory.path);
@@ -214,7 +214,7 @@ describe('a corrupt record or event', () => {
     ['events', 'seq'],
     ['sessions', 'n'],
   ])(
-    'An intact text in the wrong row of %s is refused with its row and table',
+    'An intact text in the wrong row of %s is refused with its row and table.',
     async (table, key) => {
       await using directory = tempDirectory();
       {

@@ -53,7 +53,7 @@ async function faultsIn(bytes: Buffer): Promise<string[]> {
 }
 
 describe('the check of the indexes', () => {
-  test('The check finds nothing in an intact store under writes, and reads every table with an index', async () => {
+  test('The check finds nothing in an intact store under writes, and reads every table with an index.', async () => {
     await using directory = tempDirectory();
     await storedBytes(directory.path);
     await using store = await openStore(directory.path);
@@ -86,7 +86,7 @@ describe('the check of the indexes', () => {
     ['events_kind', 'session.updated'],
     ['events_session', 'sess_a'],
   ])(
-    'The check names the index %s, which has lost a row because of one bit',
+    'The check names the index %s, which has lost a row because of one bit.',
     async (index, value) => {
       await using directory = tempDirectory();
       const stored = await storedBytes(directory.path);
@@ -103,7 +103,7 @@ describe('the check of the indexes', () => {
   test.each([
     ['two adjacent pages that have changed places', 0, 1],
     ['two distant pages that have changed places', 0, 4],
-  ])('The check names the table with %s', async (_, one, other) => {
+  ])('The check names the table with %s.', async (_, one, other) => {
     await using directory = tempDirectory();
     const { bytes, size } = await storedBytes(directory.path);
     const pages = pagesWith({ bytes, size }, TABLE_LEAF, '"id":"sess_');
@@ -116,7 +116,7 @@ describe('the check of the indexes', () => {
     );
   });
 
-  test('The check names an index with entries without a row, if a page of a table has a smaller count', async () => {
+  test('The check names an index with entries without a row, if a page of a table has a smaller count.', async () => {
     await using directory = tempDirectory();
     const { bytes, size } = await storedBytes(directory.path);
     const [page = 0] = pagesWith({ bytes, size }, TABLE_LEAF, '"id":"sess_150"');
@@ -127,7 +127,7 @@ describe('the check of the indexes', () => {
     );
   });
 
-  test('The check names the table with a changed row', async () => {
+  test('The check names the table with a changed row.', async () => {
     await using directory = tempDirectory();
     const { bytes } = await storedBytes(directory.path);
     bytes[bytes.indexOf('xxxxx', bytes.indexOf('{"id":"sess_150"'))]! ^= 1;
@@ -136,7 +136,7 @@ describe('the check of the indexes', () => {
     );
   });
 
-  test('A check from a position checks the rest of that table, and then all other tables', async () => {
+  test('A check from a position checks the rest of that table, and then all other tables.', async () => {
     await using directory = tempDirectory();
     await storedBytes(directory.path);
     await using store = await openStore(directory.path);
@@ -151,7 +151,7 @@ describe('the check of the indexes', () => {
   });
 });
 
-test('A list fails with storage_damaged if its index has a row under a wrong value', async () => {
+test('A list fails with storage_damaged if its index has a row under a wrong value.', async () => {
   await using directory = tempDirectory();
   {
     await using store = await openStore(directory.path);

@@ -5,7 +5,7 @@ import { DATABASE_FILE, integrity, openStore } from '../../support/store.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
 // sql.js itself returns the same instance for every call.
-test('Two stores of one process have separate files and rows', async () => {
+test('Two stores of one process have separate files and rows.', async () => {
   await using one = tempDirectory();
   await using other = tempDirectory();
   await using first = await openStore(one.path, { newEpoch: () => 'epoch_1' });
@@ -22,7 +22,7 @@ test('Two stores of one process have separate files and rows', async () => {
   expect(first.db.peek((rx) => first.notes.get(rx, 'b'))).toBe(undefined);
 });
 
-test('A second store on an open directory is refused, and the first one keeps working', async () => {
+test('A second store on an open directory is refused, and the first one keeps working.', async () => {
   await using directory = tempDirectory();
   await using first = await openStore(directory.path);
   await first.db.transact((tx) => first.write(tx, 'a'));
@@ -36,7 +36,7 @@ test('A second store on an open directory is refused, and the first one keeps wo
   expect(integrity(first.db)).toBe('ok');
 });
 
-test('A store opens in a directory that is reached through a symbolic link', async () => {
+test('A store opens in a directory that is reached through a symbolic link.', async () => {
   await using directory = tempDirectory();
   const link = nodePath.join(directory.path, 'link');
   nodeFs.mkdirSync(nodePath.join(directory.path, 'data'));

@@ -7,7 +7,7 @@ import { tempDirectory } from '../../support/temp.ts';
 const nothing = undefined as unknown as Writer & Reader;
 
 describe('access to rows', () => {
-  test('Rows are written only with the writer of a transaction: all else does not compile, and throws', async () => {
+  test('Rows are written only with the writer of a transaction: all else does not compile, and throws.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const insert = store.db.prepare("INSERT INTO meta (key, value) VALUES ('k', 'v')");
@@ -22,7 +22,7 @@ describe('access to rows', () => {
     expect(query(store.db, 'SELECT 1 FROM sessions')).toEqual([]);
   });
 
-  test('A query that returns rows cannot write outside of a transaction', async () => {
+  test('A query that returns rows cannot write outside of a transaction.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const sql = "INSERT INTO meta (key, value) VALUES ('k', 'v') RETURNING value";
@@ -31,7 +31,7 @@ describe('access to rows', () => {
     expect(await store.db.transact((tx) => insert.get(tx)?.[0])).toBe('v');
   });
 
-  test('Rows cannot be read without a reader', async () => {
+  test('Rows cannot be read without a reader.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     // @ts-expect-error A read without a reader.
@@ -39,7 +39,7 @@ describe('access to rows', () => {
     expect(() => store.notes.get(nothing, 'a')).toThrow('outside a call of read, peek or transact');
   });
 
-  test('A reader or writer cannot be used after its function has ended', async () => {
+  test('A reader or writer cannot be used after its function has ended.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const writer = await store.db.transact((tx) => tx);
@@ -56,7 +56,7 @@ describe('access to rows', () => {
 });
 
 describe('effects of a transaction', () => {
-  test('An effect runs once the transaction is on disk and before its caller continues', async () => {
+  test('An effect runs once the transaction is on disk and before its caller continues.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
@@ -76,7 +76,7 @@ describe('effects of a transaction', () => {
     expect(done).toEqual(['effect', 'answered']);
   });
 
-  test('A transaction that throws is undone at once in reverse order, without the rest of its group', async () => {
+  test('A transaction that throws is undone at once in reverse order, without the rest of its group.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const done: string[] = [];
@@ -96,7 +96,7 @@ describe('effects of a transaction', () => {
     expect(done).toHaveLength(2);
   });
 
-  test('A group that SQLite gives up is undone from the newest transaction to the oldest', async () => {
+  test('A group that SQLite gives up is undone from the newest transaction to the oldest.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
@@ -118,7 +118,7 @@ describe('effects of a transaction', () => {
     await store.db.transact((tx) => store.write(tx, 'c'));
   });
 
-  test('A failed effect of a stored transaction is reported, and the others run', async () => {
+  test('A failed effect of a stored transaction is reported, and the others run.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const done: string[] = [];
@@ -135,7 +135,7 @@ describe('effects of a transaction', () => {
     ]);
   });
 
-  test('A failed undo of a lost transaction is reported, and the others run', async () => {
+  test('A failed undo of a lost transaction is reported, and the others run.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const done: string[] = [];

@@ -23,7 +23,7 @@ const ways = [
 ];
 
 describe.each(ways)('the lock of a data directory, by $name', ({ way, take }) => {
-  test('A second server is refused with the pid of the first one until the first one stops', async () => {
+  test('A second server is refused with the pid of the first one until the first one stops.', async () => {
     await using directory = tempDirectory();
     const first = lockDirectory(directory.path, take);
     for (let i = 0; i < 3; i++)
@@ -34,7 +34,7 @@ describe.each(ways)('the lock of a data directory, by $name', ({ way, take }) =>
     expect(second).toBeDefined();
   });
 
-  test('The locks of two directories are independent', async () => {
+  test('The locks of two directories are independent.', async () => {
     await using one = tempDirectory();
     await using other = tempDirectory();
     using first = lockDirectory(one.path, take);
@@ -42,7 +42,7 @@ describe.each(ways)('the lock of a data directory, by $name', ({ way, take }) =>
     expect([first, second]).toHaveLength(2);
   });
 
-  test('One of many simultaneous servers gets the lock, which is free as soon as that server is killed', async () => {
+  test('One of many simultaneous servers gets the lock, which is free as soon as that server is killed.', async () => {
     await using directory = tempDirectory();
     const all = Array.from({ length: CONTENDERS }, () => new Contender(directory.path, way));
     try {
@@ -65,7 +65,7 @@ describe.each(ways)('the lock of a data directory, by $name', ({ way, take }) =>
   });
 });
 
-test('A file system without locks is refused', async () => {
+test('A file system without locks is refused.', async () => {
   await using directory = tempDirectory();
   expect(() => lockDirectory(directory.path, lockedByOpening)).toThrow(
     /does not support locks: use a local/,

@@ -51,7 +51,7 @@ describe('the events of a write-ahead log', () => {
   ];
 
   test.each(harms)(
-    'Events in a log that was %s are reported as lost, and the log gets a new epoch',
+    'Events in a log that was %s are reported as lost, and the log gets a new epoch.',
     (_, harm) =>
       afterKill(async (directory, epoch) => {
         harm(path.join(directory, WAL_FILE));
@@ -69,7 +69,7 @@ describe('the events of a write-ahead log', () => {
       }),
   );
 
-  test('Events after the newest one in the database are lost, and the log forks there', () =>
+  test('Events after the newest one in the database are lost, and the log forks there.', () =>
     afterKill(async (directory) => {
       await using later = tempDirectory('store');
       const first = await openStore(directory);
@@ -85,7 +85,7 @@ describe('the events of a write-ahead log', () => {
       expect(store.entries()).toHaveLength(40);
     }));
 
-  test('Lost events are reported once, and the next start finds an intact log', () =>
+  test('Lost events are reported once, and the next start finds an intact log.', () =>
     afterKill(async (directory) => {
       fs.rmSync(path.join(directory, WAL_FILE));
       const epoch = await (async () => {
@@ -97,7 +97,7 @@ describe('the events of a write-ahead log', () => {
       expect(second.db.damage.found).toEqual([]);
     }));
 
-  test('All events of an intact log are present, under the same epoch', () =>
+  test('All events of an intact log are present, under the same epoch.', () =>
     afterKill(async (directory, epoch) => {
       await using store = await openStore(directory);
       expect(store.db).toMatchObject({ lost: null, epoch });
@@ -113,7 +113,7 @@ describe('a database with a corrupt position file', () => {
   ];
 
   test.each(losses)(
-    'A database whose position file %s reports lost events once, and starts a new epoch after a gap',
+    'A database whose position file %s reports lost events once, and starts a new epoch after a gap.',
     async (_, harm) => {
       for (const hasLog of [true, false])
         await afterKill(async (directory, epoch) => {
@@ -141,7 +141,7 @@ describe('a database with a corrupt position file', () => {
     },
   );
 
-  test('A database without a position file forks the log after the newest event in the database file', async () => {
+  test('A database without a position file forks the log after the newest event in the database file.', async () => {
     await using directory = tempDirectory('store');
     const first = await openStore(directory.path);
     await first.db.transact((tx) => first.write(tx, 'written back'));
@@ -158,7 +158,7 @@ describe('a database with a corrupt position file', () => {
     expect(store.entries()).toHaveLength(1);
   });
 
-  test('A database of an earlier version, without a position file, raises no alarm until the next loss', () =>
+  test('A database of an earlier version, without a position file, raises no alarm until the next loss.', () =>
     afterKill(async (directory, epoch) => {
       const without = async (use: (store: TestStore) => void) => {
         fs.rmSync(path.join(directory, ANCHOR_FILE));
@@ -177,7 +177,7 @@ describe('a database with a corrupt position file', () => {
       await without(({ db }) => expect(db.lost).toEqual({ after_seq: 40, up_to_seq: null }));
     }));
 
-  test('A position file of another log is reported as lost events', () =>
+  test('A position file of another log is reported as lost events.', () =>
     afterKill(async (directory, epoch) => {
       const text = JSON.stringify({ epoch: 'epoch_other', seq: 99, at: 99 });
       fs.writeFileSync(
@@ -189,7 +189,7 @@ describe('a database with a corrupt position file', () => {
       expect(store.db.epoch).not.toBe(epoch);
     }));
 
-  test('A backup, which has no position file, reports no lost events', () =>
+  test('A backup, which has no position file, reports no lost events.', () =>
     afterKill(async (directory) => {
       await using place = tempDirectory('store');
       const copy = await backUpClosed(
@@ -208,7 +208,7 @@ describe('a database with a corrupt position file', () => {
     ['is torn in the other slot', (anchor) => fs.truncateSync(anchor, SLOT_BYTES + 20)],
   ];
 
-  test.each(harms)('A position file that %s raises no alarm about an intact log', (_, harm) =>
+  test.each(harms)('A position file that %s raises no alarm about an intact log.', (_, harm) =>
     afterKill(async (directory, epoch) => {
       harm(path.join(directory, ANCHOR_FILE));
       await using store = await openStore(directory);
@@ -217,7 +217,7 @@ describe('a database with a corrupt position file', () => {
     }),
   );
 
-  test('A position file that cannot be written causes one warning, and transactions are stored', async () => {
+  test('A position file that cannot be written causes one warning, and transactions are stored.', async () => {
     await using directory = tempDirectory('store');
     const disk: FileSystem = {
       ...fs,
@@ -254,7 +254,7 @@ describe('a missing, empty or copied database', () => {
   ];
 
   test.each(traces)(
-    'A missing or empty database beside %s is not created again',
+    'A missing or empty database beside %s is not created again.',
     async (name, make) => {
       await using directory = tempDirectory('store');
       make(directory.path);
@@ -272,7 +272,7 @@ describe('a missing, empty or copied database', () => {
     },
   );
 
-  test('A missing or empty database in a directory without data is created', async () => {
+  test('A missing or empty database in a directory without data is created.', async () => {
     for (const has of ['nothing', 'an empty file']) {
       await using directory = tempDirectory('store');
       fs.mkdirSync(path.join(directory.path, 'logs'));
@@ -282,7 +282,7 @@ describe('a missing, empty or copied database', () => {
     }
   });
 
-  test('A database that is copied beside the log of another one is refused until that log is moved away', () =>
+  test('A database that is copied beside the log of another one is refused until that log is moved away.', () =>
     afterKill(async (directory) => {
       await using other = tempDirectory('store');
       const closed = await openStore(other.path);

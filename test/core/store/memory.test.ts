@@ -10,7 +10,7 @@ async function sharedSqlite(directory: string): Promise<RawSqlite> {
   return (await loadHostedSqlite({ wasm: sqlWasm, directory })).sqlite;
 }
 
-test('A page of the log is correct even if the memory of SQLite moves during a read', async () => {
+test('A page of the log is correct even if the memory of SQLite moves during a read.', async () => {
   await using directory = tempDirectory();
   await using store = await openStore(directory.path);
   const { db, log } = store;
@@ -31,7 +31,7 @@ test('A page of the log is correct even if the memory of SQLite moves during a r
   ]);
 });
 
-test('A statement that runs out of memory reports it, and runs once there is memory again', async () => {
+test('A statement that runs out of memory reports it, and runs once there is memory again.', async () => {
   await using directory = tempDirectory();
   await using store = await openStore(directory.path);
   const late = store.db.prepare<[number]>('SELECT 1');

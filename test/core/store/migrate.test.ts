@@ -7,7 +7,7 @@ import { tempDirectory } from '../../support/temp.ts';
 
 type Kept = Note & Record<string, unknown>;
 
-test('Sessions of an earlier format get the fields that users set, and none has news', async () => {
+test('Sessions of an earlier format get the fields that users set, and none has news.', async () => {
   await using directory = tempDirectory();
   {
     await using store = await openStore(directory.path);
@@ -44,7 +44,7 @@ test('Sessions of an earlier format get the fields that users set, and none has 
   expect(fs.existsSync(path.join(directory.path, `${DATABASE_FILE}.before-v10`))).toBe(true);
 });
 
-test('Sessions of an earlier format get the agent default if their provider is acp, and none otherwise', async () => {
+test('Sessions of an earlier format get the agent default if their provider is acp, and none otherwise.', async () => {
   await using directory = tempDirectory();
   const old = [
     { id: 'one', provider: 'acp' },
@@ -63,7 +63,7 @@ test('Sessions of an earlier format get the agent default if their provider is a
   expect(read('two')).toMatchObject({ ...old[1], agent: null });
 });
 
-test('The mode in which an acp agent of an earlier format started becomes its agent mode', async () => {
+test('The mode in which an acp agent of an earlier format started becomes its agent mode.', async () => {
   await using directory = tempDirectory();
   const began = { permission_mode: 'build', model: null, thinking_effort: null };
   const old = [
@@ -98,7 +98,7 @@ test('The mode in which an acp agent of an earlier format started becomes its ag
   expect(store.db.peek((rx) => turns.get(rx, 'turn_1'))).toMatchObject({ agent_mode: null });
 });
 
-test('Approvals of an earlier format get no details, and the scope once', async () => {
+test('Approvals of an earlier format get no details, and the scope once.', async () => {
   await using directory = tempDirectory();
   const asked = { id: 'apr_1', status: 'pending', request: { command: 'make' } };
   const done = { ...asked, id: 'apr_2', status: 'accepted' };

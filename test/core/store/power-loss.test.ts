@@ -52,7 +52,7 @@ function honest(random: Random): (file: string) => SyncPlan {
 
 describe('a power loss', () => {
   test(
-    'A power loss under load leaves an intact store with everything that was acknowledged',
+    'A power loss under load leaves an intact store with everything that was acknowledged.',
     { timeout: scaled(60_000 + IMAGES * 1000) },
     async () => {
       console.info(`power loss: ${IMAGES} images, POWER_SEED=${SEED}`);
@@ -70,7 +70,7 @@ describe('a power loss', () => {
   );
 
   test(
-    'A power loss leaves an intact store even if the disk was full at times',
+    'A power loss leaves an intact store even if the disk was full at times.',
     { timeout: scaled(60_000 + IMAGES * 500) },
     async () => {
       console.info(`power loss with a full disk: POWER_SEED=${SEED}`);
@@ -85,7 +85,7 @@ describe('a power loss', () => {
   );
 
   test(
-    'A power loss may lose the newest rows of durability "normal", but leaves a store without gaps',
+    'A power loss may lose the newest rows of durability "normal", but leaves a store without gaps.',
     { timeout: scaled(60_000) },
     async () => {
       console.info(`power loss in durability normal: POWER_SEED=${SEED}`);
@@ -95,7 +95,7 @@ describe('a power loss', () => {
   );
 
   test(
-    'A power loss during the creation of a store leaves a store that opens',
+    'A power loss during the creation of a store leaves a store that opens.',
     { timeout: scaled(60_000) },
     async () => {
       console.info(`power loss at the beginning: POWER_SEED=${SEED}`);
@@ -124,7 +124,7 @@ describe('a power loss', () => {
     },
   );
 
-  test('This test detects a store that syncs nothing', { timeout: scaled(60_000) }, async () => {
+  test('This test detects a store that syncs nothing.', { timeout: scaled(60_000) }, async () => {
     const { bad, images } = await losePower(
       1,
       () => () => ({ told: 1, done: null }),
@@ -134,7 +134,7 @@ describe('a power loss', () => {
   });
 
   test(
-    'This test detects a COMMIT that does not wait for the sync of a checkpoint',
+    'This test detects a COMMIT that does not wait for the sync of a checkpoint.',
     { timeout: scaled(60_000) },
     async () => {
       const ungated = (random: Random) => {

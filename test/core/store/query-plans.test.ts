@@ -25,7 +25,7 @@ describe('a page of events', () => {
     { name: 'team', id: 'a' },
   ];
 
-  test('A page of the whole runtime is merged from both tables in key order', async () => {
+  test('A page of the whole runtime is merged from both tables in key order.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const plan = planOfPage(store, { name: 'runtime' });
@@ -37,7 +37,7 @@ describe('a page of events', () => {
   });
 
   test.each(scopes)(
-    'A page of a $name is merged from both tables by its indexes',
+    'A page of a $name is merged from both tables by its indexes.',
     async (scope) => {
       await using directory = tempDirectory();
       await using store = await openStore(directory.path);
@@ -52,7 +52,7 @@ describe('a page of events', () => {
     },
   );
 
-  test('A page of some kinds of the whole runtime is merged from the index of each kind', async () => {
+  test('A page of some kinds of the whole runtime is merged from the index of each kind.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const kinds = new Set(['message.delta', 'turn.completed', 'turn.failed']);
@@ -67,7 +67,7 @@ describe('a page of events', () => {
     expectNoSorting(plan);
   });
 
-  test('A page of some kinds of another scope is read like a page of all kinds, within a window', async () => {
+  test('A page of some kinds of another scope is read like a page of all kinds, within a window.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const kinds = new Set(['turn.completed', 'turn.failed']);
@@ -79,7 +79,7 @@ describe('a page of events', () => {
 });
 
 describe('the log', () => {
-  test('The deltas of an item are found by their index, for reads and for removal', async () => {
+  test('The deltas of an item are found by their index, for reads and for removal.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const sqls = await sqlsOf(store.db, async () => {
@@ -116,7 +116,7 @@ describe('the records', () => {
     ['the sessions at work', /sessions USING INDEX sessions_status/, (s, rx) => s.busySessions(rx)],
   ];
 
-  test.each(reads)('An index finds %s', async (_what, index, read) => {
+  test.each(reads)('An index finds %s.', async (_what, index, read) => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const [sql] = await sqlsOf(
@@ -152,18 +152,21 @@ describe('the records', () => {
     ],
   ];
 
-  test.each(pages)('A page of %s is read by its index, newest first', async (_what, line, read) => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
-    const [sql] = await sqlsOf(
-      store.db,
-      () => store.db.peek((rx) => read(sessionStore(store), rx)),
-      /ORDER BY n DESC/,
-    );
-    expect(planOf(store.db, sql ?? '').map(rowidAsColumn)).toEqual([rowidAsColumn(line)]);
-  });
+  test.each(pages)(
+    'A page of %s is read by its index, newest first.',
+    async (_what, line, read) => {
+      await using directory = tempDirectory();
+      await using store = await openStore(directory.path);
+      const [sql] = await sqlsOf(
+        store.db,
+        () => store.db.peek((rx) => read(sessionStore(store), rx)),
+        /ORDER BY n DESC/,
+      );
+      expect(planOf(store.db, sql ?? '').map(rowidAsColumn)).toEqual([rowidAsColumn(line)]);
+    },
+  );
 
-  test('A page of the sessions with a status and a provider uses one of the two indexes', async () => {
+  test('A page of the sessions with a status and a provider uses one of the two indexes.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const read = () =>
@@ -177,7 +180,7 @@ describe('the records', () => {
   });
 
   test.each(['sessions', 'turns', 'items'] as const)(
-    'A record of the %s is found by its id',
+    'A record of the %s is found by its id.',
     async (table) => {
       await using directory = tempDirectory();
       await using store = await openStore(directory.path);
@@ -206,7 +209,7 @@ describe('retention', () => {
   }
 
   test.each(['session', 'process'])(
-    'Retention finds the events of a %s by their indexes, oldest first',
+    'Retention finds the events of a %s by their indexes, oldest first.',
     async (name) => {
       const [plan = []] = await plansOfTrim(new RegExp(`WHERE ${name}_id = \\?`));
       expect(plan).toContainEqual(expect.stringMatching(/^MERGE \(UNION ALL\)/));
@@ -218,14 +221,14 @@ describe('retention', () => {
     },
   );
 
-  test('Retention finds the oldest events by their key, and the session of each by its id', async () => {
+  test('Retention finds the oldest events by their key, and the session of each by its id.', async () => {
     const [plan = []] = await plansOfTrim(/FROM events AS event/);
     expect(plan[0]).toBe('SEARCH event USING INTEGER PRIMARY KEY (rowid>?)');
     expect(plan.at(-1)).toMatch(/^SEARCH sessions USING INDEX \S+ \(id=\?\)$/);
     expectNoSorting(plan);
   });
 
-  test('Retention removes each event by its key', async () => {
+  test('Retention removes each event by its key.', async () => {
     const plans = await plansOfTrim(/^DELETE/);
     const table = (name: string) => [`SEARCH ${name} USING INTEGER PRIMARY KEY (rowid=?)`];
     // The deltas of an item are removed together with the event that closes it.
@@ -234,7 +237,7 @@ describe('retention', () => {
   });
 
   // The index sessions_status has every closed session, including all that were trimmed long ago.
-  test('Retention finds the oldest closed session with remaining events by a separate index', async () => {
+  test('Retention finds the oldest closed session with remaining events by a separate index.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const read = () => store.db.peek((rx) => sessionStore(store).oldestTrimmable(rx));
@@ -243,7 +246,7 @@ describe('retention', () => {
     expect(plan).toEqual([expect.stringMatching(/ USING INDEX sessions_trimmable\b/)]);
   });
 
-  test('Retention finds the turns of a session, and their items, by their indexes', async () => {
+  test('Retention finds the turns of a session, and their items, by their indexes.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const sessions = sessionStore(store);

@@ -9,7 +9,7 @@ import { anyText } from '../../support/any-text.ts';
 const MIB = 1024 * 1024;
 
 describe('a page of records', () => {
-  test('The first page starts with the newest record, and the next page continues after it', async () => {
+  test('The first page starts with the newest record, and the next page continues after it.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     await insert(store, ['a', 'b', 'c', 'd', 'e']);
@@ -22,7 +22,7 @@ describe('a page of records', () => {
     expect(third.nextCursor).toBe(null);
   });
 
-  test('A page with the oldest record has no next page, even if it is full', async () => {
+  test('A page with the oldest record has no next page, even if it is full.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     expect(store.db.peek((rx) => store.notes.page(rx, {}, 3))).toEqual({
@@ -35,7 +35,7 @@ describe('a page of records', () => {
     expect(store.db.peek((rx) => store.notes.page(rx, {}, 2)).nextCursor).not.toBe(null);
   });
 
-  test('Inserts and updates between two pages do not shift the second page', async () => {
+  test('Inserts and updates between two pages do not shift the second page.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     await insert(store, ['a', 'b', 'c', 'd']);
@@ -49,7 +49,7 @@ describe('a page of records', () => {
     ]);
   });
 
-  test('A page has only records whose current columns equal the filters', async () => {
+  test('A page has only records whose current columns equal the filters.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     await insert(store, ['a', 'b', 'c']);
@@ -65,7 +65,7 @@ describe('a page of records', () => {
     expect(ids({ status: 'gone' })).toEqual([]);
   });
 
-  test('All pages of any size together have each record once', async () => {
+  test('All pages of any size together have each record once.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const ids = Array.from({ length: 30 }, (_, i) => `n${i}`);
@@ -85,7 +85,7 @@ describe('a page of records', () => {
   test.each([
     ['letters', 'x', 3 * MIB],
     ['three-byte characters', '\u8a9e', MIB],
-  ])('A page ends before 8 MiB of %s, whatever its limit', async (_what, character, count) => {
+  ])('A page ends before 8 MiB of %s, whatever its limit.', async (_what, character, count) => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     await insert(store, ['a', 'b', 'c'], () => ({ text: character.repeat(count) }));
@@ -99,7 +99,7 @@ describe('a page of records', () => {
     expect(pages).toEqual([['c', 'b'], ['a']]);
   });
 
-  test('A page has at least one record, however large it is', async () => {
+  test('A page has at least one record, however large it is.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     await insert(store, ['a', 'b'], () => ({ text: 'x'.repeat(9 * MIB) }));
@@ -116,7 +116,7 @@ describe('a page of events', () => {
     ['letters', 'x', 30_000],
     ['three-byte characters', '\u8a9e', 10_000],
   ])(
-    'A page ends before its limit in bytes of %s, but has at least one event',
+    'A page ends before its limit in bytes of %s, but has at least one event.',
     async (_what, character, count) => {
       await using directory = tempDirectory();
       await using store = await openStore(directory.path);
@@ -138,7 +138,7 @@ describe('a page of events', () => {
 });
 
 describe('a record', () => {
-  test('An updated record must exist, and keeps its position', async () => {
+  test('An updated record must exist, and keeps its position.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     await insert(store, ['a', 'b']);
@@ -154,7 +154,7 @@ describe('a record', () => {
     expect(store.db.peek((rx) => store.notes.get(rx, 'c'))).toBe(undefined);
   });
 
-  test('A second record with the same id is refused', async () => {
+  test('A second record with the same id is refused.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     await insert(store, ['a']);
@@ -176,7 +176,7 @@ describe('a record', () => {
     ['three megabytes', 'x'.repeat(3 * MIB)],
     ['three megabytes of emoji', '\u{1f600}'.repeat((3 * MIB) / 4)],
     ['non-characters', '\uffff\ufffe\u{10ffff}'],
-  ])('A record with %s in it is read back unchanged', async (_what, text) => {
+  ])('A record with %s in it is read back unchanged.', async (_what, text) => {
     await using directory = tempDirectory();
     {
       await using store = await openStore(directory.path);
@@ -188,7 +188,7 @@ describe('a record', () => {
     expect(store.db.peek((rx) => store.notes.get(rx, 'a'))?.text === `${text}!`).toBe(true);
   });
 
-  test('A record with any texts, numbers and nulls is read back unchanged', async () => {
+  test('A record with any texts, numbers and nulls is read back unchanged.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     let count = 0;
@@ -213,7 +213,7 @@ describe('a statement', () => {
   const ends = [2 ** 31, 2 ** 32, 2 ** 40, Number.MAX_SAFE_INTEGER];
   const integers = [0, 1, ...ends.flatMap((end) => [end, end - 1]), 123_456_789_012];
 
-  test('Integers up to 2^53 - 1 of either sign are stored exactly, as integers', async () => {
+  test('Integers up to 2^53 - 1 of either sign are stored exactly, as integers.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const insertOne = store.db.prepare(
@@ -235,7 +235,7 @@ describe('a statement', () => {
     }
   });
 
-  test('Any text, number and null of any size is returned unchanged', async () => {
+  test('Any text, number and null of any size is returned unchanged.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const echo = store.db.prepare('SELECT ?, ?, ?');
@@ -263,7 +263,7 @@ describe('a statement', () => {
     );
   });
 
-  test('A statement does not reuse values of an earlier run', async () => {
+  test('A statement does not reuse values of an earlier run.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const echo = store.db.prepare('SELECT ?, ?');
@@ -275,7 +275,7 @@ describe('a statement', () => {
     expect(store.db.peek((rx) => echo.get(rx, 'c'))).toEqual(['c', null]);
   });
 
-  test('A statement works again after SQLite has refused a run', async () => {
+  test('A statement works again after SQLite has refused a run.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const add = store.db.prepare("INSERT INTO meta (key, value) VALUES ('k', ?)");
@@ -287,7 +287,7 @@ describe('a statement', () => {
     expect(query(store.db, "SELECT value FROM meta WHERE key = 'k'")[0]).toEqual(['c']);
   });
 
-  test('A scan stops on request or on an error, and leaves nothing open', async () => {
+  test('A scan stops on request or on an error, and leaves nothing open.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path, { checkpointBytes: 1 });
     await insert(store, ['a', 'b', 'c']);
@@ -310,7 +310,7 @@ describe('a statement', () => {
     expect(store.warnings).toEqual([]);
   });
 
-  test('A statement is prepared at its first run, and an invalid one is refused with its SQL', async () => {
+  test('A statement is prepared at its first run, and an invalid one is refused with its SQL.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const statement = store.db.prepare('SELEKT 1');

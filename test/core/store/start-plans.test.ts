@@ -41,7 +41,7 @@ afterEach(() => {
 });
 
 describe('query plans on a directory with work in every state', () => {
-  test('No statement of a start scans a table that grows with the log', () =>
+  test('No statement of a start scans a table that grows with the log.', () =>
     onLeftovers(async (directory) => {
       let atStart: string[] = [];
       await runOn(directory, async () => {
@@ -52,7 +52,7 @@ describe('query plans on a directory with work in every state', () => {
       expect(await scansOf(directory, atStart)).toEqual([]);
     }));
 
-  test('No statement of a first page scans a table that grows with the log, whatever its filters', () =>
+  test('No statement of a first page scans a table that grows with the log, whatever its filters.', () =>
     onLeftovers(async (directory) => {
       const byRequest = new Map<string, string[]>();
       await runOn(directory, async (given) => {

@@ -21,7 +21,7 @@ import {
 import { tempDirectory } from '../../support/temp.ts';
 
 describe('the result of a transaction', () => {
-  test('A transaction is answered after its rows are synced, never before', async () => {
+  test('A transaction is answered after its rows are synced, never before.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
@@ -45,7 +45,7 @@ describe('the result of a transaction', () => {
     );
   });
 
-  test('A copy of the files at the time of the answer has the rows', async () => {
+  test('A copy of the files at the time of the answer has the rows.', async () => {
     await using directory = tempDirectory();
     await using copy = tempDirectory('copy');
     await using store = await openStore(directory.path);
@@ -56,7 +56,7 @@ describe('the result of a transaction', () => {
     expect(reopened.entries().map(({ seq }) => seq)).toEqual([1]);
   });
 
-  test('Each transaction gets the result of its own function, in the order of the calls', async () => {
+  test('Each transaction gets the result of its own function, in the order of the calls.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const answered: number[] = [];
@@ -68,7 +68,7 @@ describe('the result of a transaction', () => {
     expect(answered).toEqual(Array.from({ length: 20 }, (_, i) => i));
   });
 
-  test('A group that commits during a sync waits for the next sync', async () => {
+  test('A group that commits during a sync waits for the next sync.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
@@ -93,7 +93,7 @@ describe('the result of a transaction', () => {
 });
 
 describe('a read', () => {
-  test('A read of rows that are not on disk yet is answered once they are', async () => {
+  test('A read of rows that are not on disk yet is answered once they are.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
@@ -109,7 +109,7 @@ describe('a read', () => {
     await write;
   });
 
-  test('A read waits for the newest of the groups that it saw', async () => {
+  test('A read waits for the newest of the groups that it saw.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
@@ -129,7 +129,7 @@ describe('a read', () => {
     await second;
   });
 
-  test('A read is answered at once if everything is on disk, and syncs nothing', async () => {
+  test('A read is answered at once if everything is on disk, and syncs nothing.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
@@ -139,7 +139,7 @@ describe('a read', () => {
     expect(disk.count(`sync ${WAL_FILE}`)).toBe(syncs);
   });
 
-  test('A read that throws also waits for the rows that it saw', async () => {
+  test('A read that throws also waits for the rows that it saw.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
@@ -156,7 +156,7 @@ describe('a read', () => {
     await write;
   });
 
-  test('A read cannot start a transaction', async () => {
+  test('A read cannot start a transaction.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     await expect(store.db.read(() => store.db.transact(() => 1))).rejects.toThrow(
@@ -166,7 +166,7 @@ describe('a read', () => {
 });
 
 describe('a failed transaction', () => {
-  test('A failed transaction takes back only its own rows, numbers and announcements', async () => {
+  test('A failed transaction takes back only its own rows, numbers and announcements.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const announced = collectAnnounced(store);
@@ -189,7 +189,7 @@ describe('a failed transaction', () => {
     expect(store.entries().map(({ seq }) => seq)).toEqual([1, 2]);
   });
 
-  test('A transaction that SQLite refuses takes back all its rows', async () => {
+  test('A transaction that SQLite refuses takes back all its rows.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     await store.db.transact((tx) => store.write(tx, 'a'));
@@ -206,7 +206,7 @@ describe('a failed transaction', () => {
     expect(store.db.durableSeq).toBe(3);
   });
 
-  test('A refusal is reported only after the rows that it may have seen are on disk', async () => {
+  test('A refusal is reported only after the rows that it may have seen are on disk.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
@@ -225,7 +225,7 @@ describe('a failed transaction', () => {
     expect(await nextGroup).toBe('refused: a is there');
   });
 
-  test('A transaction with an asynchronous function is refused and takes back its rows', async () => {
+  test('A transaction with an asynchronous function is refused and takes back its rows.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const refused = store.db.transact(async (tx) => {
@@ -237,7 +237,7 @@ describe('a failed transaction', () => {
     expect(await store.db.transact((tx) => store.write(tx, 'b').seq)).toBe(1);
   });
 
-  test('A nested transaction throws, and the outer one continues if it catches the error', async () => {
+  test('A nested transaction throws, and the outer one continues if it catches the error.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const inner = () => store.db.transact((tx) => store.write(tx, 'inner'));
@@ -255,7 +255,7 @@ describe('a failed transaction', () => {
     expect(idsOf(store)).toEqual(['outer']);
   });
 
-  test('Failed transactions of any kind leave no trace in the store', async () => {
+  test('Failed transactions of any kind leave no trace in the store.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const announced = collectAnnounced(store);
@@ -310,7 +310,7 @@ describe('a failed transaction', () => {
 });
 
 describe('announcements', () => {
-  test('Announcements are delivered once, in order, when they are on disk and the seq is durable', async () => {
+  test('Announcements are delivered once, in order, when they are on disk and the seq is durable.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
@@ -341,7 +341,7 @@ describe('announcements', () => {
     ]);
   });
 
-  test('Announcements reach every listener', async () => {
+  test('Announcements reach every listener.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const one = collectAnnounced(store);
@@ -354,7 +354,7 @@ describe('announcements', () => {
     ]);
   });
 
-  test('Announcements and numbers are refused after their transaction', async () => {
+  test('Announcements and numbers are refused after their transaction.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const ended = await store.db.transact((tx) => tx);
@@ -365,7 +365,7 @@ describe('announcements', () => {
 });
 
 describe('a group', () => {
-  test('All transactions of one turn of the event loop share one COMMIT and one sync', async () => {
+  test('All transactions of one turn of the event loop share one COMMIT and one sync.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
@@ -379,7 +379,7 @@ describe('a group', () => {
     expect(store.db.stats.groupSize.count).toBe(1);
   });
 
-  test('A group writes nothing before its COMMIT', async () => {
+  test('A group writes nothing before its COMMIT.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
@@ -394,7 +394,7 @@ describe('a group', () => {
 });
 
 describe('a group without changes', () => {
-  test('A group without changes is answered without a sync if all earlier ones are on disk', async () => {
+  test('A group without changes is answered without a sync if all earlier ones are on disk.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
@@ -405,7 +405,7 @@ describe('a group without changes', () => {
     expect(held.asked()).toBe(0);
   });
 
-  test('A group without changes waits for earlier groups, whose rows it may have seen', async () => {
+  test('A group without changes waits for earlier groups, whose rows it may have seen.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
@@ -422,7 +422,7 @@ describe('a group without changes', () => {
 });
 
 describe('a checkpoint', () => {
-  test('A checkpoint delays only COMMIT until the database file is synced', async () => {
+  test('A checkpoint delays only COMMIT until the database file is synced.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs, checkpointBytes: 1 });
@@ -446,7 +446,7 @@ describe('a checkpoint', () => {
     expect(store.passed.filter((name) => name === 'commit.after')).toHaveLength(2);
   });
 
-  test('After a checkpoint, the write-ahead log restarts at its beginning', async () => {
+  test('After a checkpoint, the write-ahead log restarts at its beginning.', async () => {
     await using directory = tempDirectory();
     // The creation of a store makes the log file long, and the file never gets shorter.
     await (await openStore(directory.path))[Symbol.asyncDispose]();
@@ -459,7 +459,7 @@ describe('a checkpoint', () => {
     expect(idsOf(store)).toHaveLength(100);
   });
 
-  test('Checkpoints also run under a load without pauses', async () => {
+  test('Checkpoints also run under a load without pauses.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path, {
       fs: testDisk().fs,
@@ -478,7 +478,7 @@ describe('a checkpoint', () => {
 });
 
 describe('the sequence', () => {
-  test('The sequence continues after the last number when the store is opened again', async () => {
+  test('The sequence continues after the last number when the store is opened again.', async () => {
     await using directory = tempDirectory();
     const seqs: number[] = [];
     for (let run = 0; run < 4; run++) {
@@ -489,7 +489,7 @@ describe('the sequence', () => {
     expect(seqs).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
   });
 
-  test('After a kill, the sequence continues after every number that was delivered', async () => {
+  test('After a kill, the sequence continues after every number that was delivered.', async () => {
     await using directory = tempDirectory();
     let last = 0;
     let from = directory.path;
@@ -516,7 +516,7 @@ describe('the sequence', () => {
     expect(seqs).toEqual([...new Set(seqs)].toSorted((a, b) => a - b));
   });
 
-  test('The sequence does not go back when the newest events are removed from the log', async () => {
+  test('The sequence does not go back when the newest events are removed from the log.', async () => {
     await using directory = tempDirectory();
     {
       await using store = await openStore(directory.path);
@@ -531,7 +531,7 @@ describe('the sequence', () => {
 });
 
 describe('closing', () => {
-  test('Closing answers the running transactions, and then leaves one file with everything', async () => {
+  test('Closing answers the running transactions, and then leaves one file with everything.', async () => {
     await using directory = tempDirectory();
     const store = await openStore(directory.path);
     const first = store.db.transact((tx) => store.write(tx, 'a').seq);
@@ -546,7 +546,7 @@ describe('closing', () => {
     expect(idsOf(reopened)).toEqual(['a', 'b']);
   });
 
-  test('Closing waits for the sync of a checkpoint', async () => {
+  test('Closing waits for the sync of a checkpoint.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     const store = await openStore(directory.path, { fs: disk.fs, checkpointBytes: 1 });
@@ -560,7 +560,7 @@ describe('closing', () => {
     expect(nodeFs.readdirSync(directory.path)).toEqual([DATABASE_FILE, ANCHOR_FILE]);
   });
 
-  test('A transaction after closing is refused with shutting_down', async () => {
+  test('A transaction after closing is refused with shutting_down.', async () => {
     await using directory = tempDirectory();
     const store = await openStore(directory.path);
     await store.db.transact((tx) => store.write(tx, 'a'));
@@ -571,7 +571,7 @@ describe('closing', () => {
     await expect(store.db.transact((tx) => store.write(tx, 'b'))).rejects.toMatchObject(refusal);
   });
 
-  test('A read after closing is refused with shutting_down', async () => {
+  test('A read after closing is refused with shutting_down.', async () => {
     await using directory = tempDirectory();
     const store = await openStore(directory.path);
     await store.db.transact((tx) => store.write(tx, 'a'));

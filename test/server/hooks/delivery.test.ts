@@ -84,7 +84,7 @@ async function eventsOf({ client }: TestRuntime, kind: string) {
 }
 
 describe('a POST', () => {
-  test('A POST has the event of the log, a signature, and no credential of the server', () =>
+  test('A POST has the event of the log, a signature, and no credential of the server.', () =>
     withHooks(
       (receiver) => [posting(receiver)],
       async (given, receiver, session) => {
@@ -172,7 +172,7 @@ describe('a POST', () => {
       },
     ));
 
-  test('A POST is not sent to the server itself, nor with a secret that others may read', async () => {
+  test('A POST is not sent to the server itself, nor with a secret that others may read.', async () => {
     await using own = tempDirectory('hooks');
     const open = path.join(own.path, 'open');
     fs.writeFileSync(open, secret, { mode: 0o644 });
@@ -207,7 +207,7 @@ function reload({ runtime }: TestRuntime, config: object): void {
 }
 
 describe('a command', () => {
-  test('The command of a hook gets the event on stdin, not in its arguments or environment', async () => {
+  test('The command of a hook gets the event on stdin, not in its arguments or environment.', async () => {
     await using own = tempDirectory('hooks');
     const out = path.join(own.path, 'out');
     const command = `{ cat; tr '\\0' '\\n' < /proc/$$/environ; tr '\\0' '\\n' < /proc/$$/cmdline; } > '${out}.new'; mv '${out}.new' '${out}'`;
@@ -272,7 +272,7 @@ describe('a command', () => {
 });
 
 describe('a person', () => {
-  test('A user can let a hook skip the failing event or all events, which is an event itself', () =>
+  test('A user can let a hook skip the failing event or all events, which is an event itself.', () =>
     withHooks(
       (receiver) => [posting(receiver)],
       async (given, receiver, session) => {
@@ -305,7 +305,7 @@ describe('a person', () => {
       },
     ));
 
-  test('The test of a hook sends a marked example, and changes no position', () =>
+  test('The test of a hook sends a marked example, and changes no position.', () =>
     withHooks(
       (receiver) => [posting(receiver)],
       async (given, receiver) => {

@@ -101,7 +101,7 @@ async function invalid(stage: Stage): Promise<string> {
 }
 
 describe('the page of a link', () => {
-  test('The page of a link shows the request with two buttons, without scripts, framing or caching', () =>
+  test('The page of a link shows the request with two buttons, without scripts, framing or caching.', () =>
     onShared(async (stage) => {
       const { approval } = await asked(stage, {
         title: '<script>alert(1)</script> "x" \u202e',
@@ -125,7 +125,7 @@ describe('the page of a link', () => {
       expect(page.headers['set-cookie']).toBe(undefined);
     }));
 
-  test('Opening, previewing or prefetching a page changes nothing', () =>
+  test('Opening, previewing or prefetching a page changes nothing.', () =>
     onShared(async (stage) => {
       const { approval } = await asked(stage);
       const at = await pathOfLink(stage, approval);
@@ -141,7 +141,7 @@ describe('the page of a link', () => {
     ['accept', 'accepted', 'accept'],
     ['decline', 'declined', 'decline'],
   ] as const)(
-    'The page answers with %s once, and its link is invalid afterwards',
+    'The page answers with %s once, and its link is invalid afterwards.',
     ([word, status, decision]) =>
       onShared(async (stage) => {
         const { approval, answer } = await asked(stage);
@@ -162,7 +162,7 @@ describe('the page of a link', () => {
       }),
   );
 
-  test('The page can only decline a request that it does not show completely', () =>
+  test('The page can only decline a request that it does not show completely.', () =>
     onShared(async (stage) => {
       const details = [
         { type: 'command', command: `echo ${'x'.repeat(70_000)}; rm -rf /`, cwd: null },
@@ -177,7 +177,7 @@ describe('the page of a link', () => {
       expect((await press(stage, at, 'decline')).status).toBe(200);
     }));
 
-  test('The page accepts a request with missing arguments only with a typed word', () =>
+  test('The page accepts a request with missing arguments only with a typed word.', () =>
     onShared(async (stage) => {
       const request = { title: 'do it', lacksArguments: true };
       const [one, other] = [await asked(stage, request), await asked(stage, request)];
@@ -195,7 +195,7 @@ describe('the page of a link', () => {
       expect(declined.status).toBe(200);
     }));
 
-  test('The page answers once for many simultaneous clicks', () =>
+  test('The page answers once for many simultaneous clicks.', () =>
     onShared(async (stage) => {
       const { approval } = await asked(stage);
       const at = await pathOfLink(stage, approval);
@@ -204,7 +204,7 @@ describe('the page of a link', () => {
       expect(pages.filter(({ status }) => status === 200)).toHaveLength(1);
     }));
 
-  test('A link is invalid once its approval is resolved in another way', () =>
+  test('A link is invalid once its approval is resolved in another way.', () =>
     onShared(async (stage) => {
       const { approval } = await asked(stage);
       const at = await pathOfLink(stage, approval);
@@ -214,7 +214,7 @@ describe('the page of a link', () => {
       expect((await statusOf(stage, approval)).status).toBe('declined');
     }));
 
-  test('A link answers only its own approval, whatever the form contains', () =>
+  test('A link answers only its own approval, whatever the form contains.', () =>
     onShared(async (stage) => {
       const [one, other] = [await asked(stage), await asked(stage)];
       const at = await pathOfLink(stage, one.approval);
@@ -234,7 +234,7 @@ describe('the page of a link', () => {
     'decision%5B%5D=accept',
     '',
     '{"decision":"accept"}',
-  ])('The page refuses another form than its own: %s', (body) =>
+  ])('The page refuses another form than its own: %s.', (body) =>
     onShared(async (stage) => {
       const { approval } = await asked(stage);
       const at = await pathOfLink(stage, approval);
@@ -257,7 +257,7 @@ describe('the page of a link', () => {
   );
 
   test.for(['https://evil.example', 'null', 'http://box.example.evil.example'])(
-    'A form from the page %s is refused',
+    'A form from the page %s is refused.',
     (origin) =>
       onShared(async (stage) => {
         const { approval } = await asked(stage);
@@ -290,7 +290,7 @@ describe('the public host of links', () => {
         expect((await browse(stage, at, { headers: { host } })).status).toBe(200);
     }));
 
-  test('A form from the public host that the tunnel forwards is accepted', () =>
+  test('A form from the public host that the tunnel forwards is accepted.', () =>
     onShared(async (stage) => {
       const { approval } = await asked(stage);
       const at = await pathOfLink(stage, approval);
@@ -318,7 +318,7 @@ describe('the secret of a link', () => {
         );
     }));
 
-  test('The secret of a link is not in the log, however its address is spelled', () =>
+  test('The secret of a link is not in the log, however its address is spelled.', () =>
     withRuntime(async ({ url, logLines }) => {
       const secret = 's'.repeat(43);
       const places = [`/answer/${secret}`, `/answer/${secret}/`, `/answer/${secret}/x`];
@@ -332,7 +332,7 @@ describe('the secret of a link', () => {
       expect(JSON.stringify(logLines())).not.toContain(secret);
     }));
 
-  test('A link expires', async () => {
+  test('A link expires.', async () => {
     const clock = new ManualClock();
     await onStage(
       async (stage) => {
@@ -350,7 +350,7 @@ describe('the secret of a link', () => {
     );
   });
 
-  test('Only a token that may decide can create a link, and only if two buttons can answer it', () =>
+  test('Only a token that may decide can create a link, and only if two buttons can answer it.', () =>
     onShared(async (stage) => {
       const { approval, session } = await asked(stage);
       const { body: read } = await stage.post<{ secret: string }>('/v1/tokens', {
@@ -378,7 +378,7 @@ describe('the secret of a link', () => {
 });
 
 describe('a hook that asks for links', () => {
-  test('A hook with links gets a link with each approval, which answers it', async () => {
+  test('A hook with links gets a link with each approval, which answers it.', async () => {
     await using receiver = await new Receiver().open();
     await using own = tempDirectory('links');
     const secret_file = path.join(own.path, 'secret');

@@ -285,7 +285,7 @@ describe('A text in a query', () => {
     },
     { name: 'with too long a word', at: '/v1/search?q=', times: 1000, status: 400 },
   ])(
-    'A text $name in a query reaches its route, whatever its characters',
+    'A text $name in a query reaches its route, whatever its characters.',
     ({ at, times, status }) =>
       on(async ({ url, token }) => {
         const path = `${at}${encodeURIComponent(widest.repeat(times))}`;
@@ -303,7 +303,7 @@ describe('Bytes that are not an HTTP request', () => {
       status: 431,
       bytes: `GET /health HTTP/1.1\r\nHost: localhost\r\nX-Long: ${'x'.repeat(70_000)}\r\n\r\n`,
     },
-  ])('A connection with $name gets a refusal with the usual body', ({ status, bytes }) =>
+  ])('A connection with $name gets a refusal with the usual body.', ({ status, bytes }) =>
     on(async ({ url }) => {
       const answer = await sendBytes(url, bytes);
       expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));

@@ -23,7 +23,7 @@ const NOBODY = 65_534;
 
 // A kill on it: test/campaigns/disk.test.ts.
 describe.skipIf(!canMount)('a disk that is really full', () => {
-  it('A server on a full disk refuses new work as storage_full, still answers reads, and recovers by itself', () =>
+  it('A server on a full disk refuses new work as storage_full, still answers reads, and recovers by itself.', () =>
     onSmallDisk(async ({ client, fill, free }, directory) => {
       const { id } = await openSession(client, directory);
       await runTurn(client, id, 'say before');
@@ -50,7 +50,7 @@ describe.skipIf(!canMount)('a disk that is really full', () => {
       });
     }));
 
-  it('A killed server starts below min_free_bytes, answers reads, refuses new work and recovers by itself', () =>
+  it('A killed server starts below min_free_bytes, answers reads, refuses new work and recovers by itself.', () =>
     onSmallDisk(
       async ({ client, fill, free, restart }, directory) => {
         const { id } = await openSession(client, directory);
@@ -74,7 +74,7 @@ describe.skipIf(!canMount)('a disk that is really full', () => {
       { size: '24m', minFree: 8 * 1024 * 1024 },
     ));
 
-  it('A server does not start without a free byte, and loses nothing', () =>
+  it('A server does not start without a free byte, and loses nothing.', () =>
     onSmallDisk(async ({ client, fill, free, restart }, directory) => {
       const { id } = await openSession(client, directory);
       await runTurn(client, id, 'say before');
@@ -87,7 +87,7 @@ describe.skipIf(!canMount)('a disk that is really full', () => {
       expect((await runTurn(again, id, 'say after')).turn).toMatchObject({ text: 'after' });
     }));
 
-  it('Some room stays free: below retention.min_free_bytes new work is refused, and running work continues', () =>
+  it('Some room stays free: below retention.min_free_bytes new work is refused, and running work continues.', () =>
     onSmallDisk(
       async ({ client, fill, free }, directory) => {
         const { id } = await openSession(client, directory);
@@ -109,7 +109,7 @@ describe.skipIf(!canMount)('a disk that is really full', () => {
 });
 
 describe.skipIf(!canLimit)('a server that may open no more files', () => {
-  it('A server without free file descriptors fails the turn with the reason, and recovers by itself', () =>
+  it('A server without free file descriptors fails the turn with the reason, and recovers by itself.', () =>
     withServer(async ({ client, pid, directory }) => {
       const { id } = await openSession(client, directory);
       const open = fs.readdirSync(`/proc/${pid}/fd`).length;
@@ -147,7 +147,7 @@ describe.skipIf(!canBeOthers)('a data directory that the user may not write', ()
     ],
     ['that cannot be made', (data: string) => fs.rmSync(data, { recursive: true })],
   ])(
-    'A data directory %s ends the start with what to do, and nothing changes',
+    'A data directory %s ends the start with what to do, and nothing changes.',
     async (_what, forbid) => {
       await using place = tempDirectory('readonly');
       const data = path.join(place.path, 'data');

@@ -34,7 +34,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
 
   describe(`${name}: answers`, options, () => {
     test(
-      'A configured provider is healthy and lists its capabilities and models',
+      'A configured provider is healthy and lists its capabilities and models.',
       shared({}, async ({ client }) => {
         const providers = await client.call(endpoints.listProviders, {});
         const own = providers.find(({ id }) => id === fixture.provider);
@@ -47,7 +47,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
 
     test(
-      'The deltas of a message add up to its whole text',
+      'The deltas of a message add up to its whole text.',
       shared({}, async ({ client, session }) => {
         const text = 'the quick brown füx jumps over 日本 and 🦊 comes back again';
         const turn = await session.run(fixture.sayWords(text));
@@ -66,7 +66,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
 
     test(
-      'Reasoning is reported apart from the answer',
+      'Reasoning is reported apart from the answer.',
       optionalShared(fixture.think, {}, async ({ session }, think) => {
         const thought = 'what a long and winding thought';
         const turn = await session.run(think(thought));
@@ -78,7 +78,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
 
     test(
-      'A tool call is reported when it starts and when it ends, with its whole output',
+      'A tool call is reported when it starts and when it ends, with its whole output.',
       shared({}, async ({ client, session }) => {
         const { prompt, title } = fixture.runTool('forty-two');
         const turn = await session.run(prompt);
@@ -99,7 +99,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
 
     test(
-      'The images of a turn reach the agent, or the turn is refused or fails as unsupported',
+      'The images of a turn reach the agent, or the turn is refused or fails as unsupported.',
       shared({}, async ({ client, session, file, world }) => {
         const [kept, inline] = [png(3, 2), png(20, 10)];
         const input: InputItem[] = [
@@ -125,7 +125,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
 
     test(
-      'The usage of a turn is added to the turn and to its session',
+      'The usage of a turn is added to the turn and to its session.',
       optionalShared(fixture.usage, {}, async ({ session }, { prompt, usage }) => {
         const turn = await session.run(prompt);
         expect(turn.usage).toMatchObject(usage);
@@ -142,7 +142,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
 
     test(
-      'A turn without a login fails with auth_required, and the provider is unhealthy until a turn completes',
+      'A turn without a login fails with auth_required, and the provider is unhealthy until a turn completes.',
       optional(fixture.loggedOut, {}, async ({ client, session }, prompt) => {
         const health = async () =>
           (await client.call(endpoints.listProviders, {})).find(
@@ -164,7 +164,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
 
     test(
-      'An agent remembers the earlier turns of its session',
+      'An agent remembers the earlier turns of its session.',
       staged({}, async (stage) => {
         await stage.session.run(fixture.sayWords('a plover is a bird'));
         const prompt = fixture.sayWords('and so is an owl');
@@ -176,7 +176,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
 
   describe(`${name}: permissions`, options, () => {
     test(
-      'The turn continues when its approval is accepted',
+      'The turn continues when its approval is accepted.',
       shared(asking, async ({ client, cwd, session }) => {
         const { prompt, names, wasDone } = fixture.askPermission(cwd);
         const turnId = await session.send(prompt);
@@ -198,7 +198,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
 
     test(
-      'A declined action is not done',
+      'A declined action is not done.',
       shared(asking, async ({ client, cwd, session }) => {
         const { prompt, wasDone } = fixture.askPermission(cwd);
         const turnId = await session.send(prompt);
@@ -214,7 +214,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
 
     test(
-      'In the default mode no approval is requested, and the refusal names the mode require_approval',
+      'In the default mode no approval is requested, and the refusal names the mode require_approval.',
       shared({ asks: true }, async ({ cwd, session }) => {
         const { prompt, names, wasDone } = fixture.askPermission(cwd);
         const turn = await session.run(prompt);
@@ -227,7 +227,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
 
     test(
-      'The permission mode of one turn does not apply to the next turn',
+      'The permission mode of one turn does not apply to the next turn.',
       shared({ asks: true }, async ({ client, cwd, session }) => {
         const { prompt, names } = fixture.askPermission(cwd);
         const turnId = await session.send(prompt, { permission_mode: 'require_approval' });
@@ -240,7 +240,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
 
     test(
-      'An approval that is accepted after a SIGKILL of the server continues the same turn',
+      'An approval that is accepted after a SIGKILL of the server continues the same turn.',
       optional(fixture.approvedAway ?? true, asking, async (stage) => {
         const { prompt } = fixture.askPermission(stage.cwd);
         const turnId = await stage.session.send(prompt);
@@ -263,7 +263,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
 
   describe(`${name}: interrupts`, options, () => {
     test(
-      'A turn can be interrupted right after it is accepted, before its agent has started',
+      'A turn can be interrupted right after it is accepted, before its agent has started.',
       shared({}, async ({ session }) => {
         await expectInterrupted(session, await session.send(fixture.longStream));
         await expectAnotherTurn(session);
@@ -271,7 +271,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
 
     test(
-      'A turn can be interrupted right after it is accepted, while its agent runs',
+      'A turn can be interrupted right after it is accepted, while its agent runs.',
       shared({}, async ({ session }) => {
         await expectAnotherTurn(session);
         const turnId = await session.send(fixture.longStream);
@@ -281,7 +281,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
 
     test(
-      'A turn that is interrupted in the middle of a text keeps the first part of the text',
+      'A turn that is interrupted in the middle of a text keeps the first part of the text.',
       shared({}, async ({ session }) => {
         const turnId = await session.send(fixture.longStream);
         const { payload } = await session.watch.kind('message.delta', turnId);
@@ -295,7 +295,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
 
     test(
-      'A turn can be interrupted while a tool runs',
+      'A turn can be interrupted while a tool runs.',
       optionalShared(fixture.longTool, {}, async ({ session }, prompt) => {
         const turnId = await session.send(prompt);
         await session.watch.until(
@@ -312,7 +312,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
 
     test(
-      'An interrupt cancels the pending approval of the turn',
+      'An interrupt cancels the pending approval of the turn.',
       shared(asking, async ({ client, cwd, session }) => {
         const { prompt, wasDone } = fixture.askPermission(cwd);
         const turnId = await session.send(prompt);
@@ -329,7 +329,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
 
     test(
-      'A turn can be interrupted while its agent is silent',
+      'A turn can be interrupted while its agent is silent.',
       optionalShared(fixture.silence, {}, async ({ session }, prompt) => {
         const turnId = await session.send(prompt);
         await session.watch.kind('turn.started', turnId);
@@ -342,7 +342,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
 
     test(
-      'An answer that arrives after an interrupt does not change the end of the turn',
+      'An answer that arrives after an interrupt does not change the end of the turn.',
       optionalShared(fixture.lateAnswer, {}, async ({ cwd, session }, prompt) => {
         const { hasBegun } = fixture;
         const turnId = await session.send(prompt);
@@ -356,7 +356,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
 
     test(
-      'An agent that ignores the interrupt is killed after the grace period',
+      'An agent that ignores the interrupt is killed after the grace period.',
       long,
       optional(fixture.ignoreCancel, {}, async (stage, prompt) => {
         const { session, agents } = stage;
@@ -381,7 +381,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
 
   describe(`${name}: agent failures`, options, () => {
     test(
-      'A turn fails when its agent dies, and the next turn remembers it',
+      'A turn fails when its agent dies, and the next turn remembers it.',
       optional(fixture.crash, {}, async (stage, { prompt, provoke, says }) => {
         const { session } = stage;
         await session.run(fixture.sayWords('a plover is a bird'));
@@ -401,7 +401,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
 
     test(
-      'A line that is not a protocol message is ignored',
+      'A line that is not a protocol message is ignored.',
       optionalShared(fixture.garbage, {}, async ({ session }, { prompt, texts }) => {
         const turn = await session.run(prompt);
         expect(turn.status).toBe('completed');
@@ -412,7 +412,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
 
     test(
-      'A turn whose agent writes an endless line fails with the reason, and other sessions are not affected',
+      'A turn whose agent writes an endless line fails with the reason, and other sessions are not affected.',
       long,
       optional(fixture.longLine, {}, async (stage, longLine) => {
         const { client, session } = stage;
@@ -436,7 +436,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
 
     test(
-      'A message that arrives after the end of a turn is reported outside of any turn',
+      'A message that arrives after the end of a turn is reported outside of any turn.',
       optionalShared(fixture.lateWords, {}, async ({ session }, lateWords) => {
         const turn = await session.run(lateWords('one more thing'));
         expect(turn.status).toBe('completed');
@@ -459,7 +459,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
       ['SIGTERM', { code: 0, signal: null }],
       ['SIGKILL', { code: null, signal: 'SIGKILL' }],
     ] as const)(
-      'A session keeps its history and its memory across a restart by %s',
+      'A session keeps its history and its memory across a restart by %s.',
       (signal, how) =>
         onStage(fixture, {}, async (stage) => {
           const prompt = fixture.sayWords('a plover is a bird');
@@ -476,7 +476,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
 
     test(
-      'After a SIGKILL in the middle of a turn, the turn has failed and its session accepts another turn',
+      'After a SIGKILL in the middle of a turn, the turn has failed and its session accepts another turn.',
       staged({}, async (stage) => {
         const turnId = await stage.session.send(fixture.longStream);
         await stage.session.watch.kind('message.delta', turnId);
@@ -490,7 +490,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
 
     test(
-      'An idle session releases its agent and remembers its history with the next agent',
+      'An idle session releases its agent and remembers its history with the next agent.',
       staged({ env: { CADRE_PROVIDERS_IDLE_TIMEOUT_MS: '200' } }, async (stage) => {
         const { client, session } = stage;
         const prompt = fixture.sayWords('a plover is a bird');
@@ -505,7 +505,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
 
     test(
-      'Closing a session interrupts its turn and ends its agent',
+      'Closing a session interrupts its turn and ends its agent.',
       staged({}, async ({ client, session, agents, noAgents }) => {
         const turnId = await session.send(fixture.longStream);
         await session.watch.kind('message.delta', turnId);

@@ -32,7 +32,7 @@ export function describeKeyed(routes: readonly string[]): void {
     const asked = async () => (await on().events()).filter(({ kind }) => !later.test(kind));
 
     it.each(own)(
-      '%s replays the stored response, and refuses the key for other requests',
+      '%s replays the stored response, and refuses the key for other requests.',
       async (route) => {
         const request = await aRequestTo(route, on());
         // A request with the same body to another resource.
@@ -77,7 +77,7 @@ export function describeKeyed(routes: readonly string[]): void {
     );
 
     it.each(changing)(
-      '%s stores neither effect nor response if the store refuses',
+      '%s stores neither effect nor response if the store refuses.',
       async (route) => {
         using disk = new FullDisk();
         await onStage(async (stage) => {
@@ -102,7 +102,7 @@ export function describeKeyed(routes: readonly string[]): void {
       },
     );
 
-    it.each(inOne)('%s stores effect and response in one transaction', async (route) => {
+    it.each(inOne)('%s stores effect and response in one transaction.', async (route) => {
       let commits = Infinity;
       const failpoint = (name: FailpointName) => {
         if (name === 'commit.before' && --commits < 0) throw new Error('no second transaction');

@@ -16,7 +16,7 @@ function withCommand(command: string, test: (stage: Stage) => Promise<void>): Pr
 }
 
 describe('[approvals] notify_command', () => {
-  it('The approval command gets the approval as JSON on its stdin, and nothing of it in its arguments', async () => {
+  it('The approval command gets the approval as JSON on its stdin, and nothing of it in its arguments.', async () => {
     await using directory = tempDirectory('notify');
     using done = new Fifo(path.join(directory.path, 'done'));
     const file = (name: string) => path.join(directory.path, name);
@@ -43,7 +43,7 @@ describe('[approvals] notify_command', () => {
     });
   });
 
-  it('The approval command runs once for each approval', async () => {
+  it('The approval command runs once for each approval.', async () => {
     await using directory = tempDirectory('notify');
     using done = new Fifo(path.join(directory.path, 'done'));
     await withCommand(`grep -o '"title":"[^"]*"' > '${done.path}'`, async (stage) => {
@@ -59,7 +59,7 @@ describe('[approvals] notify_command', () => {
     });
   });
 
-  it('The approval command runs for one approval at a time, in order, and not for a resolved approval', async () => {
+  it('The approval command runs for one approval at a time, in order, and not for a resolved approval.', async () => {
     await using directory = tempDirectory('notify');
     const file = (name: string) => path.join(directory.path, name);
     using begun = new Fifo(file('begun'));
@@ -92,7 +92,7 @@ describe('[approvals] notify_command', () => {
     ['fails', 'cat > /dev/null; exit 3', 3],
     ['does not exist', 'no-such-program-anywhere', 127],
     ['reads nothing', 'exec < /dev/null; exit 4', 4],
-  ])('A notify command that %s harms nothing', (_how, command, code) =>
+  ])('A notify command that %s harms nothing.', (_how, command, code) =>
     withCommand(command, async (stage) => {
       const session = await stage.open();
       const turn = await stage.play(session);

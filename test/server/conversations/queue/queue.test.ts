@@ -219,7 +219,7 @@ describe('times', () => {
     [{ every: '0 8 * * *', at: 5 }, 'cannot be combined'],
     [{ overlap: 'queue' }, 'body.overlap'],
     [{ input: { type: 'text', text: 'x'.repeat(300_000) } }, 'body.input'],
-  ])('An entry with an impossible time is refused: %o', async (body, part) => {
+  ])('An entry with an impossible time is refused: %o.', async (body, part) => {
     const session = await stage().open();
     const refused = await queue().add(session, 'x', body);
     expect(refused.status).toBe(400);

@@ -210,7 +210,7 @@ the end`,
 });
 
 describe('a SIGKILL', () => {
-  it('After a SIGKILL, a draft is kept, and a sent draft is gone and has its turn', () =>
+  it('After a SIGKILL, a draft is kept, and a sent draft is gone and has its turn.', () =>
     acrossCrash(
       async (before) => {
         const kept = await changed(before);

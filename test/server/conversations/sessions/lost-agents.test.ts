@@ -29,7 +29,7 @@ async function ends(stage: Stage, turn: ScriptedTurn, turnId: string): Promise<s
 const wholeTurn = ['turn.accepted', 'turn.started', 'session.notice', 'turn.completed'];
 
 describe('an agent that has hung up and is not gone yet', () => {
-  it('A turn waits for the end of an agent that has hung up, and another agent gets it', () => {
+  it('A turn waits for the end of an agent that has hung up, and another agent gets it.', () => {
     const end = Promise.withResolvers<void>();
     return onStage(
       async (stage) => {
@@ -50,7 +50,7 @@ describe('an agent that has hung up and is not gone yet', () => {
     );
   });
 
-  it('An agent that has hung up keeps its slot until its end', () => {
+  it('An agent that has hung up keeps its slot until its end.', () => {
     const end = Promise.withResolvers<void>();
     return onStage(
       async (stage) => {
@@ -66,7 +66,7 @@ describe('an agent that has hung up and is not gone yet', () => {
     );
   });
 
-  it('An agent that has hung up does not get a turn that has begun for it before', () => {
+  it('An agent that has hung up does not get a turn that has begun for it before.', () => {
     const ids = new CountingIds();
     return onStage(
       async (stage) => {
@@ -96,7 +96,7 @@ describe('an agent that hangs up after its start and before it sees the turn', (
     };
   }
 
-  it('A turn moves to another agent if its agent hangs up before it sees the turn', () => {
+  it('A turn moves to another agent if its agent hangs up before it sees the turn.', () => {
     let agents: readonly ScriptedAgent[] = [];
     return onStage(
       async (stage) => {
@@ -112,7 +112,7 @@ describe('an agent that hangs up after its start and before it sees the turn', (
     );
   });
 
-  it('If a second agent hangs up too, the turn stays with it, so that agents do not start forever', () => {
+  it('If a second agent hangs up too, the turn stays with it, so that agents do not start forever.', () => {
     let agents: readonly ScriptedAgent[] = [];
     return onStage(
       async (stage) => {

@@ -64,13 +64,13 @@ describe('admission of a turn', () => {
     ],
   ];
 
-  test.for(cases)('%s', ([, session, expected, code]) => {
+  test.for(cases)('%s.', ([, session, expected, code]) => {
     const check = () => assertAcceptsTurn(aSession(session), expected);
     if (code === null) expect(check).not.toThrow();
     else expect(check).toThrow(expect.objectContaining({ name: 'AppError', code }));
   });
 
-  test('A refused turn names the session, the turn in the way and what to do', () => {
+  test('A refused turn names the session, the turn in the way and what to do.', () => {
     const busy = aSession({ active_turn_id: 'turn_7', last_turn_id: 'turn_7' });
     expect(() => assertAcceptsTurn(busy, undefined)).toThrow(
       'turn turn_7 of session sess_1 is still running: wait until the turn ends',
@@ -86,7 +86,7 @@ describe('admission of a turn', () => {
 });
 
 describe('a session', () => {
-  test('A session runs from the acceptance of a turn to its end', () => {
+  test('A session runs from the acceptance of a turn to its end.', () => {
     const turn = aTurn();
     const running = beginTurn(aSession(), turn, 5);
     expect(running).toEqual(
@@ -113,7 +113,7 @@ describe('a session', () => {
     );
   });
 
-  test('A session does not change with the end of a turn that is not active', () => {
+  test('A session does not change with the end of a turn that is not active.', () => {
     const busy = aSession({ status: 'running', active_turn_id: 'turn_2', last_turn_id: 'turn_2' });
     expect(endTurn(busy, aTurn(), 9)).toBe(busy);
   });
@@ -159,21 +159,21 @@ describe('a session', () => {
     expect(session.usage).toMatchObject({ input_tokens: 15, output_tokens: 1, context_tokens: 0 });
   });
 
-  test('The events of a session omit its metadata, which never changes and may be large', () => {
+  test('The events of a session omit its metadata, which never changes and may be large.', () => {
     const { metadata: _, ...rest } = aSession();
     expect(sessionInEvents(aSession())).toEqual(rest);
   });
 });
 
 describe('a turn', () => {
-  test('A turn has ended if it is completed, interrupted or failed, and only then', () => {
+  test('A turn has ended if it is completed, interrupted or failed, and only then.', () => {
     const ended = (
       ['accepted', 'running', 'waiting_for_approval', 'completed', 'interrupted', 'failed'] as const
     ).filter((status) => hasEnded(aTurn({ status })));
     expect(ended).toEqual(['completed', 'interrupted', 'failed']);
   });
 
-  test('A turn has a start and an end time, and keeps its results', () => {
+  test('A turn has a start and an end time, and keeps its results.', () => {
     const running = startTurn(aTurn(), 5);
     expect(running).toEqual(aTurn({ status: 'running', started_at: 5 }));
     const error = { code: 'provider_error', message: 'no' };
@@ -183,7 +183,7 @@ describe('a turn', () => {
     );
   });
 
-  test('The events of a turn omit its input and its text', () => {
+  test('The events of a turn omit its input and its text.', () => {
     const { input: _, text: _text, ...rest } = aTurn({ text: 'x' });
     expect(turnInEvents(aTurn({ text: 'x' }))).toEqual(rest);
   });

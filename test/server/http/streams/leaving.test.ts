@@ -28,7 +28,7 @@ interface Ids {
 
 describe('A client that leaves while the server looks up what it asked for', () => {
   test.for(lasting)(
-    'A client that leaves a request for %s leaves nothing behind, and the server stops in order',
+    'A client that leaves a request for %s leaves nothing behind, and the server stops in order.',
     ([, pathOf]) => {
       const disk = heldDisk();
       return withRuntime(

@@ -42,7 +42,7 @@ async function saidMuch(cast: Cast, count: number, text: string): Promise<string
 }
 
 describe('answers of tools', () => {
-  it('The status of a team with many messages is complete, page by page', () =>
+  it('The status of a team with many messages is complete, page by page.', () =>
     onStage(async (stage) => {
       const cast = await makeTeam(stage, 5);
       const said = await saidMuch(cast, 30, 'é'.repeat(300));
@@ -59,7 +59,7 @@ describe('answers of tools', () => {
       expect(seen).toEqual(said.toReversed());
     }));
 
-  it('The status of a team with many members has each member once, page by page', () =>
+  it('The status of a team with many members has each member once, page by page.', () =>
     onStage(async (stage) => {
       const cast = await makeTeam(stage, 40);
       const seen: string[] = [];
@@ -72,7 +72,7 @@ describe('answers of tools', () => {
       expect(seen).toEqual(cast.agents.map(({ id }) => id));
     }));
 
-  it('A message of a megabyte is cut, with a mark', () =>
+  it('A message of a megabyte is cut, with a mark.', () =>
     onStage(async (stage) => {
       const cast = await makeTeam(stage, 2);
       await cast.say('x'.repeat(1024 * 1024));
@@ -82,7 +82,7 @@ describe('answers of tools', () => {
       (await stage.provider.nextTurn()).end(completed);
     }));
 
-  it('The processes of a session are listed newest first, page by page', () =>
+  it('The processes of a session are listed newest first, page by page.', () =>
     onStage(async (stage) => {
       const { id } = await stage.open({ permission_mode: null });
       const ran: string[] = [];
@@ -101,7 +101,7 @@ describe('answers of tools', () => {
       expect(seen).toEqual(ran.toReversed());
     }));
 
-  it('The output of a process: its end, and the earlier output page by page', () =>
+  it('The output of a process: its end, and the earlier output page by page.', () =>
     onStage(async (stage) => {
       const { id } = await stage.open({ permission_mode: null });
       // Escaped in JSON each line takes several times what it is.

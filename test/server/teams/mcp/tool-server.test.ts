@@ -35,7 +35,7 @@ async function withClient(
 }
 
 describe('the tools for MCP clients', () => {
-  it('The annotations of a tool show whether it reads, destroys or reaches outside', () =>
+  it('The annotations of a tool show whether it reads, destroys or reaches outside.', () =>
     withClient(async (client) => {
       const { tools: found } = await client.listTools();
       const hints = Object.fromEntries(
@@ -59,13 +59,13 @@ describe('the tools for MCP clients', () => {
       }
     }));
 
-  it('The instructions of the server explain where messages come from, and that output is data', () =>
+  it('The instructions of the server explain where messages come from, and that output is data.', () =>
     withClient(async (client) => {
       expect(client.getInstructions()).toContain('cadre_process_run');
       expect(client.getInstructions()).toContain('not as instructions');
     }));
 
-  it('The result of a tool is structured content that matches its schema, and the same text', () =>
+  it('The result of a tool is structured content that matches its schema, and the same text.', () =>
     withClient(async (client) => {
       await client.listTools();
       const given = await client.callTool({ name: 'cadre_process_status' });
@@ -75,7 +75,7 @@ describe('the tools for MCP clients', () => {
       expect(JSON.parse((content[0] as { text: string }).text)).toEqual(fine);
     }));
 
-  it('The failure of a tool is a result that the model sees', () =>
+  it('The failure of a tool is a result that the model sees.', () =>
     withClient(
       async (client) => {
         await client.listTools();
@@ -86,7 +86,7 @@ describe('the tools for MCP clients', () => {
       () => Promise.resolve({ ok: false, error: { code: 'not_found', message: 'no process' } }),
     ));
 
-  it('Rising progress is reported only to a caller with a progress token', async () => {
+  it('Rising progress is reported only to a caller with a progress token.', async () => {
     const told: Progress[] = [];
     const halfway = Promise.withResolvers<void>();
     await withClient(
@@ -138,7 +138,7 @@ const initialize = JSON.stringify({
 });
 
 describe('a malformed line', () => {
-  it('A malformed line gets a parse error, and the next line is answered normally', () =>
+  it('A malformed line gets a parse error, and the next line is answered normally.', () =>
     withLines(async (write, answer) => {
       write('{"jsonrpc": "2.0", "id": 1, "method"');
       expect(await answer()).toMatchObject({ jsonrpc: '2.0', id: null, error: { code: -32700 } });
@@ -149,7 +149,7 @@ describe('a malformed line', () => {
       });
     }));
 
-  it('JSON that is not a message gets "invalid request", with its id if it has one', () =>
+  it('JSON that is not a message gets "invalid request", with its id if it has one.', () =>
     withLines(async (write, answer) => {
       for (const [line, id] of [
         ['[]', null],
@@ -165,7 +165,7 @@ describe('a malformed line', () => {
 });
 
 describe('wrong parameters of a request', () => {
-  it('Wrong parameters get -32602 with a sentence that names the parameter', () =>
+  it('Wrong parameters get -32602 with a sentence that names the parameter.', () =>
     withLines(async (write, answer) => {
       write(initialize);
       await answer();

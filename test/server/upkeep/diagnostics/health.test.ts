@@ -40,7 +40,7 @@ function reload({ runtime }: TestRuntime, retention: object): void {
   runtime.reload(() => configSchema.parse({ retention }));
 }
 
-test('The health is ok without a detail if nothing is wrong', () =>
+test('The health is ok without a detail if nothing is wrong.', () =>
   withRuntime(async (given) => {
     await openSession(given.client, given.directory);
     expect(await healthOf(given)).toMatchObject({
@@ -52,7 +52,7 @@ test('The health is ok without a detail if nothing is wrong', () =>
   }, scripted()));
 
 describe('a lack of room for new work', () => {
-  test('The health on a full disk has the reason for which a session is refused, until there is room', () =>
+  test('The health on a full disk has the reason for which a session is refused, until there is room.', () =>
     withRuntime(async (given) => {
       reload(given, { min_free_bytes: NO_DISK_HAS });
       const refusal = await openSession(given.client, given.directory).catch(
@@ -71,7 +71,7 @@ describe('a lack of room for new work', () => {
       await openSession(given.client, given.directory);
     }, scripted()));
 
-  test('After a failed write on a full disk, the health is degraded until a write succeeds', () =>
+  test('After a failed write on a full disk, the health is degraded until a write succeeds.', () =>
     withRuntime(async (given) => {
       reload(given, { min_free_bytes: 0 });
       using disk = new FullDisk();
@@ -84,7 +84,7 @@ describe('a lack of room for new work', () => {
       expect(await storeOf(given)).toEqual({ status: 'ok' });
     }, scripted()));
 
-  test('The health is degraded over the budget once retention has found nothing to remove', () => {
+  test('The health is degraded over the budget once retention has found nothing to remove.', () => {
     const clock = new ManualClock();
     return withRuntime(
       async (given) => {
@@ -102,7 +102,7 @@ describe('a lack of room for new work', () => {
     );
   });
 
-  test('cadre status prints why the server is degraded, and cadre doctor that it is degraded', () =>
+  test('cadre status prints why the server is degraded, and cadre doctor that it is degraded.', () =>
     withServer(
       async (server) => {
         const cadre = cadreOn(server);
@@ -138,7 +138,7 @@ describe('a slow disk', () => {
     for (let i = 0; i < count; i++) await openSession(client, directory);
   }
 
-  test('The health reports the time of a sync until syncs are fast again', () =>
+  test('The health reports the time of a sync until syncs are fast again.', () =>
     onDisk(async (given, disk) => {
       await openSessions(given, 10);
       expect(await storeOf(given)).toEqual({ status: 'ok' });
@@ -150,7 +150,7 @@ describe('a slow disk', () => {
       expect(await storeOf(given)).toEqual({ status: 'ok' });
     }));
 
-  test('A single slow sync among fast ones does not degrade the health', () =>
+  test('A single slow sync among fast ones does not degrade the health.', () =>
     onDisk(async (given, disk) => {
       await openSessions(given, 5);
       disk.syncMs = 4000;
@@ -158,7 +158,7 @@ describe('a slow disk', () => {
       expect(await storeOf(given)).toEqual({ status: 'ok' });
     }));
 
-  test('Slow syncs are forgotten after a minute', () =>
+  test('Slow syncs are forgotten after a minute.', () =>
     onDisk(async (given, disk) => {
       disk.syncMs = 1500;
       await openSessions(given, 20);
@@ -168,7 +168,7 @@ describe('a slow disk', () => {
       expect(await storeOf(given)).toEqual({ status: 'ok' });
     }));
 
-  test('The health reports a sync that does not end until it ends', () => {
+  test('The health reports a sync that does not end until it ends.', () => {
     const clock = new ManualClock();
     const disk = testDisk();
     return withRuntime(

@@ -68,7 +68,7 @@ function withOne<T>(test: (stage: Stage, left: Left) => Promise<T>): Promise<T> 
 }
 
 describe('a pending approval of a killed server', () => {
-  it('A kept approval expires at its time: the turn is interrupted, and nothing is started', () => {
+  it('A kept approval expires at its time: the turn is interrupted, and nothing is started.', () => {
     const clock = new ManualClock();
     const config = { approvals: { timeout_ms: 60_000 } };
     return acrossCrash(
@@ -88,7 +88,7 @@ describe('a pending approval of a killed server', () => {
     );
   });
 
-  it('A kept approval whose time has passed is declined at the start: its turn is interrupted', () => {
+  it('A kept approval whose time has passed is declined at the start: its turn is interrupted.', () => {
     const clock = new ManualClock();
     return acrossCrash(
       (stage) => ask(stage),
@@ -115,7 +115,7 @@ describe('a pending approval of a killed server', () => {
     );
   });
 
-  it('A kept approval has at most its whole time left if the clock was set back', () => {
+  it('A kept approval has at most its whole time left if the clock was set back.', () => {
     const clock = new ManualClock();
     return acrossCrash(
       (stage) => ask(stage),
@@ -133,7 +133,7 @@ describe('a pending approval of a killed server', () => {
     );
   });
 
-  it('A kept approval expires beside one whose time has passed: the turn is interrupted', () => {
+  it('A kept approval expires beside one whose time has passed: the turn is interrupted.', () => {
     const clock = new ManualClock();
     return acrossCrash(
       async (stage) => {
@@ -164,7 +164,7 @@ describe('a pending approval of a killed server', () => {
     );
   });
 
-  it('A kept approval is not requested again: earlier items are closed, and nothing else happens', () =>
+  it('A kept approval is not requested again: earlier items are closed, and nothing else happens.', () =>
     acrossCrash(
       async (stage) => {
         const { id } = await stage.open();
@@ -188,7 +188,7 @@ describe('a pending approval of a killed server', () => {
       },
     ));
 
-  it('Accepting a kept approval resumes the agent with one prompt, and the turn completes', () =>
+  it('Accepting a kept approval resumes the agent with one prompt, and the turn completes.', () =>
     withOne(async (stage, left) => {
       const { body } = await stage.decide(first(left), 'accept');
       expect(body.status).toBe('accepted');
@@ -207,7 +207,7 @@ describe('a pending approval of a killed server', () => {
       expect(turn.agent.calls).toEqual(['prompt']);
     }));
 
-  it('The answers to a kept question are in the prompt of the resumed agent', () => {
+  it('The answers to a kept question are in the prompt of the resumed agent.', () => {
     const question = { kind: 'question' as const, title: 'Colour?', request: { id: 'q1' } };
     return acrossCrash(
       (stage) => ask(stage, [question]),
@@ -223,7 +223,7 @@ describe('a pending approval of a killed server', () => {
     );
   });
 
-  it('Only the last acceptance of several kept approvals starts the agent, with all of them', () =>
+  it('Only the last acceptance of several kept approvals starts the agent, with all of them.', () =>
     acrossCrash(
       (stage) => ask(stage, [{ title: 'first' }, { title: 'second' }]),
       async (stage, left) => {
@@ -236,7 +236,7 @@ describe('a pending approval of a killed server', () => {
       },
     ));
 
-  it('Declining one of several kept approvals interrupts the turn and cancels the others', () =>
+  it('Declining one of several kept approvals interrupts the turn and cancels the others.', () =>
     acrossCrash(
       (stage) => ask(stage, [{ title: 'first' }, { title: 'second' }]),
       async (stage, left) => {
@@ -253,7 +253,7 @@ describe('a pending approval of a killed server', () => {
       },
     ));
 
-  it('Accepting a kept approval fails turn and session if the provider has lost the session', () =>
+  it('Accepting a kept approval fails turn and session if the provider has lost the session.', () =>
     acrossCrash(
       (stage) => ask(stage),
       async (stage, left) => {
@@ -276,7 +276,7 @@ describe('a pending approval of a killed server', () => {
       },
     ));
 
-  it('The approval is accepted and the server dies again before the agent has the answer: the next start delivers it', async () => {
+  it('The approval is accepted and the server dies again before the agent has the answer: the next start delivers it.', async () => {
     await using dead = await killed((stage) => ask(stage));
     await using again = await killed(
       async (stage) => {
@@ -295,7 +295,7 @@ describe('a pending approval of a killed server', () => {
     );
   });
 
-  it('A pending approval fails with its turn and session if the provider cannot resume', () => {
+  it('A pending approval fails with its turn and session if the provider cannot resume.', () => {
     const played: ScriptedOptions = { capabilities: { resume: false } };
     return acrossCrash(
       (stage) => ask(stage),
@@ -334,7 +334,7 @@ describe('an acceptance without a running agent', () => {
   const approvals = async (stage: Stage, { sessionId }: Left, status: string) =>
     (await stage.get<Approval[]>(`/v1/sessions/${sessionId}/approvals?status=${status}`)).body;
 
-  it('Such an acceptance answers one equal request, and the next equal one is a new approval', () =>
+  it('Such an acceptance answers one equal request, and the next equal one is a new approval.', () =>
     resumed(async (stage, turn, left) => {
       expect((await turn.ask()).decision).toBe('accept');
       expect(await approvals(stage, left, 'pending')).toEqual([]);
@@ -345,7 +345,7 @@ describe('an acceptance without a running agent', () => {
       expect((await again).decision).toBe('decline');
     }));
 
-  it('An acceptance ignores the wording: kind and subject make requests equal', () =>
+  it('An acceptance ignores the wording: kind and subject make requests equal.', () =>
     resumed(async (_stage, turn) => {
       const answer = await turn.ask({ title: 'other words', request: { anything: true } });
       expect(answer.decision).toBe('accept');
@@ -356,7 +356,7 @@ describe('an acceptance without a running agent', () => {
     ['tool', { subject: { tool: 'delete', path: 'notes.txt' } }],
     ['arguments', { subject: { tool: 'write', path: 'other.txt' } }],
     ['arguments, one more', { subject: { tool: 'write', path: 'notes.txt', mode: 0o777 } }],
-  ])('An acceptance does not cover a request with another %s', (_what, request) =>
+  ])('An acceptance does not cover a request with another %s.', (_what, request) =>
     resumed(async (stage, turn, left) => {
       const answer = turn.ask(request);
       const approval = await stage.asked(left.sessionId, 2);
@@ -368,7 +368,7 @@ describe('an acceptance without a running agent', () => {
     }),
   );
 
-  it('An acceptance does not cover a request without a subject', () =>
+  it('An acceptance does not cover a request without a subject.', () =>
     acrossCrash(
       (stage) => ask(stage, [{ subject: null }]),
       async (stage, left) => {
@@ -381,7 +381,7 @@ describe('an acceptance without a running agent', () => {
       },
     ));
 
-  it('An acceptance is held until the agent has it, or its turn has ended', () =>
+  it('An acceptance is held until the agent has it, or its turn has ended.', () =>
     acrossCrash(
       (stage) => ask(stage, [{ title: 'first' }, { title: 'second' }]),
       async (stage, left) => {
@@ -392,7 +392,7 @@ describe('an acceptance without a running agent', () => {
       },
     ));
 
-  it('An acceptance covers one request, also if its scope is the session', () =>
+  it('An acceptance covers one request, also if its scope is the session.', () =>
     withOne(async (stage, left) => {
       const { body } = await stage.decide(first(left), 'accept', { scope: 'session' });
       expect(body).toMatchObject({ held: true, scope: 'once' });
@@ -400,7 +400,7 @@ describe('an acceptance without a running agent', () => {
       expect(await turn.ask()).toEqual({ decision: 'accept', scope: 'once', answers: null });
     }));
 
-  it('Such an acceptance lapses with its turn', () =>
+  it('Such an acceptance lapses with its turn.', () =>
     resumed(async (stage, turn, left) => {
       turn.end(completed);
       await stage.until(endOf(left.turnId));
@@ -410,7 +410,7 @@ describe('an acceptance without a running agent', () => {
       expect((await stage.asked(left.sessionId, 2)).status).toBe('pending');
     }));
 
-  it('An acceptance for a running agent is used up, and answers no later request', () =>
+  it('An acceptance for a running agent is used up, and answers no later request.', () =>
     acrossCrash(
       async (stage) => {
         const { id } = await stage.open();

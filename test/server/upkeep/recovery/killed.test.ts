@@ -107,7 +107,7 @@ describe('an approval that is pending when the server is killed', () => {
   /** Returns the session of one test. */
   const at = (index: number) => all()[index] ?? expect.unreachable();
 
-  it('A pending approval is kept with its turn and its session, and the summary lists it', async () => {
+  it('A pending approval is kept with its turn and its session, and the summary lists it.', async () => {
     const { server, turn, before, sessionNow } = at(0);
     const approvals = all().map(({ approval }) => approval);
     expect(await server.client.call(endpoints.listApprovals, {})).toEqual(approvals.toReversed());
@@ -122,7 +122,7 @@ describe('an approval that is pending when the server is killed', () => {
     expect(recovery.approvals_kept.toSorted()).toEqual(approvals.map(({ id }) => id).toSorted());
   });
 
-  it('Declining a kept approval interrupts its turn, and nothing is started', async () => {
+  it('Declining a kept approval interrupts its turn, and nothing is started.', async () => {
     const after = at(1);
     expect(await after.decide('decline')).toMatchObject({ status: 'declined' });
     await after.watch.until(endOf(after.before.turn_id));
@@ -134,7 +134,7 @@ describe('an approval that is pending when the server is killed', () => {
     expect(provider?.sessions).toBe(0);
   });
 
-  it('A kept approval is cancelled when its turn is interrupted', async () => {
+  it('A kept approval is cancelled when its turn is interrupted.', async () => {
     const after = at(2);
     const params = { session_id: after.session.id, turn_id: after.before.turn_id };
     const turn = await after.server.client.call(endpoints.interruptTurn, { params, body: {} });
@@ -149,7 +149,7 @@ describe('an approval that is pending when the server is killed', () => {
     await expect(after.decide('accept')).rejects.toMatchObject({ code: 'approval_resolved' });
   });
 
-  it('A kept approval is cancelled when its session is closed', async () => {
+  it('A kept approval is cancelled when its session is closed.', async () => {
     const after = at(3);
     const params = { session_id: after.session.id };
     await after.server.client.call(endpoints.closeSession, { params, body: {} });
@@ -165,7 +165,7 @@ describe('an approval that is pending when the server is killed', () => {
   });
 
   // This test is the last one, because it starts an agent.
-  it('Accepting a kept approval resumes its session and prompts the agent once, in the same turn', async () => {
+  it('Accepting a kept approval resumes its session and prompts the agent once, in the same turn.', async () => {
     const after = at(4);
     const { approval, before, watch } = after;
     expect(await after.decide('accept')).toMatchObject({ status: 'accepted' });
@@ -196,7 +196,7 @@ describe('an approval that is pending when the server is killed', () => {
 
 describe('a pending approval at an orderly stop', () => {
   it(
-    'A pending approval is kept across an orderly stop, with its turn and its session',
+    'A pending approval is kept across an orderly stop, with its turn and its session.',
     { timeout: scaled(30_000) },
     () =>
       whileTheyWait('SIGTERM', 1, async (all) => {

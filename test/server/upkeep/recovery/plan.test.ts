@@ -28,11 +28,11 @@ const nothing = {
 };
 
 describe('the rows at a start', () => {
-  test('Without unfinished rows, the plan is empty', () => {
+  test('Without unfinished rows, the plan is empty.', () => {
     expect(plan([aSession()], [aTurn({ status: 'completed' })])).toEqual(nothing);
   });
 
-  test('An accepted turn that no agent has seen is started', () => {
+  test('An accepted turn that no agent has seen is started.', () => {
     const turn = aTurn();
     const session = aSession({
       status: 'running',
@@ -42,20 +42,20 @@ describe('the rows at a start', () => {
     expect(plan([session], [turn])).toEqual({ ...nothing, startTurns: [turn] });
   });
 
-  test('A running turn of a dead agent fails', () => {
+  test('A running turn of a dead agent fails.', () => {
     const turn = aTurn({ status: 'running', started_at: 2 });
     const session = aSession({ status: 'running', active_turn_id: 'turn_1' });
     expect(plan([session], [turn])).toEqual({ ...nothing, failTurns: [turn] });
   });
 
-  test('A waiting turn without pending approvals is an orphan', () => {
+  test('A waiting turn without pending approvals is an orphan.', () => {
     const turn = aTurn({ status: 'waiting_for_approval', started_at: 2 });
     const session = aSession({ status: 'waiting_for_approval', active_turn_id: 'turn_1' });
     expect(plan([session], [turn])).toEqual({ ...nothing, orphanTurns: [turn] });
   });
 
   test.for(['completed', 'interrupted', 'failed'] as const)(
-    'A session whose active turn is %s loses the pointer, and becomes ready',
+    'A session whose active turn is %s loses the pointer, and becomes ready.',
     (status) => {
       const session = aSession({ status: 'running', active_turn_id: 'turn_1' });
       expect(plan([session], [aTurn({ status })])).toEqual({
@@ -66,7 +66,7 @@ describe('the rows at a start', () => {
     },
   );
 
-  test('A session with an active turn that does not exist loses the pointer, and becomes ready', () => {
+  test('A session with an active turn that does not exist loses the pointer, and becomes ready.', () => {
     const session = aSession({ status: 'running', active_turn_id: 'turn_none' });
     expect(plan([session], [])).toEqual({
       ...nothing,
@@ -75,7 +75,7 @@ describe('the rows at a start', () => {
     });
   });
 
-  test('A closed or failed session with a stale pointer loses the pointer, and keeps its status', () => {
+  test('A closed or failed session with a stale pointer loses the pointer, and keeps its status.', () => {
     for (const status of ['closed', 'failed'] as const) {
       const session = aSession({ status, active_turn_id: 'turn_1' });
       expect(plan([session], [aTurn({ status: 'completed' })])).toEqual({
@@ -85,7 +85,7 @@ describe('the rows at a start', () => {
     }
   });
 
-  test('A session at work without an active turn becomes ready', () => {
+  test('A session at work without an active turn becomes ready.', () => {
     const session = aSession({ status: 'running' });
     expect(plan([session], [])).toEqual({ ...nothing, readySessions: [session] });
   });
@@ -131,7 +131,7 @@ describe('any rows', () => {
       ),
     );
 
-  test('Each unfinished turn is in exactly one list, and no ended turn in any', () => {
+  test('Each unfinished turn is in exactly one list, and no ended turn in any.', () => {
     fc.assert(
       fc.property(sessions, turns, (someSessions, someTurns) => {
         const { startTurns, failTurns, orphanTurns } = plan(someSessions, someTurns);
@@ -149,7 +149,7 @@ describe('any rows', () => {
     );
   });
 
-  test('After the plan, no session points at a missing or ended turn, unless the plan has that turn', () => {
+  test('After the plan, no session points at a missing or ended turn, unless the plan has that turn.', () => {
     fc.assert(
       fc.property(sessions, turns, (someSessions, someTurns) => {
         const { startTurns, failTurns, orphanTurns, clearPointers, readySessions } = plan(
@@ -172,7 +172,7 @@ describe('any rows', () => {
     );
   });
 
-  test('The plan does not change its input, and is the same when it is made again', () => {
+  test('The plan does not change its input, and is the same when it is made again.', () => {
     fc.assert(
       fc.property(sessions, turns, (someSessions, someTurns) => {
         const before = JSON.stringify([someSessions, someTurns]);

@@ -42,7 +42,7 @@ async function done(stage: Stage) {
 }
 
 describe('the verification of sessions after a start', () => {
-  it('The server answers during the verification, which fails the sessions that the provider has lost', () => {
+  it('The server answers during the verification, which fails the sessions that the provider has lost.', () => {
     const { has, asked, first, answer } = questions();
     return acrossCrash(
       async (stage) => {
@@ -79,7 +79,7 @@ describe('the verification of sessions after a start', () => {
     );
   });
 
-  it('A session that is closed or starts a turn during the verification does not fail', () => {
+  it('A session that is closed or starts a turn during the verification does not fail.', () => {
     const { has, first, answer } = questions();
     return acrossCrash(
       async (stage) => ({ closed: await used(stage), busy: await used(stage) }),
@@ -97,7 +97,7 @@ describe('the verification of sessions after a start', () => {
     );
   });
 
-  it('No session fails if the provider cannot answer', () =>
+  it('No session fails if the provider cannot answer.', () =>
     acrossCrash(
       used,
       async (stage, id) => {
@@ -118,7 +118,7 @@ describe('the verification of sessions after a start', () => {
       },
     ));
 
-  it('A session on the list of the provider counts as present without another request', () => {
+  it('A session on the list of the provider counts as present without another request.', () => {
     const { has, asked } = questions();
     const refs: string[] = [];
     return acrossCrash(
@@ -136,7 +136,7 @@ describe('the verification of sessions after a start', () => {
     );
   });
 
-  it('Sessions of a provider without a list are not verified until their next turn', () => {
+  it('Sessions of a provider without a list are not verified until their next turn.', () => {
     const { has, asked } = questions();
     return acrossCrash(
       used,
@@ -148,7 +148,7 @@ describe('the verification of sessions after a start', () => {
     );
   });
 
-  it('A turn that is sent during the verification waits for the answer, and then runs', () => {
+  it('A turn that is sent during the verification waits for the answer, and then runs.', () => {
     const { has, first, answer } = questions();
     return acrossCrash(
       used,
@@ -163,7 +163,7 @@ describe('the verification of sessions after a start', () => {
     );
   });
 
-  it('No provider is asked if there are no sessions to verify', () => {
+  it('No provider is asked if there are no sessions to verify.', () => {
     const { has, asked } = questions();
     return acrossCrash(
       (stage) => stage.open(),
@@ -175,7 +175,7 @@ describe('the verification of sessions after a start', () => {
     );
   });
 
-  it('A provider that cannot start an agent is not asked', () => {
+  it('A provider that cannot start an agent is not asked.', () => {
     const { has, asked } = questions();
     return acrossCrash(
       used,
@@ -188,7 +188,7 @@ describe('the verification of sessions after a start', () => {
     );
   });
 
-  it('The verification is aborted when the server stops', () => {
+  it('The verification is aborted when the server stops.', () => {
     const { has, asked, first } = questions();
     return acrossCrash(
       used,

@@ -58,7 +58,7 @@ async function afterwards(test: (stage: Stage, gone: Gone) => Promise<void>): Pr
 }
 
 describe('a stream that starts below what was trimmed', () => {
-  test('A stream that starts before a gap gets one gap frame without an id, then all remaining events once', () =>
+  test('A stream that starts before a gap gets one gap frame without an id, then all remaining events once.', () =>
     afterwards(async (stage, written) => {
       const { trimmed_seq, last } = written;
       const stream = await readUntil(stage, '/v1/events/stream', last);
@@ -121,7 +121,7 @@ describe('a stream that starts below what was trimmed', () => {
 });
 
 describe('a stream that lost nothing', () => {
-  test('A stream gets no gap frame if it starts at the trimmed seq, later, or with new events', () =>
+  test('A stream gets no gap frame if it starts at the trimmed seq, later, or with new events.', () =>
     onArchive(twoSessions, async (stage, written) => {
       const { trimmed_seq, last } = await letGo(stage, written);
       for (const after of [trimmed_seq, trimmed_seq + 1, last - 1]) {
@@ -137,7 +137,7 @@ describe('a stream that lost nothing', () => {
       expect(stream.gaps()).toEqual([]);
     }));
 
-  test('A stream that was open during the removal gets no gap frame', () =>
+  test('A stream that was open during the removal gets no gap frame.', () =>
     onArchive(twoSessions, async (stage, written) => {
       const stream = await openStream(stage.given, {});
       await stream.untilSeq(written.left.at(-1) ?? 0);
@@ -178,7 +178,7 @@ describe('a slow reader', () => {
 });
 
 describe('a replay', () => {
-  test('A replay from before a gap has X-Trimmed-Seq, in the scopes that lost events', () =>
+  test('A replay from before a gap has X-Trimmed-Seq, in the scopes that lost events.', () =>
     afterwards(async (stage, written) => {
       const { trimmed_seq } = written;
       const header = async (path: string) => (await stage.get(path)).headers.get('x-trimmed-seq');

@@ -69,7 +69,7 @@ async function take({ db, log, clock }: Archive, trim: EventTrim, one: Step): Pr
 }
 
 describe('any appends and removals', () => {
-  test('The trimmed_seq of each scope is the highest seq that was removed from it', async () => {
+  test('The trimmed_seq of each scope is the highest seq that was removed from it.', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 40 }), (steps) =>
         withArchive(async (archive) => {
@@ -89,7 +89,7 @@ describe('any appends and removals', () => {
     );
   });
 
-  test('The remaining events are in order, and each step has removed the oldest events', async () => {
+  test('The remaining events are in order, and each step has removed the oldest events.', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 40 }), (steps) =>
         withArchive(async (archive) => {

@@ -7,7 +7,7 @@ import { expectEventually } from '../../../support/expect-eventually.ts';
 import { openArchive, ofSession } from '../../../support/retention/archive.ts';
 import { retain, writeArchive } from '../../../support/retention/stage.ts';
 
-test('A server that stops during a pass ends in order, and the next one finishes the pass', async () => {
+test('A server that stops during a pass ends in order, and the next one finishes the pass.', async () => {
   await using own = tempDirectory('restart');
   const directory = path.join(own.path, 'data');
   const { now } = await writeArchive(directory, async (archive) => {

@@ -30,7 +30,7 @@ async function untilFull(stage: Stage): Promise<void> {
 }
 
 describe('data over max_bytes that may not be removed', () => {
-  test('New sessions and turns are refused with storage_full and what to do', () =>
+  test('New sessions and turns are refused with storage_full and what to do.', () =>
     onStage(async (stage) => {
       const idle = await stage.open();
       await atLongTurn(stage);
@@ -46,7 +46,7 @@ describe('data over max_bytes that may not be removed', () => {
       expect((await stage.session(idle.id)).last_turn_id).toBe(null);
     }));
 
-  test('All data can be read and streamed', () =>
+  test('All data can be read and streamed.', () =>
     onStage(async (stage) => {
       const { session, turnId } = await atLongTurn(stage);
       await untilFull(stage);
@@ -69,7 +69,7 @@ describe('data over max_bytes that may not be removed', () => {
       stream.close();
     }));
 
-  test('A running turn continues to its end, with its whole output', () =>
+  test('A running turn continues to its end, with its whole output.', () =>
     onStage(async (stage) => {
       const { session, turn, turnId } = await atLongTurn(stage);
       await untilFull(stage);
@@ -82,7 +82,7 @@ describe('data over max_bytes that may not be removed', () => {
       });
     }));
 
-  test('Approvals can be decided', () =>
+  test('Approvals can be decided.', () =>
     onStage(async (stage) => {
       const { session, turn } = await atLongTurn(stage);
       const answer = turn.ask();
@@ -92,7 +92,7 @@ describe('data over max_bytes that may not be removed', () => {
       expect(await answer).toMatchObject({ decision: 'accept' });
     }));
 
-  test('A turn can be interrupted', () =>
+  test('A turn can be interrupted.', () =>
     onStage(async (stage) => {
       const { session, turn, turnId } = await atLongTurn(stage);
       await untilFull(stage);
@@ -102,7 +102,7 @@ describe('data over max_bytes that may not be removed', () => {
       expect((await stage.until(endOf(turnId))).kind).toBe('turn.interrupted');
     }));
 
-  test('Closing a session makes room: the next pass permits new work again', () =>
+  test('Closing a session makes room: the next pass permits new work again.', () =>
     onStage(async (stage) => {
       const { session } = await atLongTurn(stage);
       await untilFull(stage);
@@ -112,7 +112,7 @@ describe('data over max_bytes that may not be removed', () => {
       await stage.play(await stage.open());
     }));
 
-  test('The end of a turn makes room, because its events may be removed then', () =>
+  test('The end of a turn makes room, because its events may be removed then.', () =>
     onStage(async (stage) => {
       const { turn, turnId } = await atLongTurn(stage);
       await untilFull(stage);
@@ -122,7 +122,7 @@ describe('data over max_bytes that may not be removed', () => {
       await expectEventually(async () => (await tryOpen(stage)).status).toBe(200);
     }));
 
-  test('A higher limit makes room at once', () =>
+  test('A higher limit makes room at once.', () =>
     onStage(async (stage) => {
       await atLongTurn(stage);
       await untilFull(stage);
@@ -130,7 +130,7 @@ describe('data over max_bytes that may not be removed', () => {
       expect((await tryOpen(stage)).status).toBe(200);
     }));
 
-  test('Removing the limit makes room at once', () =>
+  test('Removing the limit makes room at once.', () =>
     onStage(async (stage) => {
       await atLongTurn(stage);
       await untilFull(stage);
@@ -142,7 +142,7 @@ describe('data over max_bytes that may not be removed', () => {
 describe('a disk with less than min_free_bytes', () => {
   const huge = { retention: { min_free_bytes: Number.MAX_SAFE_INTEGER } };
 
-  test('New sessions and turns are refused with storage_full, the limit and the directory', () =>
+  test('New sessions and turns are refused with storage_full, the limit and the directory.', () =>
     onStage(async (stage) => {
       const idle = await stage.open();
       limit(stage, huge.retention);
@@ -155,7 +155,7 @@ describe('a disk with less than min_free_bytes', () => {
       }
     }));
 
-  test('The server starts, answers reads, and reports why it refuses new work', () =>
+  test('The server starts, answers reads, and reports why it refuses new work.', () =>
     onStage(
       async (stage) => {
         expect((await tryOpen(stage)).status).toBe(500);
@@ -165,7 +165,7 @@ describe('a disk with less than min_free_bytes', () => {
       { config: huge },
     ));
 
-  test('Running work continues: approvals, interrupts, ends and closing', () =>
+  test('Running work continues: approvals, interrupts, ends and closing.', () =>
     onStage(async (stage) => {
       const [first, second] = [await stage.open(), await stage.open()];
       const turn = await stage.play(first);
@@ -182,7 +182,7 @@ describe('a disk with less than min_free_bytes', () => {
       for (const { id } of [first, second]) expect((await stage.close(id)).status).toBe(200);
     }));
 
-  test('No data is removed', () =>
+  test('No data is removed.', () =>
     onStage(async (stage) => {
       const { id } = await stage.open();
       await stage.close(id);
@@ -193,7 +193,7 @@ describe('a disk with less than min_free_bytes', () => {
       expect((await stage.session(id)).trimmed).toBe(false);
     }));
 
-  test('New work is accepted again as soon as there is enough space', () =>
+  test('New work is accepted again as soon as there is enough space.', () =>
     onStage(
       async (stage) => {
         expect((await tryOpen(stage)).status).toBe(500);

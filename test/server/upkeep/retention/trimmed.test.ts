@@ -81,7 +81,7 @@ describe('a follower whose cursor lies below what was trimmed', () => {
       ]);
     }));
 
-  test('A subscriber gets no removed event, even if the ring still has it', () =>
+  test('A subscriber gets no removed event, even if the ring still has it.', () =>
     withStore(async (given) => {
       const feed = new Feed(given);
       const gone = await append(given, 'gone', 3);

@@ -219,7 +219,7 @@ describe('files that an agent can write', { timeout: scaled(LIMIT_MS) }, () => {
   const oddAt = (at: number) =>
     Object.keys(ODD).filter((_, odd) => isWhole || odd === 0 || (at < 4 && odd === 1 + (at % 2)));
   const rows = Object.keys(PLACES).flatMap((place, at) => oddAt(at).map((odd) => [place, odd]));
-  test.for(rows)('The server keeps running if %s is %s', ([place = '', odd = '']) =>
+  test.for(rows)('The server keeps running if %s is %s.', ([place = '', odd = '']) =>
     onShared(async (stage) => {
       const tree = await create(stage);
       write(tree.path, { mine: 'mine\n' });

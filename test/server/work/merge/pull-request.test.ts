@@ -189,7 +189,7 @@ test.for([
   ['git@github.com:ada/project.git', 'github.com/ada/project'],
   ['ssh://git@github.com/ada/project.git', 'github.com/ada/project'],
   ['/srv/git/deep/project.git', '/srv/git/deep/project.git'],
-] as const)('The remote %s has the name %s for gh', ([address, name]) => {
+] as const)('The remote %s has the name %s for gh.', ([address, name]) => {
   expect(nameOf(address)).toBe(name);
 });
 

@@ -145,7 +145,7 @@ describe('a kill', () => {
     }, grace(200)));
 
   test.for([{ reason: 'x'.repeat(1001) }, { reason: 5 }, { why: 'x' }])(
-    'A kill with a wrong body is refused, and kills nothing: %j',
+    'A kill with a wrong body is refused, and kills nothing: %j.',
     (body) =>
       on(async (given) => {
         using gate = new Gate(given.directory);

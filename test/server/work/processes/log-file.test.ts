@@ -133,7 +133,7 @@ describe('A closed log', () => {
     ['that has all of the output', 1_000_000],
     ['that has dropped a part of the output', 150_000],
   ])('%s', (_, cap) => {
-    test('A log is verified by checksums of blocks that were written once and of overwritten blocks', () =>
+    test('A log is verified by checksums of blocks that were written once and of overwritten blocks.', () =>
       withLog(CHUNKS, cap, async (file) => {
         expect(await measureLog(file)).toMatchObject({ verified: true });
         await readAll(file);
@@ -154,7 +154,7 @@ describe('A closed log', () => {
             bytes.subarray(131_072),
           ]),
       ],
-    ])('A log is storage_damaged with %s', (_what, change) =>
+    ])('A log is storage_damaged with %s.', (_what, change) =>
       withLog(CHUNKS, cap, async (file) => {
         fs.writeFileSync(file, change(fs.readFileSync(file)));
         await expect(readAll(file)).rejects.toEqual(damaged);
@@ -162,7 +162,7 @@ describe('A closed log', () => {
     );
   });
 
-  test('The intact blocks of a log with a corrupt block can be read', () =>
+  test('The intact blocks of a log with a corrupt block can be read.', () =>
     withLog(CHUNKS, 1_000_000, async (file, total) => {
       const bytes = fs.readFileSync(file);
       bytes[3]! ^= 1;
@@ -173,7 +173,7 @@ describe('A closed log', () => {
       await expect(readLog(file, 65_000, 10)).rejects.toEqual(damaged);
     }));
 
-  test('A log is storage_damaged if its layout file is changed or missing', () =>
+  test('A log is storage_damaged if its layout file is changed or missing.', () =>
     withLog(CHUNKS, 150_000, async (file) => {
       const layout = `${file}.printed`;
       const text = fs.readFileSync(layout, 'utf8');
@@ -183,7 +183,7 @@ describe('A closed log', () => {
       await expect(readLogEnd(file, 10)).rejects.toEqual(damaged);
     }));
 
-  test('A log is read without verification if its checksums are missing or corrupt', () =>
+  test('A log is read without verification if its checksums are missing or corrupt.', () =>
     withLog(CHUNKS, 150_000, async (file) => {
       const sums = `${file}.sums`;
       const text = fs.readFileSync(sums, 'utf8');
@@ -217,7 +217,7 @@ describe('a log that is read while it is written', () => {
     ['much more than its cap', 10_000],
     ['a little more than its cap', 1_900_000],
   ] as const)(
-    'A log that is read during writes has no byte at a wrong position: %s',
+    'A log that is read during writes has no byte at a wrong position: %s.',
     async ([, bytes]) => {
       await using place = tempDirectory('log');
       const file = path.join(place.path, 'log');

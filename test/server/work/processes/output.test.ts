@@ -152,7 +152,7 @@ describe('the output of a process', () => {
     ));
 
   test.for(['x', '漢', '🙂'])(
-    'Output after 256 KiB of text is reported by offset alone, twice a second: %s',
+    'Output after 256 KiB of text is reported by offset alone, twice a second: %s.',
     (character) =>
       withPipes(async ({ clock, print, told, end }) => {
         const chunk = character.repeat(Math.floor(4096 / Buffer.byteLength(character)));

@@ -26,14 +26,14 @@ describe('a command without a shell', () => {
     [`grep 'a|b;c>d' "*.ts"`, ['grep', 'a|b;c>d', '*.ts']],
     ['make -j4 CC=gcc é=漢', ['make', '-j4', 'CC=gcc', 'é=漢']],
   ])(
-    'A command is split into words, and quotes and backslashes keep words together: %s',
+    'A command is split into words, and quotes and backslashes keep words together: %s.',
     ([command, words]) => {
       expect(splitWords(command)).toEqual(words);
     },
   );
 
   test.for('|&;<>()$`*?[]{}~#!\n'.split(''))(
-    'A command that needs a shell is refused: %j',
+    'A command that needs a shell is refused: %j.',
     (operator) => {
       const message = refusal(`echo a ${operator} b`);
       expect(message).toContain(`"${operator}" requires a shell, but processes.allow_shell is off`);
@@ -51,7 +51,7 @@ describe('a command without a shell', () => {
     expect(refusal(`echo "a\\"`)).toBe('command: the quote " at position 6 is not closed');
   });
 
-  test.for(['', '   ', `''`, `"" x`])('A command without a program is refused: %j', (command) => {
+  test.for(['', '   ', `''`, `"" x`])('A command without a program is refused: %j.', (command) => {
     expect(refusal(command)).toBe('command: the command does not name a program');
   });
 

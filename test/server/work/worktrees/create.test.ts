@@ -178,7 +178,7 @@ describe('a name that is taken', () => {
     { base_ref: 'HEAD' },
     { branch_prefix: 'other' },
     { deletion_policy: 'delete_if_clean' as const },
-  ])('A taken name with %j is refused, because the existing worktree differs', (wish) =>
+  ])('A taken name with %j is refused, because the existing worktree differs.', (wish) =>
     onShared(async (stage) => {
       await create(stage);
       await expect(create(stage, wish)).rejects.toMatchObject({ code: 'conflict' });
@@ -267,7 +267,7 @@ describe('a worktree that cannot be created', () => {
     ['/', 'repo_root'],
     ['a\0b', 'repo_root'],
   ] as const)(
-    'A worktree with %j as %s is refused with 400, and nothing is left',
+    'A worktree with %j as %s is refused with 400, and nothing is left.',
     ([value, field]) =>
       onShared(async (stage) => {
         const refused = create(stage, { [field]: value });

@@ -133,7 +133,7 @@ describe('a session with a worktree that cannot be created', () => {
         fs.mkdirSync(path.join(repo, 'link'));
       },
     ],
-  ])('A session %s is refused, and nothing is left', ([, { cwd, ...wish }, code, prepare]) =>
+  ])('A session %s is refused, and nothing is left.', ([, { cwd, ...wish }, code, prepare]) =>
     onStage(async (stage) => {
       prepare?.(stage.repo);
       const before = branches(stage.repo);

@@ -69,7 +69,7 @@ async function pending(
 }
 
 describe('a request that a rule allows', () => {
-  it('An allowed request is accepted once at once, and its approval and event name the rule', () =>
+  it('An allowed request is accepted once at once, and its approval and event name the rule.', () =>
     onStage(async (stage) => {
       const rule = await add(stage, { effect: 'allow', command: 'git status' });
       const play = await playing(stage);
@@ -89,7 +89,7 @@ describe('a request that a rule allows', () => {
       expect((await stage.session(play.session.id)).status).toBe('running');
     }));
 
-  it('An allowed request may change files that all match the path of the rule', () =>
+  it('An allowed request may change files that all match the path of the rule.', () =>
     onStage(async (stage) => {
       await add(stage, { effect: 'allow', path: 'docs/**' });
       const play = await playing(stage);
@@ -104,7 +104,7 @@ describe('a request that a rule allows', () => {
       expect(await isAsked(stage, play, both)).toBe(true);
     }));
 
-  it('An allowed request may use a tool that its agent names', () =>
+  it('An allowed request may use a tool that its agent names.', () =>
     onStage(async (stage) => {
       await add(stage, { effect: 'allow', tool: 'WebFetch' });
       const play = await playing(stage);
@@ -213,7 +213,7 @@ describe('an allowed command or file that still needs an approval', () => {
     ['a symbolic link leads elsewhere', (cwd) => writing(`${cwd}/src/out/x`)],
     ['a symbolic link leads to nothing', (cwd) => writing(`${cwd}/src/nowhere`)],
   ])(
-    'An approval is requested although a rule allows the request, if %s',
+    'An approval is requested although a rule allows the request, if %s.',
     async (_title, request) => {
       const stage = given();
       const play = await playing(stage);
@@ -224,7 +224,7 @@ describe('an allowed command or file that still needs an approval', () => {
 });
 
 describe('the decision of several rules', () => {
-  it('A deny rule takes precedence over an ask rule, and an ask rule over an allow rule', () =>
+  it('A deny rule takes precedence over an ask rule, and an ask rule over an allow rule.', () =>
     onStage(async (stage) => {
       const play = await playing(stage);
       const asks = (command: string) => isAsked(stage, play, running(command, stage.directory));
@@ -244,7 +244,7 @@ describe('the decision of several rules', () => {
       expect(await asks('rm a')).toBe(false);
     }));
 
-  it('A rule for a directory applies there and below, by the directory of the command', () =>
+  it('A rule for a directory applies there and below, by the directory of the command.', () =>
     onStage(async (stage) => {
       const inner = path.join(stage.directory, 'inner');
       fs.mkdirSync(path.join(inner, 'deep'), { recursive: true });
@@ -273,7 +273,7 @@ it('A rule to deny in a directory looks at the directory that a model names, and
   }));
 
 describe('Rules of an earlier version that could not be added now', () => {
-  it('An outdated rule to allow asks, an outdated rule to deny still denies, and both report what to do', async () => {
+  it('An outdated rule to allow asks, an outdated rule to deny still denies, and both report what to do.', async () => {
     await using own = tempDirectory('rules');
     const directory = path.join(own.path, 'data');
     await storeOldRules(directory, [
@@ -317,7 +317,7 @@ describe('Rules of an earlier version that could not be added now', () => {
     );
   });
 
-  it('A rule for an unlisted program needs a confirmation, and then does not allow protected files', () =>
+  it('A rule for an unlisted program needs a confirmation, and then does not allow protected files.', () =>
     onStage(async (stage) => {
       const body = { effect: 'allow', command: 'something-new **' };
       const refused = await stage.post(RULES, body);
@@ -336,7 +336,7 @@ describe('Rules of an earlier version that could not be added now', () => {
 });
 
 describe('A rule that is added twice', () => {
-  it('A rule that is added twice is one rule, which ends when it is removed', () =>
+  it('A rule that is added twice is one rule, which ends when it is removed.', () =>
     onStage(async (stage) => {
       const body = { effect: 'allow', command: 'ls docs', directory: stage.directory };
       const first = await add(stage, body);
@@ -435,7 +435,7 @@ it('A rule to allow by path names each file that configures an agent of the cata
 describe('the rules', () => {
   const none = sharedStage();
 
-  it('Rules survive a restart', async () => {
+  it('Rules survive a restart.', async () => {
     await using own = tempDirectory('rules');
     const directory = path.join(own.path, 'data');
     const rule = await onStage((stage) => add(stage, { effect: 'allow', command: 'git status' }), {
@@ -470,7 +470,7 @@ describe('the rules', () => {
     [{ effect: 'allow', path: '.' }, 'is a directory'],
     [{ effect: 'allow', path: 'a/*/../b' }, 'after *'],
     [{ effect: 'allow', path: '"a/**"' }, 'rules do not read quotes'],
-  ])('The invalid rule %o is refused', async (body, why) => {
+  ])('The invalid rule %o is refused.', async (body, why) => {
     const { status, body: refusal } = await none().post(RULES, body);
     expect([status, refusal.code, refusal.error]).toEqual([
       400,
@@ -480,7 +480,7 @@ describe('the rules', () => {
     expect((await none().get(RULES)).body).toEqual([]);
   });
 
-  it('The test of a rule returns its decision and the reason', () =>
+  it('The test of a rule returns its decision and the reason.', () =>
     onStage(async (stage) => {
       const rule = await add(stage, { effect: 'allow', command: 'git log **' });
       const test = async (body: object) =>
@@ -512,7 +512,7 @@ describe('the rules', () => {
       expect(await test({ path: 'x' })).toMatchObject({ effect: 'ask', why: 'no rule matches' });
     }));
 
-  it('An agent may not read or change rules', () =>
+  it('An agent may not read or change rules.', () =>
     onStage(async (stage) => {
       const { session } = await playing(stage);
       const headers = { authorization: `Bearer ${stage.tokenOf(session)}` };

@@ -83,7 +83,7 @@ describe('The cost of a path pattern', () => {
     return characters;
   }
 
-  it('A comparison reads each name of 4,096 characters at most once, for up to 6 stars', () => {
+  it('A comparison reads each name of 4,096 characters at most once, for up to 6 stars.', () => {
     const pieces = ['', 'a', '.', 'ab', 'aaa'];
     const names = ['a'.repeat(4095), '.'.repeat(4095), 'ab'.repeat(2047), `${'a'.repeat(4094)}b`];
     let most = 0;
@@ -100,7 +100,7 @@ describe('The cost of a path pattern', () => {
     expect(most).toBeLessThanOrEqual(4096);
   });
 
-  it('A comparison compares each name of the path with each name of the pattern at most once', () => {
+  it('A comparison compares each name of the path with each name of the pattern at most once.', () => {
     const file = `/${'a/'.repeat(2047)}a`;
     for (const stars of [1, 2, 3, 4, 5, 6])
       expect(searched(`/${'**/*a*/'.repeat(stars)}b*b`, file)).toBeLessThanOrEqual(3 * 4096);
@@ -133,7 +133,7 @@ describe('A path pattern to allow', () => {
     if (fits) expect(fitsPath(pattern, '/w', `/w/${file}`, 'any')).toBe(true);
   });
 
-  it('A * in the name of a directory matches only itself', () => {
+  it('A * in the name of a directory matches only itself.', () => {
     expect(fitsPath('a', '/x*', '/x*/a', 'strict')).toBe(true);
     expect(fitsPath('a', '/x*', '/xy/a', 'strict')).toBe(false);
   });
