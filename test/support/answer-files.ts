@@ -1,17 +1,17 @@
 import path from 'node:path';
 
-/** An answer of a server, as it went out. */
+/** A response of a server. */
 export interface Answer {
   method: string;
   url: string;
   status: number;
-  /** By names in lower case. */
+  /** The headers, by name in lower case. */
   headers: Record<string, unknown>;
   /** Body of a response; of a stream, any number of whole frames. Null if the body is not checked. */
   body: string | null;
 }
 
-/** Where a run, by its temporary root, keeps the answers of its servers: a file a process, an answer a line, as JSON. */
+/** Returns the directory with the responses of a run: one file for each process, one JSON line for each response. */
 export function answerDirectory(root: string): string {
   return path.join(root, 'answers');
 }

@@ -20,7 +20,7 @@ interface Modelled {
   limit: number;
   allowed: number;
   status: 'open' | 'reached' | 'declined';
-  /** The day that it is of; null: it has no days. */
+  /** The day of the budget. Null if the budget is not daily. */
   day: string | null;
 }
 
@@ -73,7 +73,7 @@ export class Model {
     budget.status = what === 'accept' ? 'open' : 'declined';
   }
 
-  /** Compares each budget with what is stored of it. */
+  /** Compares each budget with its stored record. */
   async judge(): Promise<void> {
     for (const budget of this.#budgets)
       expectAlike(await this.#stored(budget), {
@@ -128,7 +128,7 @@ export class Model {
     if (!budget) return;
     const wasOpen = budget.status === 'open';
     Object.assign(budget, { day: today, allowed: budget.limit, status: 'open' });
-    // One that is not used up begins its day with the next turn, or where it is set.
+    // A budget that is not used up starts its day with the next turn, or when it is set.
     if (wasOpen) await this.#set(budget, budget.limit);
     else
       await this.#stage.until(
@@ -166,7 +166,7 @@ export class Model {
   }
 }
 
-/** Expects what was found to be as it should, in all that is said of it. */
+/** Expects that the stored fields equal the expected ones. */
 function expectAlike(found: unknown, wanted: object | number): void {
   expect({ found }).toMatchObject({ found: wanted });
 }

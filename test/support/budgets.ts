@@ -3,12 +3,12 @@ import type { UsageReport } from '../../src/api/usage.ts';
 import type { TurnOutcome } from '../../src/agents/provider.ts';
 import type { Refusal, Reply, Stage } from './sessions/stage.ts';
 
-/** The end of a turn that has used so many tokens, and cost so much. */
+/** Returns the end of a turn with a number of used tokens and a cost. */
 export function used(tokens: number | null, cost_usd: number | null = null): TurnOutcome {
   return { status: 'completed', error: null, usage: { total_tokens: tokens, cost_usd } };
 }
 
-/** The budgets of a stage, as clients use them. */
+/** Returns the requests of clients for the budgets of a stage. */
 export function budgetsOf(stage: Stage) {
   return {
     set: (body: object): Promise<Reply<Budget & Refusal>> => stage.post('/v1/budgets', body),

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { layout } from '../../scripts/layout.ts';
 import { writePackages } from '../../scripts/packages/write.ts';
 
-/** A tree with files in the places of those that are installed; the program is a script that prints the version. */
+/** Makes a tree like an installed one; its program is a script that prints the version. */
 export function builtTree(tree: string, version = '0.1.0'): string {
   for (const name of ['out/cadre.licenses', 'LICENSE', 'dist/man/man1/cadre.1'])
     put(path.join(tree, name), name);
@@ -16,7 +16,7 @@ export function builtTree(tree: string, version = '0.1.0'): string {
   return tree;
 }
 
-/** Writes what `make dist` writes of such a tree, for all targets, and returns the directory. */
+/** Writes the output of `make dist` for such a tree, for all targets; returns the directory. */
 export function writeRelease(tree: string, version = '0.1.0', archives = ''): string {
   const out = path.join(tree, 'out/dist');
   fs.rmSync(out, { recursive: true, force: true });
@@ -33,7 +33,7 @@ export function put(file: string, text: string): void {
   fs.writeFileSync(file, text);
 }
 
-/** The paths of all files below a directory. */
+/** Returns the paths of all files below a directory. */
 export function filesIn(directory: string): string[] {
   const found = execFileSync('find', ['.', '-type', 'f'], { cwd: directory, encoding: 'utf8' });
   return found

@@ -5,7 +5,7 @@ import { sqlWasm } from '../../src/core/lib/self.ts';
 import { Database } from '../../src/core/store/database.ts';
 import type { DatabaseOptions } from '../../src/core/store/open.ts';
 
-/** Opens the database of a directory that no server has open, at full durability unless a test says otherwise. */
+/** Opens the database of a directory without a running server (default durability: full). */
 export function openDatabase(
   directory: string,
   options: Partial<DatabaseOptions> = {},

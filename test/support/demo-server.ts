@@ -4,8 +4,8 @@ import { shared } from './shared.ts';
 import { tempDirectory } from './temp.ts';
 
 /**
- * Runs `test` with a server as `cadre serve --demo` is, in this process: that costs a fifth of what a server of its own
- * process costs. It can continue with the data and the port of an ended server.
+ * Runs `test` with a server like `cadre serve --demo` in this process, which takes a fifth of the time of a separate
+ * process. It can continue with the data and the port of an ended server.
  */
 export async function withDemo<T>(
   test: (server: TestRuntime) => Promise<T>,
@@ -25,7 +25,7 @@ export async function withDemo<T>(
   );
 }
 
-/** One such server for all tests of a file or `describe`: for those that change nothing another would notice. */
+/** One such server for all tests of a file or `describe`, for tests whose changes do not affect each other. */
 export function sharedDemo(): () => TestRuntime {
   return shared<TestRuntime>('server', (use) => withDemo(use));
 }

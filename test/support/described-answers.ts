@@ -33,8 +33,8 @@ const NAME = 'openapi.yaml';
 const MAX_REMEMBERED = 10_000;
 
 /**
- * Checks answers against openapi.yaml, and more strictly: a field, a header or a kind of event that it does not
- * describe is wrong.
+ * Checks responses against openapi.yaml more strictly than the specification: an undescribed field, header or kind of
+ * event is a fault.
  */
 export class DescribedAnswers {
   readonly #document: Json;
@@ -54,12 +54,12 @@ export class DescribedAnswers {
     if (method === 'OPTIONS' && status === 204) return { request: 'OPTIONS', wrong: [] };
     const described = method === 'HEAD' ? 'GET' : method;
     const path = pathOf(url);
-    // The page of a link is for people in a browser, and no part of the interface of programs.
+    // The page of a link is for users in a browser, and not part of the API.
     if (/^\/answer\/[^/]*$/.test(path)) return { request: `${method} /answer/`, wrong: [] };
     const operation = this.#operations.find(
       ({ request, pattern }) => request.startsWith(`${described} `) && pattern.test(path),
     );
-    // A path that is written out has no methods of another with parameters, which it seems to be, too.
+    // A literal path does not have the methods of a path with parameters that also matches it.
     if (!operation || status === 405) {
       const wrong =
         status < 400 ? ['is a success of no operation'] : this.#wrong(answer, refusal(status));
@@ -111,7 +111,7 @@ export class DescribedAnswers {
     });
   }
 
-  /** Returns what is wrong with a text that a schema describes; asks only where it was not found good before. */
+  /** Returns the faults of a text that a schema describes. Skips texts that were valid before. */
   #unlessGood(schema: Json, text: string, faultsOf: () => string[]): string[] {
     const good = this.#good.get(schema) ?? new Set();
     this.#good.set(schema, good);
@@ -145,7 +145,7 @@ export class DescribedAnswers {
   }
 }
 
-/** The kind of the event in which a path lies, to be read after a fault. */
+/** Returns the kind of the event at a path, for the message of a fault. */
 function eventAt(value: unknown, path: string): string {
   let at = value as Json | undefined;
   for (const step of path.split('/').slice(1)) {
@@ -161,7 +161,7 @@ const readers: Record<string, (body: string) => unknown> = {
   'application/yaml': parse,
 };
 
-/** The description such that it can be checked: text that holds something is that, and nothing may be added. */
+/** Makes the description strict: no additional fields, and texts with a content schema are parsed. */
 function readable(part: unknown): unknown {
   if (Array.isArray(part)) return part.map(readable);
   if (part === null || typeof part !== 'object') return part;
@@ -177,7 +177,7 @@ function readable(part: unknown): unknown {
   return { ...Object.fromEntries(entries), ...(isLoose ? { additionalProperties: false } : {}) };
 }
 
-/** The description without what a newer server may send: the servers of a run have its version. */
+/** Permits only events of known kinds, because the servers of a run have the current version. */
 function withoutNewer(document: Json): Json {
   const components = document.components as { schemas: Json };
   const RuntimeEventRecord = { $ref: `${NAME}#/components/schemas/DescribedEvent` };
@@ -185,7 +185,7 @@ function withoutNewer(document: Json): Json {
   return { ...document, components: { ...components, schemas } };
 }
 
-/** Paths without parameters come first, because they win. */
+/** Paths without parameters come first, because they take precedence. */
 function operationsOf(paths: Record<string, Json>): Operation[] {
   return Object.entries(paths)
     .toSorted(([a], [b]) => a.split('{').length - b.split('{').length)
@@ -216,7 +216,7 @@ function refusal(status: number): Response {
   };
 }
 
-/** A frame with its data read; null for a comment, or what says only when to come back. */
+/** A frame with parsed data. Null for a comment or a frame with only a retry time. */
 function frameIn(text: string): Json | null {
   const fields = text
     .split('\n')
@@ -227,15 +227,15 @@ function frameIn(text: string): Json | null {
   return 'data' in frame ? { ...frame, data: JSON.parse(String(frame.data)) as unknown } : frame;
 }
 
-/** Loaded when there is something to check: many processes of a run serve nothing. */
+/** Loaded at the first check, because many processes of a run serve nothing. */
 function compilerWith(document: Json): Ajv2020 {
   const require = createRequire(import.meta.url);
   const { Ajv2020: Compiler } = require('ajv/dist/2020') as typeof import('ajv/dist/2020.js');
-  // Most schemas judge a few dozen answers: to make their code short takes longer than they run.
+  // Most schemas check a few dozen responses, so that an optimization of their code takes longer than it saves.
   const code = { optimize: false };
   const options = { strict: false, validateFormats: false, validateSchema: false };
   const compiler = new Compiler({ ...options, code, inlineRefs: false });
-  // Each alternative is compiled when it is met first: there are many, and most processes meet few.
+  // Each alternative is compiled at its first use, because there are many and most processes need few.
   const isMeant: SchemaValidateFunction = (
     { propertyName, mapping }: Discriminator,
     value: Json,

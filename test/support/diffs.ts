@@ -3,7 +3,7 @@ import type { FileChange } from '../../src/api/diffs.ts';
 import type { ReviewComment } from '../../src/api/reviews.ts';
 import type { Anchor } from '../../src/core/lib/diff-anchor.ts';
 
-/** A file that changed from one text to another, as the diff of a session has it. */
+/** Returns the entry of a session's diff for a file that changed from one text to another. */
 export function fileChange(path: string, before: string, after: string): FileChange {
   const patch = createTwoFilesPatch(`a/${path}`, `b/${path}`, before, after, '', '', {
     context: 3,
@@ -25,7 +25,7 @@ export function fileChange(path: string, before: string, after: string): FileCha
   };
 }
 
-/** The lines from one number to another, each as its number. */
+/** Returns numbered lines from one number to another. */
 export function numbered(from: number, to: number): string {
   return Array.from({ length: to - from + 1 }, (_, i) => `line ${from + i}\n`).join('');
 }

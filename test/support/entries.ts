@@ -2,7 +2,7 @@ import type { Scope } from '../../src/core/events/event.ts';
 import type { FeedPage } from '../../src/core/events/feed.ts';
 import type { EventLog, LogEntry, LogPage, PageBounds } from '../../src/core/events/log.ts';
 
-/** A page of a log, with its entries. */
+/** Reads a page of a log with its entries. */
 export function pageOf(
   log: EventLog,
   scope: Scope,
@@ -16,7 +16,7 @@ export function pageOf(
   return { entries, end, isFull };
 }
 
-/** The entries of a follower's page, which consists of nothing but their frames. */
+/** Returns the entries of a subscriber's page, which consists only of frames. */
 export function entriesIn({ frames }: FeedPage): LogEntry[] {
   const text = frames.toString();
   const found = [...text.matchAll(/id: (\d+)\nevent: (\S+)\ndata: ([^\n]*)\n\n/g)];

@@ -11,9 +11,8 @@ import { judgeAnswers } from './judge-answers.ts';
 import { machineSlowness } from './machine.ts';
 
 /**
- * Builds the bundle that end-to-end tests run, and gives the whole run one temporary root. It goes to every
- * child as TMPDIR, so whatever still carries it at the end was left behind: that fails the run. So does an answer
- * that was not as openapi.yaml says.
+ * Builds the bundle that end-to-end tests run, and gives the whole run one temporary root, the TMPDIR of every child.
+ * The run fails if a process with that TMPDIR is left at the end, or if a response differs from openapi.yaml.
  */
 export default function setup(project: TestProject): () => Promise<void> {
   execFileSync(process.execPath, ['scripts/build.mjs', '--unless-built'], {
@@ -43,7 +42,7 @@ export default function setup(project: TestProject): () => Promise<void> {
   };
 }
 
-/** Memory of at least this size can hold what tests write. */
+/** The least size of a memory file system that can hold all files of the tests. */
 const ROOMY_BYTES = 2 * 1024 ** 3;
 
 /**
@@ -72,8 +71,8 @@ function runsPrograms(directory: string): boolean {
 }
 
 /**
- * Makes one file of what servers of tests load before all else; they are started with SERVER_NODE_OPTIONS as their
- * NODE_OPTIONS. NODE_COMPILE_CACHE keeps compiled code from one program to the next: hundreds of them start in a run.
+ * Bundles the modules that servers of tests load first; SERVER_NODE_OPTIONS becomes their NODE_OPTIONS. With
+ * NODE_COMPILE_CACHE, the hundreds of programs of a run share their compiled code.
  */
 function preload(root: string): void {
   const directory = answerDirectory(root);
@@ -85,9 +84,9 @@ function preload(root: string): void {
     bundle: true,
     platform: 'node',
   });
-  // With four helpers of V8 each, servers that start beside the tests cost a tenth more.
+  // With the default of four V8 threads, servers that start during tests need a tenth more CPU time.
   process.env.SERVER_NODE_OPTIONS = `--require=${outfile} --v8-pool-size=1`;
-  // Outside of what is removed at the end: a program that ends late still writes to it.
+  // Outside of the removed directory, because a program that ends late still writes to it.
   process.env.NODE_COMPILE_CACHE = path.join(import.meta.dirname, '../../.cache/compiled');
 }
 
@@ -96,7 +95,7 @@ function openApi(): string {
 }
 
 async function isWhole(project: TestProject): Promise<boolean> {
-  // Other suites, and parts of this one, need not receive an answer of each route.
+  // Other suites, and parts of this suite, need not have a response of each route.
   const { configFile } = project.vitest.vite.config;
   if (configFile !== path.join(import.meta.dirname, '../../vitest.config.ts')) return false;
   if (project.config.testNamePattern !== undefined || process.env.TEST_LENGTH) return false;
@@ -107,7 +106,7 @@ async function isWhole(project: TestProject): Promise<boolean> {
 
 async function leftovers(root: string): Promise<string[]> {
   const processes = carriersOf(`TMPDIR=${root}`).flatMap((pid) => {
-    // Vitest's own workers have it too; they end after us.
+    // Vitest's own workers have this TMPDIR, too, and end later.
     const command = commandLine(pid);
     return command === null || /vitest|esbuild/.test(command)
       ? []

@@ -7,11 +7,11 @@ import { DescribedAnswers } from './described-answers.ts';
 export interface Judgement {
   /** Differences from the description. */
   wrong: string[];
-  /** The requests of the description that no answer was a success of. */
+  /** The operations of the description without a successful response. */
   unseen: string[];
 }
 
-/** Judges every answer that the processes of a run have written down below its temporary root. */
+/** Checks all responses that the processes of a run have recorded below its temporary root. */
 export function judgeAnswers(root: string, description: object): Judgement {
   const described = new DescribedAnswers(description);
   const wrong = new Set<string>();
@@ -33,7 +33,7 @@ function* answersOf(root: string): Generator<Answer> {
   const directory = answerDirectory(root);
   for (const name of fs.readdirSync(directory).filter((one) => one.endsWith(ANSWERS))) {
     const lines = fs.readFileSync(path.join(directory, name), 'utf8').split('\n');
-    // A process that was killed may have left the last one unfinished; else nothing is behind the last line.
+    // The last line of a killed process may be incomplete. Otherwise the text after the last line end is empty.
     lines.pop();
     for (const line of lines) yield JSON.parse(line) as Answer;
   }

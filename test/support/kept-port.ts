@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import net from 'node:net';
 
-/** Below what Linux and macOS give to whoever asks for any port, or connects. */
+/** Below the ports that Linux and macOS choose for listeners and connections. */
 const [FIRST, LAST] = [20_000, 32_000] as const;
 
 let next = FIRST + ((process.pid * 37) % (LAST - FIRST));

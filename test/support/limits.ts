@@ -1,4 +1,4 @@
-// Loaded before each file of tests: how long a test may take is said anew, since the load of the machine changes.
+// Loaded before each test file, because the time limit of a test depends on the current load of the machine.
 import { vi } from 'vitest';
 import { scaled } from './patience.ts';
 

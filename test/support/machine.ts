@@ -2,17 +2,17 @@ import { spawnSync } from 'node:child_process';
 
 /** Times of the two measurements below on the reference machine, a small virtual machine. */
 const REFERENCE = { computingMs: 25, startingMs: 25 };
-/** A machine that seems slower than this was disturbed while it was measured. */
+/** A greater factor means that the measurement was disturbed. */
 const MAX_SLOWNESS = 10;
 
-/** How many times slower than the machine of reference this one is, whatever else runs on it: at least 1. */
+/** Returns the factor by which this machine is slower than the reference machine, without other load. At least 1. */
 export function machineSlowness(): number {
   const computing = quickest(computingMs) / REFERENCE.computingMs;
   const starting = quickest(startingMs) / REFERENCE.startingMs;
   return Math.min(MAX_SLOWNESS, Math.max(1, computing, starting));
 }
 
-/** The quickest of a few had the machine for itself. */
+/** Returns the shortest of several times, which is the least disturbed one. */
 function quickest(measured: () => number): number {
   return Math.min(...Array.from({ length: 4 }, measured));
 }

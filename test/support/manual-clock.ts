@@ -7,17 +7,17 @@ interface Timer {
 }
 
 /**
- * How often at most a timer that recurs is called while a test lets time pass once. A day has 17,280 times five seconds:
- * whoever tests what is after a day waits for none of them.
+ * The maximum number of calls of a recurring timer during one advance of the clock. A day has 17,280 intervals of five
+ * seconds, and a test of the time after a day needs none of them.
  */
 const MAX_CALLS = 100;
 
-/** Time that stands still until a test moves it. */
+/** A clock that stands still until a test advances it. */
 export class ManualClock implements Clock {
   readonly #start: number;
   readonly #timers = new Set<Timer>();
   #elapsed = 0;
-  /** By how much the wall clock was set. */
+  /** The offset of the wall clock. */
   #set = 0;
   #runsFree = false;
 
@@ -59,7 +59,7 @@ export class ManualClock implements Clock {
     return this.#add({ at: this.#elapsed + ms, every: ms, fn });
   }
 
-  /** How many timers wait. */
+  /** The number of waiting timers. */
   get waiting(): number {
     return this.#timers.size;
   }
@@ -85,12 +85,12 @@ export class ManualClock implements Clock {
     this.#elapsed = end;
   }
 
-  /** Sets the wall clock forward, or back: no timer notices that, as where the machine slept or its clock was wrong. */
+  /** Sets the wall clock without calling timers, as a sleep of the machine or a correction of its clock does. */
   jump(ms: number): void {
     this.#set += ms;
   }
 
-  /** From here on time goes by itself: a runtime that stops may need it. */
+  /** Makes the clock run in real time from now on, because a runtime may need it to stop. */
   runFree(): void {
     this.#runsFree = true;
     for (const { at, fn } of this.#timers) systemClock.after(Math.max(0, at - this.#elapsed), fn);

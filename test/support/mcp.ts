@@ -2,7 +2,7 @@ import { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { expect } from 'vitest';
 
-/** Starts a server as an agent does, and speaks MCP with it. */
+/** Starts an MCP server as an agent does, and connects to it. */
 export async function withToolServer(
   start: { command: string; args: string[]; env: Record<string, string> },
   use: (client: McpClient) => Promise<void>,

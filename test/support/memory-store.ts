@@ -8,7 +8,7 @@ import { openDatabase } from './database.ts';
 import { tempDirectory } from './temp.ts';
 import { ManualClock } from './manual-clock.ts';
 
-/** A real store with its log, on a directory of its own. */
+/** A real store with its log, in its own directory. */
 export interface TestStore {
   db: Database;
   log: EventLog;
@@ -17,7 +17,7 @@ export interface TestStore {
   directory: string;
 }
 
-/** Runs `test` with a fresh store, and closes it whatever happens. */
+/** Runs `test` with a new store; always closes it afterwards. */
 export async function withStore<T>(
   test: (given: TestStore) => Promise<T>,
   options: Partial<Omit<DatabaseOptions, 'clock'>> = {},
@@ -34,7 +34,7 @@ export async function withStore<T>(
   }
 }
 
-/** A disk whose syncs wait until they are let go. */
+/** A disk whose syncs wait until the test releases them. */
 export function heldDisk() {
   const held: (() => void)[] = [];
   let isHeld = false;

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import { RecordTable } from '../../src/core/store/records.ts';
 import { openDatabase } from './database.ts';
 
-/** Stores rules for approvals in a new data directory, as versions did that refused fewer. Later ones are newer. */
+/** Stores approval rules in a new data directory, as earlier versions did, which refused fewer rules. */
 export async function storeOldRules(
   directory: string,
   rules: readonly { id: string; effect: string; command: string }[],

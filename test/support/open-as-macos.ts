@@ -4,8 +4,8 @@ import fs from 'node:fs';
 const O_EXLOCK = 0x20;
 
 /**
- * Opens a file as open(2) of macOS does, which takes the lock of flock(2) where the flags say so: here flock itself takes
- * it, on the open file, so it is the same lock and as strict.
+ * Opens a file like open(2) of macOS, whose flags can lock the file like flock(2). Here flock itself locks the open
+ * file, so that the lock is the same.
  */
 export function openAsMacOs(file: string, flags: number, mode: number): number {
   const fd = fs.openSync(file, flags & ~O_EXLOCK, mode);

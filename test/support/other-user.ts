@@ -3,10 +3,10 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { selfCommand } from '../../src/core/lib/self.ts';
 
-/** `nobody`, on most machines: it owns nothing. */
+/** `nobody` on most machines. */
 const NOBODY = { uid: 65_534, gid: 65_534 };
 
-/** Who an unprivileged server runs as; undefined where the tests have no right to start one, or it could not start. */
+/** The user of an unprivileged server. Undefined if the tests may not start one, or if it could not start. */
 export const unprivileged: { uid: number; gid: number } | undefined = canRun() ? NOBODY : undefined;
 
 export const WHY_NOT =
@@ -24,8 +24,8 @@ function canRun(): boolean {
 }
 
 /**
- * Makes a program in a directory that runs another as root, as a passwordless sudo does: `[program, ...words]` before
- * the command. Undefined where the machine does not let it.
+ * Makes a program that runs a command as root, like sudo without a password; returns `[program, ...words]` to put
+ * before the command. Undefined if the machine does not permit it.
  */
 export function becomingRoot(directory: string): string[] | undefined {
   if (!unprivileged) return undefined;
@@ -47,9 +47,9 @@ export function becomingRoot(directory: string): string[] | undefined {
   }
 }
 
-/** A directory of a test, below which another user may come to what is theirs, and one of root for `becomingRoot`. */
+/** Makes a directory in which another user can reach its own files, and a directory of root for `becomingRoot`. */
 export function helperDirectory(directory: string): string {
-  // The root of all temporary directories is closed, too.
+  // The root of all temporary directories is not accessible either.
   for (const place of [path.dirname(directory), directory]) fs.chmodSync(place, 0o711);
   const place = path.join(directory, 'helper');
   fs.mkdirSync(place, { mode: 0o755 });

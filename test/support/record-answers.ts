@@ -8,20 +8,20 @@ import os from 'node:os';
 import path from 'node:path';
 import { type Answer, ANSWERS, answerDirectory } from './answer-files.ts';
 
-/** A longer body is not judged. */
+/** The length of the longest body that is recorded. */
 const MAX_BYTES = 1024 * 1024;
-/** Tests make texts long with a run of this letter. Of each run, this many characters are recorded. */
+/** The recorded part of each run of the letter x. Tests use such runs to make texts long. */
 const MAX_FILLING = 20_000;
 /** Finds a run in linear time. An expression with the limit itself takes quadratic time for the shorter runs. */
 const FILLING = /x{64,}/g;
-/** Frames that were written down are remembered: every follower of a stream gets the same. */
+/** Recorded frames are remembered, because every subscriber of a stream receives the same frames. */
 const MAX_REMEMBERED = 10_000;
 
 /** An answer on its way. */
 interface Going {
   headers: Record<string, unknown>;
   isStream: boolean;
-  /** Whether a part of it was written down. */
+  /** Whether a part of it was recorded. */
   isKnown: boolean;
   /** The part of its body that is not recorded yet. Null if that part is too long. */
   text: string | null;

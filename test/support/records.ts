@@ -2,7 +2,7 @@ import type { Approval } from '../../src/api/approvals.ts';
 import type { Item, Session, Turn, Usage } from '../../src/api/sessions.ts';
 import { noUsage } from '../../src/server/conversations/sessions/turn.ts';
 
-/** A session as it is after its creation. */
+/** Returns a session as it is after its creation. */
 export function aSession(more: Partial<Session> = {}): Session {
   return {
     id: 'sess_1',
@@ -42,7 +42,7 @@ export function aSession(more: Partial<Session> = {}): Session {
   };
 }
 
-/** A turn as it is when it was accepted. */
+/** Returns a turn as it is after its acceptance. */
 export function aTurn(more: Partial<Turn> = {}): Turn {
   return {
     session_id: 'sess_1',
@@ -67,7 +67,7 @@ export function aTurn(more: Partial<Turn> = {}): Turn {
   };
 }
 
-/** An approval that waits. */
+/** Returns a pending approval. */
 export function anApproval(more: Partial<Approval> = {}): Approval {
   return {
     id: 'apr_1',
@@ -95,7 +95,7 @@ export function anApproval(more: Partial<Approval> = {}): Approval {
   };
 }
 
-/** A message that is being said. */
+/** Returns an open message item. */
 export function anItem(more: Partial<Item> = {}): Item {
   return {
     item_id: 'item_1',

@@ -8,12 +8,12 @@ import { commit, makeRepository, write } from './worktrees/work.ts';
 
 let repositories = 0;
 
-/** A session in a repository whose file code.ts had 300 lines when it was opened. */
+/** Opens a session in a repository with a file code.ts of 300 lines. */
 export async function sessionWithCode(stage: Stage): Promise<{ session: Session; repo: string }> {
   const repo = makeRepository(path.join(stage.directory, '..', `repo-${repositories++}`));
   write(repo, { 'code.ts': numbered(1, 300) });
   commit(repo, 'code');
-  // The only commit that git's log of HEAD knows is the one that a session begins with, whatever the clock of the stage says.
+  // Git's reflog of HEAD has only the commit at the start of the session, whatever the clock of the stage.
   const log = path.join(repo, '.git/logs/HEAD');
   const last = fs.readFileSync(log, 'utf8').trimEnd().split('\n').at(-1) ?? '';
   fs.writeFileSync(log, `${last.replace(/^[0-9a-f]+/, '0'.repeat(40))}\n`);
@@ -21,7 +21,7 @@ export async function sessionWithCode(stage: Stage): Promise<{ session: Session;
   return { session, repo };
 }
 
-/** Changes the file: `change` gets its text and gives the new one. */
+/** Changes the file: `change` maps its text to the new one. */
 export function edit(repo: string, change: (text: string) => string, name = 'code.ts'): void {
   const file = path.join(repo, name);
   fs.writeFileSync(file, change(fs.readFileSync(file, 'utf8')));
@@ -34,7 +34,7 @@ interface Sent {
   comments: number;
 }
 
-/** The review of a session, as clients use it. */
+/** Returns the requests of clients for the review of a session. */
 export function reviewOf(stage: Stage, session: { id: string }) {
   const base = `/v1/sessions/${session.id}/review`;
   const headers = (key?: string) => (key === undefined ? {} : { 'Idempotency-Key': key });

@@ -42,9 +42,9 @@ export async function openRuntime(
     onFatal(error) {
       throw error;
     },
-    // Agents that tests play start no sidecar.
+    // Scripted agents start no sidecar.
     toolsWithinMs: Infinity,
-    // Nor do they say whether they are logged in.
+    // Scripted agents do not report whether they are logged in.
     asksLogins: false,
     ...rest,
     directory,
@@ -60,7 +60,7 @@ export async function openRuntime(
   return { runtime, client: new HttpClient({ url, token }), url, token, directory, logLines };
 }
 
-/** Runs `test` with a fresh runtime, and stops it whatever happens. */
+/** Runs `test` with a new runtime; always stops it afterwards. */
 export async function withRuntime<T>(
   test: (given: TestRuntime) => Promise<T>,
   options: TestRuntimeOptions = {},
@@ -71,12 +71,12 @@ export async function withRuntime<T>(
     return await test(given);
   } finally {
     given.client.close();
-    // A clock of the test's own would never let the drain pass.
+    // With a manual clock, the drain time would never pass.
     await given.runtime.stop(options.clock ? AbortSignal.abort() : undefined);
   }
 }
 
-/** One runtime for all tests of a file or `describe`: for those that change nothing another would notice. */
+/** One runtime for all tests of a file or `describe`, for tests whose changes do not affect each other. */
 export function sharedRuntime(options: TestRuntimeOptions = {}) {
   const opened = shared<TestRuntime>('runtime', (use) => withRuntime(use, options));
   return <T>(test: (given: TestRuntime) => Promise<T>): Promise<T> => test(opened());

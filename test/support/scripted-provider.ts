@@ -14,19 +14,19 @@ import {
 } from '../../src/agents/provider.ts';
 import { soon } from './sessions/soon.ts';
 
-/** An agent in this process whose life a test determines. */
+/** An agent in this process that the test controls. */
 export interface ScriptedAgent {
-  /** The session as it was when the agent was opened: with a ref, it was resumed. */
+  /** The session when the agent was opened. A session with a ref was resumed. */
   session: Session;
   /** The calls of the agent, in order: `prompt`, `cancel`, `end`. */
   calls: string[];
   /** Ends the agent as if it died by itself. */
   die(how: string): void;
-  /** Ends its connection, while its process lives on. */
+  /** Ends the connection of the agent, while its process keeps running. */
   hangUp(): void;
   /** Resolves with the grace period when the agent is to end. */
   toldToEnd: Promise<number>;
-  /** Resolves when nothing of it is left. */
+  /** Resolves once the agent is gone. */
   gone: Promise<string>;
 }
 
@@ -34,7 +34,7 @@ export interface ScriptedAgent {
 export interface ScriptedTurn {
   session: Session;
   input: readonly StoredInputItem[];
-  /** The texts of the input, one a line. */
+  /** The texts of the input, one in each line. */
   text: string;
   settings: TurnSettings;
   agent: ScriptedAgent;
@@ -44,9 +44,9 @@ export interface ScriptedTurn {
   cancelled: Promise<void>;
 }
 
-/** A provider whose agents follow the test: they may die, refuse, lose sessions and count. */
+/** A provider with scripted agents, which may die, refuse turns or lose sessions. */
 export interface ScriptedProvider extends Provider {
-  /** The next turn that reaches an agent. */
+  /** Resolves with the next turn that reaches an agent. */
   nextTurn(): Promise<ScriptedTurn>;
   /** The number of agents that were opened. */
   opened(): number;
@@ -56,7 +56,7 @@ export interface ScriptedProvider extends Provider {
   readonly agents: readonly ScriptedAgent[];
   /** The number of agents that start, live or end now, and its maximum. */
   readonly live: { now: number; most: number };
-  /** Ends the test: no start and no end of an agent is delayed any more. */
+  /** Stops all delays of starts and ends of agents at the end of a test. */
   drop(): void;
 }
 

@@ -11,14 +11,14 @@ import { aSession, aTurn } from './records.ts';
 
 type Query = Partial<QueryOf<typeof endpoints.search>>;
 
-/** A store with sessions that a test fills, and the search over it. */
+/** A store with sessions of a test, and the search in it. */
 export interface TestSearch extends TestStore {
   service: SearchService;
-  /** Ends the search and begins it again on the same files, as a restart does. */
+  /** Ends the search and starts it again on the same files, as a restart does. */
   restart(more?: Partial<SearchDeps>): Promise<void>;
   /** Opens a session. */
   open(id: string, more?: Partial<Session>): Promise<Session>;
-  /** Stores a prompt, and what the agent said and called after it; returns the id of the turn. */
+  /** Stores a prompt with the items of its answer; returns the id of the turn. */
   say(session: string, prompt: string, ...items: readonly Partial<Item>[]): Promise<string>;
   /** Changes a session, with its event. */
   change(session: Session): Promise<void>;
@@ -40,7 +40,7 @@ export const tool = (title: string, input: unknown, output = ''): Partial<Item> 
   tool: { call_ref: 'c', title, kind: 'execute', input },
 });
 
-/** Runs `test` with a search over a store of its own, and ends both whatever happens. */
+/** Runs `test` with a search on a separate store; always ends both afterwards. */
 export function withSearch<T>(
   test: (given: TestSearch) => Promise<T>,
   more: Partial<SearchDeps> = {},
@@ -111,7 +111,7 @@ export function withSearch<T>(
           new AbortController().signal,
         ),
       async built() {
-        // A search that never waits for the disk would leave the index, which grows by timers, no turn of the event loop.
+        // Otherwise a search that never waits for the disk would starve the index, which grows by timers.
         await expectEventually(async () => {
           await stage.page({});
           return stage.service.status().state;

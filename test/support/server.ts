@@ -10,16 +10,16 @@ import { selfCommand } from '../../src/core/lib/self.ts';
 import { asDataDirectory, tempDirectory } from './temp.ts';
 import { scaled } from './patience.ts';
 
-/** A real server in a process of its own. */
+/** A real server in a separate process. */
 export interface TestServer {
   url: string;
   token: string;
   pid: number;
   directory: string;
   client: Client;
-  /** All it has written to its log. */
+  /** Returns its log so far. */
   log(): string;
-  /** Sends a signal; resolves with how it ended. */
+  /** Sends a signal; resolves with the exit of the server. */
   end(signal: NodeJS.Signals): Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
   exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
 }
@@ -30,11 +30,11 @@ export interface ServerOptions {
   /** The configuration as TOML, instead of the demo agent. */
   config?: string;
   env?: Record<string, string>;
-  /** Where it is started; this process's own directory by default. */
+  /** Working directory of the server (default: the one of this process). */
   cwd?: string;
-  /** A program, with its words, that starts it. */
+  /** A command that starts the server. */
   wrap?: readonly string[];
-  /** The user who runs it, instead of the one of the tests; the directory becomes theirs. */
+  /** The user who runs the server, and who becomes the owner of the directory. */
   user?: { uid: number; gid: number } | undefined;
 }
 
@@ -103,13 +103,13 @@ export interface AgentCommand {
   args: readonly string[];
 }
 
-/** As `startServer`, with an agent of the test's own instead of the demo agent. */
+/** Like `startServer`, with an agent of the test instead of the demo agent. */
 export function startServerWithAgent(
   directory: string,
   agent: AgentCommand,
   env: Record<string, string> = {},
 ): Promise<TestServer> {
-  // A JSON string, and an array of them, is TOML too.
+  // JSON strings and arrays of strings are valid TOML.
   const values = Object.entries(agent).map(([key, value]) => `${key} = ${JSON.stringify(value)}\n`);
   const state = JSON.stringify(path.join(directory, 'demo-agent'));
   const config = `[providers.acp]\n${values.join('')}env = { CADRE_DEMO_STATE = ${state} }\n`;
@@ -133,7 +133,7 @@ export function recordedServer(): Record<string, string> {
   return options === undefined ? {} : { NODE_OPTIONS: options };
 }
 
-/** Runs `test` against a fresh server, and ends it whatever happens. */
+/** Runs `test` with a new server; always ends it afterwards. */
 export async function withServer<T>(
   test: (server: TestServer) => Promise<T>,
   options: ServerOptions = {},
@@ -148,9 +148,9 @@ export async function withServer<T>(
   }
 }
 
-/** Makes a test's directory, with what lies directly in it, one of that user. */
+/** Makes a user the owner of a test directory and the files directly in it. */
 function giveTo({ uid, gid }: { uid: number; gid: number }, directory: string): void {
-  // The root of all temporary directories belongs to who runs the tests.
+  // The root of all temporary directories belongs to the user who runs the tests.
   chmodSync(path.dirname(directory), 0o711);
   for (const name of ['.', ...readdirSync(directory)])
     lchownSync(path.join(directory, name), uid, gid);
@@ -162,7 +162,7 @@ function writeConfig(directory: string, toml: string): string {
   return file;
 }
 
-/** Waits until no process is left that was started for a directory: the keeper may need a moment. */
+/** Waits until no process of a directory is left, because the keeper may need a moment. */
 export async function untilNothingCarries(text: string): Promise<void> {
   const { carriersOf } = await import('../../src/core/children/procfs.ts');
   const { setTimeout: pause } = await import('node:timers/promises');

@@ -17,7 +17,7 @@ import { openSession } from './turns.ts';
 export interface SeveralServers {
   /** The client of one of them. */
   client(name: string): HttpClient;
-  /** A client of all of them, as a command has it. The caller closes it. */
+  /** Returns a client of all servers, like the client of a command. The caller closes it. */
   all(): Promise<Client>;
   url(name: string): string;
   tokenFile(name: string): string;
@@ -25,12 +25,12 @@ export interface SeveralServers {
   /** The home directory of the user whose configuration names them. */
   home: string;
   stop(name: string): Promise<void>;
-  /** Starts one again, at its address and on its data. */
+  /** Starts a server again at its address and on its data. */
   start(name: string): Promise<void>;
   cadre(args: readonly string[], options?: RunOptions): Promise<Ended>;
 }
 
-/** Runs `test` with such servers, and stops them whatever happens. */
+/** Runs `test` with such servers; always stops them afterwards. */
 export async function withServers<T>(
   names: readonly string[],
   test: (given: SeveralServers) => Promise<T>,
@@ -87,12 +87,12 @@ async function serve<T>(
   }
 }
 
-/** Such servers for all tests of a file or `describe`: for those that change nothing another would notice. */
+/** Such servers for all tests of a file or `describe`, for tests whose changes do not affect each other. */
 export function sharedServers(names: readonly string[]): () => SeveralServers {
   return shared<SeveralServers>('servers', (use) => withServers(names, use));
 }
 
-/** Opens a session in a millisecond of its own: records of different servers that share one have no order. */
+/** Opens a session in a separate millisecond, because records of two servers within one millisecond have no order. */
 export async function openOn(
   { client, directory }: SeveralServers,
   node: string,

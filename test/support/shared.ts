@@ -1,9 +1,8 @@
 import { afterAll, beforeAll } from 'vitest';
 
 /**
- * Opens something before the tests of a file or `describe`, and closes it after the last of them: for tests that change
- * nothing another would notice. `open` runs a function with it, and closes it once that has ended. Returns what gives it
- * to a test.
+ * Opens a value before the tests of a file or `describe`, and closes it after the last one, for tests whose changes do
+ * not affect each other. `open` runs a function with the value, and closes it afterwards. Returns a getter.
  */
 export function shared<T>(
   noun: string,
@@ -19,7 +18,7 @@ export function shared<T>(
       ready.resolve();
       await over.promise;
     });
-    // Whatever keeps it from opening fails the tests with its own error.
+    // If the value cannot be opened, all tests fail with that error.
     await Promise.race([ready.promise, closed]);
   });
   afterAll(async () => {

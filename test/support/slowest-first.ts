@@ -1,6 +1,6 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** The files that take longest, each more than five seconds: begun last, one would run alone at the end. */
+/** The files that take more than five seconds. If one of them started last, it would run alone at the end. */
 const SLOWEST = [
   'agents/acp/resuming',
   'agents/acp/after-restart',
@@ -79,7 +79,7 @@ const SLOWEST = [
   'core/access/tokens',
 ];
 
-/** Begins with those, and takes the others in the order that vitest finds best. */
+/** Starts with the slowest files, and continues in the order of vitest. */
 export class SlowestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rank = ({ moduleId }: TestSpecification) => {

@@ -9,15 +9,15 @@ import { selfCommand } from '../../src/core/lib/self.ts';
 import { untilNothingCarries } from './server.ts';
 import { tempDirectory } from './temp.ts';
 
-/** Whether a file system of our own can be mounted: in a namespace, so that nobody else sees it. */
+/** Whether a file system can be mounted in a mount namespace. */
 export const canMount =
   spawnSync('unshare', ['-rm', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt']).status === 0;
 
 interface SmallDisk {
   client: Client;
-  /** The directory of data, as the test sees it. */
+  /** The data directory, as the test sees it. */
   data: string;
-  /** Fills it, but for so many bytes. */
+  /** Fills the disk except for so many bytes. */
   fill(leave?: number): void;
   free(): void;
   kill(): Promise<void>;
@@ -45,7 +45,7 @@ export async function onSmallDisk(
       '-rm',
       'sh',
       '-c',
-      // The disk stays while its server is dead.
+      // The disk stays mounted while its server is dead.
       `mount -t tmpfs -o size=${size} tmpfs "$0" && while "$@" 2>&1; echo ended; read -r _; do :; done`,
       mounted,
       ...command,
@@ -64,7 +64,7 @@ export async function onSmallDisk(
     const { value, done } = await lines.next();
     return done ? 'ended' : value;
   };
-  /** Resolves with a client of the server that starts. Rejects with its last words. */
+  /** Resolves with a client of the starting server. Rejects with its output. */
   const started = async (): Promise<Client> => {
     const words = await line();
     const { url, pid } = JSON.parse(words) as { url?: string; pid?: number };
@@ -123,7 +123,7 @@ export async function onSmallDisk(
   }
 }
 
-/** Does it again and again until it is refused; answers with the refusal. */
+/** Repeats a request until it is refused; returns the error. */
 export async function refused(work: () => Promise<unknown>): Promise<unknown> {
   for (let tries = 0; tries < 5000; tries++) {
     try {
@@ -135,7 +135,7 @@ export async function refused(work: () => Promise<unknown>): Promise<unknown> {
   throw new Error('nothing was refused');
 }
 
-/** All events there are. */
+/** Returns all events. */
 export async function whole(client: Client) {
   return client.call(endpoints.replayEvents, { query: { limit: 10_000 } });
 }

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 
-/** A shell in a group of its own, which says by lines what it has started. Disposing it ends the group. */
+/** A shell in its own process group, which prints the pids of its children. Disposing it ends the group. */
 export async function startShell(
   script: string,
   env: Record<string, string> = {},

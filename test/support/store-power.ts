@@ -2,10 +2,10 @@ import nodeFs from 'node:fs';
 import path from 'node:path';
 import type { FileSystem } from '../../src/core/store/host/file-system.ts';
 
-/** What a disk keeps whole when the power goes. */
+/** The unit that a disk writes completely or not at all when the power fails. */
 const SECTOR = 512;
 
-/** Numbers from 0 up to 1, the same for the same seed. */
+/** Returns a number from 0 up to 1; the sequence depends only on the seed. */
 export type Random = () => number;
 
 export function seededRandom(seed: number): Random {
@@ -18,7 +18,7 @@ export function seededRandom(seed: number): Random {
   };
 }
 
-/** A whole number from 0 up to `end`. */
+/** Returns a whole number from 0 up to `end` (exclusive). */
 export function below(end: number, random: Random): number {
   return Math.floor(random() * end);
 }
@@ -38,7 +38,7 @@ interface Truncation {
   at: number;
   size: number;
 }
-/** Everything before `covers` is on the disk from `at` on. */
+/** From `at` on, all operations before `covers` are on the disk. */
 interface Sync {
   at: number;
   covers: number;
@@ -49,24 +49,24 @@ interface Naming {
   inode: Inode | null;
 }
 
-/** How the disk treats one fdatasync, counted in turns of the event loop after it was asked. */
+/** The behaviour of the disk for one fdatasync, in turns of the event loop after the call. */
 export interface SyncPlan {
-  /** When it says that it is done. */
+  /** When the disk reports the sync as done. */
   told: number;
-  /** When it is done; null: never. */
+  /** When the sync is really done. Null if never. */
   done: number | null;
 }
 
 /**
- * A disk that may lose power. It works on real files, so that the store can run on it, and keeps a log of
- * all that was done to them; from that it makes the images that a power loss could leave.
+ * A disk that may lose power. It works on real files, so that the store can run on it, and logs all operations. From
+ * that log it makes the images that a power loss could leave.
  *
- * What was synced is there. Of what was written since, each sector has any of its versions, or all is there
- * up to some moment, or nothing is. Changes of the directory survive in their order, up to some moment.
+ * Synced data survives. Either no later write survives, or all up to some moment, or each sector has any of its
+ * versions. Changes of the directory survive in order, up to some moment.
  */
 export class PowerDisk implements Disposable {
   readonly fs: FileSystem;
-  /** Asked before each write; throws a refusal. */
+  /** Called before each write; may throw an error of the disk. */
   onWrite: () => void = () => undefined;
   readonly #plan: (file: string) => SyncPlan;
   readonly #open = new Map<number, { inode: Inode | null; name: string }>();
@@ -75,13 +75,13 @@ export class PowerDisk implements Disposable {
   readonly #directorySyncs: Sync[] = [];
   #now = 0;
 
-  /** Forgets what was written: SQLite keeps the operations of each disk that it has seen. */
+  /** Forgets all operations, because SQLite keeps a reference to each disk that it has used. */
   [Symbol.dispose](): void {
     this.#names.clear();
     this.#namings.length = 0;
   }
 
-  /** A disk on which `directory` lies with what it holds now. */
+  /** Takes the current files of `directory` as synced. */
   constructor(directory: string, plan: (file: string) => SyncPlan) {
     this.#plan = plan;
     for (const name of nodeFs.readdirSync(directory)) {
@@ -131,14 +131,14 @@ export class PowerDisk implements Disposable {
     };
   }
 
-  /** The moment that it is: how many things have been done. */
+  /** The current moment: the number of operations so far. */
   get now(): number {
     return this.#now;
   }
 
   /**
-   * Writes into `directory` what the disk might hold had the power gone right after `moment`.
-   * Answers how, for messages.
+   * Writes into `directory` a possible state of the disk after a power loss right after `moment`.
+   * Returns a description for messages.
    */
   image(moment: number, directory: string, random: Random): string {
     const survivals = ['nothing', 'a prefix', 'any sector', 'any sector', 'whole writes'] as const;
@@ -189,7 +189,7 @@ export class PowerDisk implements Disposable {
   }
 }
 
-/** Everything before the answer was on the disk at that moment. */
+/** Returns the moment before which all operations were on the disk at `moment`. */
 function coveredAt(syncs: readonly Sync[], moment: number): number {
   let covered = 0;
   for (const { at, covers } of syncs) if (at <= moment) covered = Math.max(covered, covers);
@@ -218,7 +218,7 @@ function contentAt(inode: Inode, moment: number, survival: string, random: Rando
   return content.bytes();
 }
 
-/** Each sector gets the first so many of the writes that touched it, and the size what is left of that. */
+/** Applies to each sector a random number of the writes that touched it, in order. */
 function applyVersions(content: Content, pending: (Write | Truncation)[], random: Random): void {
   const versions = new Map<number, number>();
   for (const operation of pending) {
@@ -248,7 +248,7 @@ function sectorsOf({ offset, data }: Write): number[] {
   return Array.from({ length: last - first + 1 }, (_, i) => first + i);
 }
 
-/** The bytes of a file, growing. */
+/** The growing bytes of a file. */
 class Content {
   #bytes = Buffer.alloc(0);
   #size = 0;

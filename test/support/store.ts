@@ -23,7 +23,7 @@ import { pageOf } from './entries.ts';
 export { DATABASE_FILE } from '../../src/core/store/connection.ts';
 export const WAL_FILE = `${DATABASE_FILE}-wal`;
 
-/** A record for the table `sessions`, of no more than a test needs. */
+/** A record for the table `sessions` with only the fields that tests need. */
 export interface Note {
   id: string;
   status: string;
@@ -45,28 +45,28 @@ export function note(id: string, rest: Partial<Note> = {}): Note {
   };
 }
 
-/** An event that tells of a note. */
+/** Returns an event about a note. */
 export function told(id: string, payload: Record<string, unknown> = {}): EventDraft {
   return untypedDraft({ kind: 'session.updated', session_id: id, payload });
 }
 
-/** A database on a directory, with what a test looks at. */
+/** A database on a directory, with the reports that tests check. */
 export interface TestStore extends AsyncDisposable {
   db: Database;
   log: EventLog;
   notes: RecordTable<Note>;
-  /** What `onFatal` was told. */
+  /** The errors that `onFatal` has received. */
   fatal: Error[];
   warnings: { message: string; error: unknown }[];
   /** The failpoints that were passed, in order. */
   passed: FailpointName[];
-  /** Inserts a note and the event that tells of it. */
+  /** Inserts a note and an event about it. */
   write(tx: Writer, id: string, text?: string): RuntimeEventRecord;
-  /** All entries that are on disk. */
+  /** Returns all entries that are on disk. */
   entries(): LogEntry[];
 }
 
-/** Opens the store of a directory; disposing closes it, unless it was told that the disk is lost. */
+/** Opens the store of a directory; disposing it closes the database, unless a fatal error has occurred. */
 export async function openStore(
   directory: string,
   options: Partial<DatabaseOptions> = {},
@@ -108,7 +108,7 @@ export async function openStore(
   };
 }
 
-/** The machine's clock, but each look at the wall is a millisecond later. */
+/** Returns the system clock, except that each call of `now` is one millisecond later. */
 export function steppingClock(start = 1_700_000_000_000): Clock & { skip(ms: number): void } {
   let now = start;
   return { ...systemClock, now: () => ++now, skip: (ms) => void (now += ms) };
@@ -119,17 +119,17 @@ export function countingIds(): Ids {
   return { next: (prefix) => `${prefix}_${++count}` };
 }
 
-/** A failure as the system reports it. */
+/** Returns an error with a code, like an error of the operating system. */
 export function systemError(code: string): NodeJS.ErrnoException {
   return Object.assign(new Error(`${code}: simulated`), { code });
 }
 
-/** Lets the event loop turn that many times. */
+/** Waits for so many turns of the event loop. */
 export async function loopTurns(count: number): Promise<void> {
   for (let i = 0; i < count; i++) await nextTurn();
 }
 
-/** Whether a promise settles although the event loop only turns on. */
+/** Reports whether a promise settles while only the event loop turns. */
 export async function settlesByItself(promise: Promise<unknown>): Promise<boolean> {
   let settled = false;
   const settle = () => void (settled = true);
@@ -138,7 +138,7 @@ export async function settlesByItself(promise: Promise<unknown>): Promise<boolea
   return settled;
 }
 
-/** Whether one of the promises is fulfilled although the event loop only turns on; a refusal acknowledges nothing. */
+/** Reports whether a promise is fulfilled while only the event loop turns; a rejection does not count. */
 export async function isAcknowledged(...promises: Promise<unknown>[]): Promise<boolean> {
   let acknowledged = false;
   for (const promise of promises) {
@@ -154,28 +154,28 @@ export async function isAcknowledged(...promises: Promise<unknown>[]): Promise<b
 type SyncDone = (error: NodeJS.ErrnoException | null) => void;
 
 export interface HeldSyncs extends Disposable {
-  /** The next one that is asked for: to be called when it is over. */
+  /** Resolves with the callback of the next sync, which the test calls when the sync is done. */
   next(): Promise<SyncDone>;
-  /** How many were asked for. */
+  /** Returns the number of requested syncs. */
   asked(): number;
 }
 
-/** A disk in the hands of a test: node:fs, whose writes may be refused and whose fdatasync may be held. */
+/** The file system of `node:fs`; a test can refuse its writes and hold its fdatasync calls. */
 export interface TestDisk {
   fs: FileSystem;
-  /** What happened, as `write <file>`, `sync <file>` (asked for) and `synced <file>`, and what a test adds. */
+  /** Lines `write <file>`, `sync <file>` (requested), `synced <file>` and `fsync <file>`, and lines of the test. */
   journal: string[];
-  /** Asked before each write; throws a refusal, or answers how many bytes the disk takes. */
+  /** Called before each write; returns the number of bytes that the disk accepts, or throws an error of the disk. */
   onWrite: (file: string, bytes: number) => number;
-  /** Asked before each read; throws a refusal. */
+  /** Called before each read; may throw an error of the disk. */
   onRead: (file: string) => void;
-  /** Asked for each fdatasync; calls `done` when it is over. */
+  /** Called for each fdatasync; calls `done` when the sync is done. */
   onSync: (file: string, done: SyncDone) => void;
-  /** Asked before each fsync, which is SQLite's own sync on this thread; throws a refusal. */
+  /** Called before each fsync, which SQLite itself calls on this thread; may throw an error of the disk. */
   onFsync: (file: string) => void;
-  /** From now until it is disposed, each fdatasync of `file` waits for the test. */
+  /** Holds each fdatasync of `file` for the test until it is disposed. */
   holdSyncs(file: string): HeldSyncs;
-  /** How many entries of the journal are this one. */
+  /** Returns the number of equal lines in the journal. */
   count(entry: string): number;
 }
 
@@ -251,7 +251,7 @@ export function testDisk(): TestDisk {
   return disk;
 }
 
-/** Copies the files of a store as they are, as if the machine had stopped the process there. */
+/** Copies the files of a store in their current state, as if the process had been killed now. */
 export function copyStore(from: string, to: string): void {
   nodeFs.mkdirSync(to, { recursive: true });
   for (const name of nodeFs.readdirSync(from)) {
@@ -260,14 +260,14 @@ export function copyStore(from: string, to: string): void {
   }
 }
 
-/** What SQLite's own check says of an open store: `ok`, or what is wrong. */
+/** Returns the result of SQLite's integrity check of an open store: `ok`, or the errors. */
 export function integrity(db: Database): string {
   return query<[string]>(db, 'PRAGMA integrity_check')
     .map(([line]) => line)
     .join('\n');
 }
 
-/** The rows that a query finds just now. */
+/** Returns the current rows of a query. */
 export function query<Row extends readonly SqlValue[]>(
   db: Database,
   sql: string,
@@ -279,7 +279,7 @@ export function query<Row extends readonly SqlValue[]>(
 
 export const hasSqliteCli = spawnSync('sqlite3', ['--version']).status === 0;
 
-/** Runs SQL on the store of a directory with the stock `sqlite3`; gives what it prints. */
+/** Runs SQL on the store of a directory with the `sqlite3` command; returns its output. */
 export function sqliteCli(directory: string, sql: string): string {
   const result = spawnSync('sqlite3', [path.join(directory, DATABASE_FILE), sql], {
     encoding: 'utf8',
@@ -288,7 +288,7 @@ export function sqliteCli(directory: string, sql: string): string {
   return result.stdout.trim();
 }
 
-/** What another SQLite says of a copy of a store that may be open; where there is none, what ours says. */
+/** Returns the integrity check of a copy of a store, by the `sqlite3` command if it is installed. */
 export async function integrityOfCopy(directory: string): Promise<string> {
   await using copy = tempDirectory('copy');
   copyStore(directory, copy.path);

@@ -10,7 +10,7 @@ import {
   identify,
 } from '../../../src/core/access/admit.ts';
 
-/** Headers as they came over the wire. */
+/** Returns a request with these headers in raw form. */
 function rawOf(headers: Record<string, string | undefined>) {
   const given = Object.entries(headers).filter(([, value]) => value !== undefined);
   return { url: '/', rawHeaders: given.flat() as string[] };
@@ -49,19 +49,19 @@ describe('hostName', () => {
     ['löcalhost', null],
     ['evil.example\\localhost', null],
     ['%6cocalhost', null],
-  ])('of %j is %j.', ([header, name]) => {
+  ])('The host name of the header %j is %j.', ([header, name]) => {
     expect(hostName(header)).toBe(name);
   });
 });
 
-describe('who may enter', () => {
+describe('admission of requests', () => {
   const token = 'the-right-token-for-this';
   const made = new Map<string, TokenScope>([
     ['an-admin', 'admin'],
     ['a-reader', 'read'],
     ['a-caller', 'tools'],
   ]);
-  /** All that a request has to pass, in order. */
+  /** Runs all checks of a request, in order. */
   const admit = (
     headers: Record<string, string | undefined>,
     { access, method }: { access: Endpoint['access']; method: string },
@@ -100,7 +100,7 @@ describe('who may enter', () => {
   };
   const authorization = `Bearer ${token}`;
 
-  test('whoever addresses us, comes from where it may and has the token.', () => {
+  test('A request with an allowed host, an allowed origin and the token is admitted.', () => {
     expect(codeOf({ host: 'localhost', authorization })).toBe('welcome');
     expect(codeOf({ host: 'box.lan:1', origin: 'https://app.example', authorization })).toBe(
       'welcome',
@@ -108,7 +108,7 @@ describe('who may enter', () => {
     expect(codeOf({ host: 'localhost' }, 'public')).toBe('welcome');
   });
 
-  test('the host is looked at first, then the origin, then the token.', () => {
+  test('A request is checked for its host first, then for its origin, then for its token.', () => {
     const wrong = {
       host: 'evil.example',
       origin: 'https://evil.example',
@@ -120,7 +120,7 @@ describe('who may enter', () => {
     expect(codeOf({ ...wrong, host: undefined })).toBe('forbidden_host');
   });
 
-  test('a public route skips the token alone.', () => {
+  test('A public route skips only the check of the token.', () => {
     expect(codeOf({ host: 'evil.example' }, 'public')).toBe('forbidden_host');
     expect(codeOf({ host: 'localhost', origin: 'https://evil.example' }, 'public')).toBe(
       'forbidden_origin',
@@ -128,13 +128,13 @@ describe('who may enter', () => {
     expect(codeOf({ host: 'localhost', authorization: 'Bearer wrong' }, 'public')).toBe('welcome');
   });
 
-  test('no page whose origin is null, whatever the configuration says.', () => {
+  test('A page with the origin null is refused, whatever the configuration allows.', () => {
     const open = { ...rules, allowedOrigins: () => ['null', 'https://app.example'] };
     const headers = { host: 'localhost', origin: 'null', authorization };
     expect(() => admit(headers, { access: 'token', method: 'GET' }, open)).toThrow(/"null"/);
   });
 
-  test("the token of a session's agent: where the tools are, and nowhere else.", () => {
+  test('The token of an agent is accepted for tool routes only.', () => {
     const headers = { host: 'localhost', authorization: 'Bearer an-agent' };
     expect(codeOf(headers, 'public')).toBe('welcome');
     for (const method of ['GET', 'POST']) {
@@ -151,7 +151,7 @@ describe('who may enter', () => {
   const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'QUERY'];
 
   test.for([token, 'an-admin'])(
-    'with %s, which is of the scope admin: everywhere, to do anything.',
+    'The token %s with the scope admin is accepted for every route and method.',
     (given) => {
       const headers = { host: 'localhost', authorization: `Bearer ${given}` };
       for (const method of methods) {
@@ -161,7 +161,7 @@ describe('who may enter', () => {
     },
   );
 
-  test('with a token of the scope read: to read, but nothing that is for admins.', () => {
+  test('A token with the scope read may read, except routes for admins.', () => {
     const headers = { host: 'localhost', authorization: 'Bearer a-reader' };
     for (const method of methods) {
       const isReading = method === 'GET' || method === 'HEAD';
@@ -171,7 +171,7 @@ describe('who may enter', () => {
     }
   });
 
-  test('with a token of the scope tools: where the tools are, and nowhere else.', () => {
+  test('A token with the scope tools is accepted for tool routes only.', () => {
     const headers = { host: 'localhost', authorization: 'Bearer a-caller' };
     for (const method of ['GET', 'HEAD', 'POST']) {
       expect(codeOf(headers, 'gateway', method)).toBe('welcome');
@@ -180,7 +180,7 @@ describe('who may enter', () => {
     }
   });
 
-  test('nobody with a token that is nearly one, or stands for something else.', () => {
+  test('A token that is almost a valid one is refused.', () => {
     const near = ['an-admi', 'an-admin ', 'AN-ADMIN', 'an-admin\0', '__proto__', 'constructor'];
     for (const given of near) {
       const headers = { host: 'localhost', authorization: `Bearer ${given}` };

@@ -13,7 +13,7 @@ interface Line {
   left_out?: number;
 }
 
-/** What notes failures, with time and log in the hands of the test. */
+/** Returns the counter of failures with a manual clock and its log. */
 function noting() {
   const clock = new ManualClock();
   const destination = new PassThrough();
@@ -28,7 +28,7 @@ function noting() {
   );
   const logger = createLog({ level: 'info', destination, pretty: false, secrets: () => [] });
   const failures = new FailedAuthentications({ clock, logger });
-  /** A failure; what its answer does is told by the function that comes back. */
+  /** Reports a failure; returns functions that read the state of its response and disconnect its client. */
   const fail = (source: string, log: Logger = logger.child({}), gone = new AbortController()) => {
     let answer: 'waits' | 'at once' | 'hang up' = 'waits';
     const note = failures.note({ source, log, signal: gone.signal }).then(({ hangUp }) => {
@@ -36,7 +36,7 @@ function noting() {
     });
     return { note, leave: () => gone.abort(), answer: () => answer };
   };
-  /** A failure, and how it is answered before any time has passed. */
+  /** Reports a failure; resolves with the state of its response before any time has passed. */
   const outcome = async (source: string) => {
     const { answer } = fail(source);
     await settled();
@@ -45,7 +45,7 @@ function noting() {
   return { clock, logger, lines, failures, fail, outcome };
 }
 
-/** Lets all promises that wait for nothing outside go on. */
+/** Waits until all promises without external events have settled. */
 function settled(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
@@ -56,8 +56,8 @@ async function times<T>(count: number, work: (i: number) => Promise<T>): Promise
   return results;
 }
 
-describe('the answer to a failed authentication', () => {
-  test('comes at once up to 20 times a minute, and a second later from then on.', async () => {
+describe('the response to a failed authentication', () => {
+  test('The first 20 failures a minute are answered at once, and later ones after a second.', async () => {
     const { clock, fail, outcome } = noting();
     expect(await times(20, () => outcome('a'))).toEqual(Array(20).fill('at once'));
     const slowed = fail('a');
@@ -71,14 +71,14 @@ describe('the answer to a failed authentication', () => {
     expect(slowed.answer()).toBe('at once');
   });
 
-  test('is slowed for one source, not for another.', async () => {
+  test('The failures of one source do not slow down another source.', async () => {
     const { outcome } = noting();
     await times(20, () => outcome('a'));
     expect(await outcome('a')).toBe('waits');
     expect(await outcome('b')).toBe('at once');
   });
 
-  test('is slowed for all addresses of this machine together.', async () => {
+  test('All loopback addresses count as one source.', async () => {
     const { outcome } = noting();
     for (let at = 1; at <= 19; at++) await outcome(`127.0.${at}.1`);
     await outcome('::1');
@@ -88,7 +88,7 @@ describe('the answer to a failed authentication', () => {
     expect(await outcome('link 127.0.0.1')).toBe('at once');
   });
 
-  test('is slowed for all addresses of one network of IPv6 together.', async () => {
+  test('All addresses of one IPv6 network count as one source.', async () => {
     const { outcome } = noting();
     for (let at = 1; at <= 19; at++) await outcome(`2001:db8:7:1::${at.toString(16)}`);
     await outcome('2001:db8:7:1:a:b:c:d');
@@ -99,7 +99,7 @@ describe('the answer to a failed authentication', () => {
     expect(await outcome('192.0.2.2')).toBe('at once');
   });
 
-  test('comes at once again when there were fewer than 20 in the last minute.', async () => {
+  test('A failure is answered at once again after fewer than 20 failures in the last minute.', async () => {
     const { clock, outcome } = noting();
     await times(10, () => outcome('a'));
     clock.advance(MINUTE_MS / 2);
@@ -113,7 +113,7 @@ describe('the answer to a failed authentication', () => {
     expect(await outcome('a')).toBe('at once');
   });
 
-  test('is not waited for once nobody wants it any more.', async () => {
+  test('A delayed response is dropped when its client disconnects.', async () => {
     const { clock, fail, outcome } = noting();
     await times(20, () => outcome('a'));
     const slowed = fail('a');
@@ -124,7 +124,7 @@ describe('the answer to a failed authentication', () => {
 });
 
 describe('a flood of failed authentications', () => {
-  test('leaves 100 answers waiting at most: further ones come at once and end their connections.', async () => {
+  test('At most 100 responses wait: further ones are sent at once and close their connections.', async () => {
     const { clock, fail, outcome } = noting();
     await times(20, () => outcome('a'));
     const flood = Array.from({ length: 10_000 }, () => fail('a'));
@@ -137,7 +137,7 @@ describe('a flood of failed authentications', () => {
     expect(await outcome('a')).toBe('waits');
   });
 
-  test('from many sources is told apart by the first 1,000 of them; the others count as one.', async () => {
+  test('The first 1,000 sources are counted separately, and all others together.', async () => {
     const { outcome } = noting();
     expect(await times(1000, (i) => outcome(`known ${i}`))).not.toContain('waits');
     const further = await times(100, (i) => outcome(`further ${i}`));
@@ -147,14 +147,14 @@ describe('a flood of failed authentications', () => {
     expect(await outcome('known 7')).toBe('waits');
   });
 
-  test('is forgotten a minute later, with all its sources.', async () => {
+  test('Failures are forgotten after a minute, with all their sources.', async () => {
     const { clock, outcome } = noting();
     await times(1100, (i) => outcome(`old ${i}`));
     clock.advance(MINUTE_MS);
     expect(await times(1000, (i) => outcome(`new ${i}`))).not.toContain('waits');
   });
 
-  test('keeps at most 1,000 sources and one for all others in memory, however many there are.', async () => {
+  test('At most 1,000 sources and one entry for all others are kept in memory.', async () => {
     const { clock, failures, logger } = noting();
     const log = logger.child({}, { level: 'silent' });
     const gone = AbortSignal.abort();
@@ -170,7 +170,7 @@ describe('a flood of failed authentications', () => {
 });
 
 describe('the log of failed authentications', () => {
-  test('has a warning with the source of each.', async () => {
+  test('A failure is logged as a warning with its source.', async () => {
     const { lines, outcome } = noting();
     await outcome('192.0.2.1');
     await outcome('::1');
@@ -181,7 +181,7 @@ describe('the log of failed authentications', () => {
     ]);
   });
 
-  test('has 5 lines a second at most, and says how many were left out.', async () => {
+  test('The log has at most 5 failures a second, and then the number of omitted ones.', async () => {
     const { clock, lines, outcome } = noting();
     await times(12, (i) => outcome(`source ${i}`));
     expect(lines).toHaveLength(5);
@@ -198,7 +198,7 @@ describe('the log of failed authentications', () => {
     expect(lines).toHaveLength(7);
   });
 
-  test('has nothing else of a request whose line was left out.', async () => {
+  test('A request whose failure is omitted has no other line in the log.', async () => {
     const { logger, lines, fail } = noting();
     const logs = Array.from({ length: 6 }, () => logger.child({}));
     for (const log of logs) fail('a', log);
@@ -208,7 +208,7 @@ describe('the log of failed authentications', () => {
     expect(lines.at(-1)).toMatchObject({ msg: 'another' });
   });
 
-  test('says at the end what it has left out until then.', async () => {
+  test('The number of omitted failures is logged at the end.', async () => {
     const { clock, lines, failures, outcome } = noting();
     await times(8, () => outcome('a'));
     failures[Symbol.dispose]();

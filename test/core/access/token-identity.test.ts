@@ -32,7 +32,7 @@ async function make(given: TestRuntime, body: object): Promise<CreatedToken> {
 }
 
 describe('the id of a token', () => {
-  test('is in the log line of each of its requests: of a refused one, and of a stream, too.', () =>
+  test('The log line of each request has the id of its token, also for refused requests and streams.', () =>
     withRuntime(async (given) => {
       const { url, token, client, directory, logLines } = given;
       const made = await make(given, { scope: 'read' });
@@ -60,7 +60,7 @@ describe('the id of a token', () => {
       );
     }, options()));
 
-  test('is in decided_by of what was approved with it.', () =>
+  test('The id of the token is in decided_by of an approval.', () =>
     onStage(async (stage) => {
       const made = await make(stage.given, { scope: 'admin' });
       for (const [secret, by] of [
@@ -79,8 +79,8 @@ describe('the id of a token', () => {
     }));
 });
 
-describe('a token that expires', () => {
-  test('says when, and opens nothing from then on; its streams end, and no others.', async () => {
+describe('the expiry of a token', () => {
+  test('A token is refused from its expires_at on: its streams end, and other streams stay open.', async () => {
     const clock = new ManualClock();
     await withRuntime(
       async (given) => {
@@ -107,7 +107,7 @@ describe('a token that expires', () => {
     );
   });
 
-  test('expires while the server is down, too, and one without an end does not.', async () => {
+  test('A token also expires while the server is down, and a token without expiry does not.', async () => {
     await using directory = tempDirectory();
     const clock = new ManualClock();
     const first = await openRuntime(directory.path, { ...options(), clock });
@@ -134,7 +134,7 @@ describe('a token that expires', () => {
   });
 
   test.for([0, 999, -1, 1.5, 315_360_000_001, '30d'])(
-    'is refused an expires_in_ms of %s.',
+    'A token with an expires_in_ms of %s is refused.',
     (expires_in_ms) =>
       on(async (given) => {
         const body = { name: 'x', scope: 'read', expires_in_ms };
@@ -147,8 +147,8 @@ describe('a token that expires', () => {
   );
 });
 
-describe('a stream', () => {
-  test('ends in order when its token is revoked; those of other tokens go on.', () =>
+describe('the streams of a token', () => {
+  test('When a token is revoked, its streams end in order, and streams of other tokens stay open.', () =>
     withRuntime(async (given) => {
       const { url, client, directory } = given;
       const { id: session } = await openSession(client, directory);
@@ -177,7 +177,7 @@ describe('a stream', () => {
       });
     }, options()));
 
-  test('that does not read is cut when its token is revoked.', async () => {
+  test('When a token is revoked, its stream is cut if the client does not read.', async () => {
     const clock = new ManualClock();
     await using directory = tempDirectory('tokens');
     await writeLog(
@@ -190,7 +190,7 @@ describe('a stream', () => {
         const made = await make(given, { scope: 'admin' });
         const stream = await openStream({ url, token: made.secret }, { paused: true });
         const followers = async () => (await client.call(endpoints.getDiagnostics, {})).streams;
-        // What was sent fills all there is between it and the server once it comes no nearer.
+        // All buffers between the server and the client are full once the lag stays the same.
         for (let lag = 0, same = 0; same < 20;) {
           const { max_lag } = await followers();
           same = max_lag > 0 && max_lag === lag ? same + 1 : 0;
@@ -206,7 +206,7 @@ describe('a stream', () => {
     );
   });
 
-  test('ends when the API token is replaced by another, and not when it stays.', () => {
+  test('When the API token is replaced, its streams end.', () => {
     const withToken = (token: string) => ({
       server: { bind_address: '127.0.0.1:0', drain_ms: 200 },
       auth: { token },
@@ -241,7 +241,7 @@ describe('a stream', () => {
   });
 });
 
-describe('the streams of tokens', () => {
+describe('the stream limits of tokens', () => {
   const limited = (max_streams: number, max_streams_per_token: number | null = null) => ({
     ...options(),
     config: {
@@ -250,7 +250,7 @@ describe('the streams of tokens', () => {
   });
   const path = '/v1/events/stream';
 
-  test('are a quarter of all for each, unless configured otherwise; the API token has no such limit.', () =>
+  test('A token may open a quarter of all streams by default, and the API token has no such limit.', () =>
     withRuntime(async (given) => {
       const { url, token } = given;
       const made = await make(given, { scope: 'admin' });
@@ -270,7 +270,7 @@ describe('the streams of tokens', () => {
       for (const stream of [...own, ...others]) stream.close();
     }, limited(8)));
 
-  test('of those that may only read leave some for admins.', () =>
+  test('Tokens with the scope read leave some streams for admins.', () =>
     withRuntime(
       async (given) => {
         const { url, token } = given;
@@ -293,7 +293,7 @@ describe('the streams of tokens', () => {
 });
 
 describe('a token of the scope tools', () => {
-  test('calls tools as any session, and opens nothing else.', () =>
+  test('A token with the scope tools may call tools as any session, and nothing else.', () =>
     onStage(async (stage) => {
       const { given } = stage;
       const made = await make(given, { scope: 'tools' });
@@ -317,7 +317,7 @@ describe('a token of the scope tools', () => {
     }));
 });
 
-test('A token that may only read waits for ends and texts of a process, and for no port.', () =>
+test('A token with the scope read may wait for the exit and output of a process, not for a port.', () =>
   withRuntime(async (given) => {
     const { client, url } = given;
     const { process } = await client.call(endpoints.createProcess, { body: { command: 'true' } });

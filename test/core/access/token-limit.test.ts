@@ -7,7 +7,7 @@ import { withRuntime } from '../../support/runtime.ts';
 import { openStore } from '../../support/store.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
-test('A token is refused where there are 1,000 already, until one is revoked.', async () => {
+test('A new token is refused while 1,000 tokens exist.', async () => {
   await using directory = tempDirectory('tokens');
   const ids = Array.from({ length: 1000 }, (_, i) => `tok_${i}`);
   {
@@ -37,7 +37,7 @@ test('A token is refused where there are 1,000 already, until one is revoked.', 
   );
 });
 
-/** A token as it is stored. */
+/** Returns the record of a token. */
 function aToken(id: string): StoredToken {
   return {
     id,

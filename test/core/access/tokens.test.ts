@@ -43,7 +43,7 @@ async function statusOf(url: string, secret: string, at = '/v1/sessions'): Promi
 }
 
 describe('a token', () => {
-  test('is made with a name and a scope, and its secret is in that answer alone.', () =>
+  test('A token has a name and a scope, and only the response to its creation has the secret.', () =>
     withRuntime(async (given) => {
       const api = apiOf(given);
       const body = { name: 'dashboard', scope: 'read' };
@@ -64,7 +64,7 @@ describe('a token', () => {
       expect((await api('GET', '/v1/tokens')).json()).toEqual([]);
     }, options()));
 
-  test('of the scope admin may do everything, also with tokens.', () =>
+  test('A token with the scope admin may do everything, including token changes.', () =>
     withRuntime(async ({ url, client, directory }) => {
       const { secret } = await make(client, 'admin');
       const api = apiOf({ url, token: secret });
@@ -77,7 +77,7 @@ describe('a token', () => {
       expect((await api('GET', '/v1/tokens')).json()).toHaveLength(1);
     }, options()));
 
-  test('has a secret of its own, also where another has the same name.', () =>
+  test('Two tokens with the same name have different secrets.', () =>
     on(async ({ url, client }) => {
       const [one, other] = [await make(client, 'read', 'ci'), await make(client, 'admin', 'ci')];
       expect(one.secret).not.toBe(other.secret);
@@ -86,7 +86,7 @@ describe('a token', () => {
       expect(await statusOf(url, other.secret)).toBe(200);
     }));
 
-  test('has to be sent whole and as it is.', () =>
+  test('A token is accepted only in full and unchanged.', () =>
     on(async ({ url, client }) => {
       const { id, secret } = await make(client, 'admin');
       const bare = secret.slice('cadre_'.length);
@@ -95,7 +95,7 @@ describe('a token', () => {
       expect(await statusOf(url, secret)).toBe(200);
     }));
 
-  test('that is revoked opens nothing from the answer on, nor does it again when revoked twice.', () =>
+  test('A revoked token is refused at once, and a second revocation returns not_found.', () =>
     on(async (given) => {
       const { url, client } = given;
       const api = apiOf(given);
@@ -115,14 +115,14 @@ describe('a token', () => {
       }
     }));
 
-  test('may revoke itself, and is refused from then on.', () =>
+  test('A token may revoke itself, and is refused afterwards.', () =>
     on(async ({ url, client }) => {
       const { id, secret } = await make(client, 'admin');
       expect((await apiOf({ url, token: secret })('DELETE', `/v1/tokens/${id}`)).status).toBe(200);
       expect(await statusOf(url, secret)).toBe(401);
     }));
 
-  test('outlives the server, and so does its being revoked.', async () => {
+  test('Tokens and their revocations survive a restart.', async () => {
     await using directory = tempDirectory('tokens');
     const first = await openRuntime(directory.path, options());
     const [kept, revoked] = [await make(first.client, 'read'), await make(first.client, 'admin')];
@@ -151,7 +151,7 @@ describe('a token', () => {
     ['with an escape sequence', '\u001b[31mred'],
     ['with a control character of the upper half', 'a\u009bb'],
     ['that is no text', 7],
-  ] as const)('is refused a name %s.', ([, name]) =>
+  ] as const)('A token name %s is refused.', ([, name]) =>
     on(async (given) => {
       const reply = await apiOf(given)('POST', '/v1/tokens', { body: { name, scope: 'read' } });
       expect(reply.status).toBe(400);
@@ -162,7 +162,7 @@ describe('a token', () => {
     }),
   );
 
-  test('is not made without a scope, or with one that there is not.', () =>
+  test('A token without a scope, or with an unknown scope, is refused.', () =>
     withRuntime(async (given) => {
       for (const body of [{ name: 'x' }, { name: 'x', scope: 'write' }]) {
         const reply = await apiOf(given)('POST', '/v1/tokens', { body });
@@ -173,7 +173,7 @@ describe('a token', () => {
     }, options()));
 });
 
-test('The list of tokens is newest first, `limit` at a time, and leads through all of them.', () =>
+test('The list of tokens is newest first, and its pages contain all tokens.', () =>
   withRuntime(async (given) => {
     const made: string[] = [];
     for (let i = 0; i < 5; i++) made.push((await make(given.client, 'read', `${i}`)).id);
@@ -187,7 +187,7 @@ test('The list of tokens is newest first, `limit` at a time, and leads through a
   }, options()));
 
 describe('an Idempotency-Key', () => {
-  test('is refused where a token is made, since the answer holds a secret; nothing is made.', () =>
+  test('An Idempotency-Key for a new token is refused, because the response contains a secret.', () =>
     withRuntime(async (given) => {
       const reply = await apiOf(given)('POST', '/v1/tokens', {
         headers: { 'idempotency-key': 'a-key' },
@@ -202,7 +202,7 @@ describe('an Idempotency-Key', () => {
       expect(await given.client.call(endpoints.listTokens, {})).toEqual([]);
     }, options()));
 
-  test('of one token is not that of another.', () =>
+  test('The same Idempotency-Key of two tokens is two different keys.', () =>
     on(async ({ url, token, client, directory }) => {
       const { secret } = await make(client, 'admin');
       const ids: string[] = [];
@@ -223,7 +223,7 @@ describe('a token of the scope read', () => {
     endpoint.method === 'GET' && endpoint.access !== 'admin';
   const readable = table.filter(({ endpoint }) => isReadable(endpoint));
   const rest = table.filter(({ endpoint }) => !isReadable(endpoint));
-  /** Those that the suite sends a body to which is longer than they take. */
+  /** The endpoints that also get a body above their limit in the suite. */
   const longOnes = new Set(someOf(rest, 6).map(({ endpoint }) => endpoint));
 
   const onSpeaking = sharedRuntime(speaking());
@@ -236,7 +236,7 @@ describe('a token of the scope read', () => {
     }),
   );
 
-  test.for(readable)('$request may be asked for.', ({ endpoint }) =>
+  test.for(readable)('A token with the scope read may request $request.', ({ endpoint }) =>
     onSpeaking(async ({ url }) => {
       const at = fill(endpoint.path, things);
       if (endpoint.answers === 'stream') {
@@ -250,22 +250,24 @@ describe('a token of the scope read', () => {
     }),
   );
 
-  test.for(rest)('$request is refused, whatever its body.', ({ endpoint }) =>
-    onSpeaking(async ({ url }) => {
-      const at = endpoint.path.replaceAll(/\{\w+\}/g, 'some_id');
-      const headers = { ...bearer(secret), 'content-type': 'application/json' };
-      const { method } = endpoint;
-      const long = longOnes.has(endpoint) ? ['x'.repeat(300_000)] : [];
-      const bodies = method === 'POST' ? ['', '{}', '{', ...long] : [''];
-      for (const body of bodies) {
-        const reply = await send(url, { method, path: at, headers, body });
-        expect(reply.status).toBe(403);
-        expect(reply.json()).toEqual(forbidden);
-      }
-    }),
+  test.for(rest)(
+    'A token with the scope read is refused $request, whatever its body.',
+    ({ endpoint }) =>
+      onSpeaking(async ({ url }) => {
+        const at = endpoint.path.replaceAll(/\{\w+\}/g, 'some_id');
+        const headers = { ...bearer(secret), 'content-type': 'application/json' };
+        const { method } = endpoint;
+        const long = longOnes.has(endpoint) ? ['x'.repeat(300_000)] : [];
+        const bodies = method === 'POST' ? ['', '{}', '{', ...long] : [''];
+        for (const body of bodies) {
+          const reply = await send(url, { method, path: at, headers, body });
+          expect(reply.status).toBe(403);
+          expect(reply.json()).toEqual(forbidden);
+        }
+      }),
   );
 
-  test('is refused before route, method, type and body are looked at.', () =>
+  test('A token with the scope read is refused before route, method, type and body are checked.', () =>
     on(async ({ url, client }) => {
       const { secret } = await make(client, 'read');
       const headers = { ...bearer(secret), 'content-type': 'text/plain' };
@@ -283,7 +285,7 @@ describe('a token of the scope read', () => {
       expect(await statusOf(url, secret, '/v1/nope')).toBe(404);
     }));
 
-  test('is refused the list of tokens, however its path is written.', () =>
+  test('A token with the scope read gets no list of tokens, however the path is written.', () =>
     on(async ({ url, client }) => {
       const { id, secret } = await make(client, 'read');
       const disguises = ['/v1/%74okens', '/v1/tokens?limit=1', '/v1/tokens#x', '/v1/tokens%3F'];
@@ -297,7 +299,7 @@ describe('a token of the scope read', () => {
 });
 
 describe('the secret of a token', () => {
-  test('is in no log line, no event and no file of the data directory.', async () => {
+  test('No log line, event or file of the data directory contains the secret of a token.', async () => {
     await using directory = tempDirectory('tokens');
     const given = await openRuntime(directory.path, speaking());
     const { url, client } = given;
@@ -334,7 +336,7 @@ describe('a failed authentication', () => {
   const wrong = bearer('wrong-wrong-wrong-wrong');
   const fail = (url: string, at = '/v1/sessions') => send(url, { path: at, headers: wrong });
 
-  test('is logged with its source and the id of its request, not with what was offered.', () =>
+  test('A failure is logged with its source and request id, without the submitted token.', () =>
     withRuntime(async ({ url, logLines }) => {
       await send(url, { path: '/v1/sessions', headers: { ...wrong, 'x-request-id': 'guess-1' } });
       await send(url, { path: '/v1/%zz', headers: { 'x-request-id': 'guess-2' } });
@@ -350,7 +352,7 @@ describe('a failed authentication', () => {
       expect(JSON.stringify(logLines())).not.toContain('wrong-wrong');
     }, options()));
 
-  test('is none where no token is needed, or where it is the scope that is too small.', () =>
+  test('Public routes and requests with too small a scope do not count as failures.', () =>
     withRuntime(async ({ url, client, logLines }) => {
       const { secret } = await make(client, 'read');
       await fail(url, '/health');
@@ -362,7 +364,7 @@ describe('a failed authentication', () => {
       expect(logLines().filter(({ level }) => level === 'warn')).toEqual([]);
     }, options()));
 
-  test('past 20 a minute is answered a second later, with 401; a valid token is not slowed meanwhile.', () => {
+  test('After 20 failures a minute, a failure is answered after a second, and a valid token at once.', () => {
     const clock = new ManualClock();
     return withRuntime(
       async ({ url, client, token }) => {
@@ -388,7 +390,7 @@ describe('a failed authentication', () => {
     );
   });
 
-  test('is forgotten with a client that leaves, and does not keep the server from stopping.', () => {
+  test('A delayed failure is forgotten when its client disconnects, and does not delay a stop.', () => {
     const clock = new ManualClock();
     return withRuntime(
       async ({ url }) => {
@@ -407,7 +409,7 @@ describe('a failed authentication', () => {
     );
   });
 
-  test('in a flood fills neither memory nor log: 100 wait, the others are hung up on.', () => {
+  test('In a flood of failures, 100 responses wait, and the other connections are closed.', () => {
     const clock = new ManualClock();
     return withRuntime(
       async ({ url, token, logLines }) => {
@@ -435,7 +437,7 @@ describe('a failed authentication', () => {
   });
 });
 
-/** A provider whose turns say something. */
+/** Returns options with a provider whose turns have output or an approval. */
 function speaking() {
   return {
     providers: [
@@ -454,10 +456,10 @@ function speaking() {
   };
 }
 
-/** What stands for each parameter of a path, so that there is something to read. */
+/** Makes a record for each parameter of a path; returns the parameters. */
 async function thingsToRead(given: TestRuntime): Promise<Record<string, string>> {
   const { client, directory } = given;
-  // A diff is of a checkout.
+  // The route of the diff needs a checkout.
   const repo_root = makeRepository(path.join(directory, 'repository'));
   const { id } = await openSession(client, repo_root);
   const { turn } = await runTurn(client, id, 'hi');
@@ -499,7 +501,7 @@ function fill(pattern: string, params: Record<string, string>): string {
   });
 }
 
-/** All bytes of all files below a directory. */
+/** Returns the bytes of all files below a directory. */
 function contentsOf(directory: string): string {
   return fs
     .readdirSync(directory, { recursive: true, withFileTypes: true })

@@ -8,8 +8,8 @@ import { ended, eventsOf, Gate, get, logs, ranTo, run } from '../../support/proc
 import { openRuntime, withRuntime } from '../../support/runtime.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
-describe('a command behind the gate', () => {
-  test('finds neither the variable nor the descriptor of the gate.', () =>
+describe('a command behind the spawn barrier', () => {
+  test('A command finds neither the variable nor the descriptor of the spawn barrier.', () =>
     withRuntime(async (given) => {
       const over = await ranTo(
         given,
@@ -18,7 +18,7 @@ describe('a command behind the gate', () => {
       expect((await logs(given, over)).stdout?.content).toBe('unset /bin/sh\nclosed\n');
     }));
 
-  test('ends by its own exit code, signal or mistake.', () =>
+  test('A command ends with its own exit code, signal or syntax error.', () =>
     withRuntime(async (given) => {
       expect(await ranTo(given, 'exit 7')).toMatchObject({ exit_code: 7, signal: null });
       expect(await ranTo(given, 'kill -9 $$')).toMatchObject({
@@ -29,7 +29,7 @@ describe('a command behind the gate', () => {
       expect(await ranTo(given, '\n# a comment\nexit 3')).toMatchObject({ exit_code: 3 });
     }));
 
-  test('keeps what the shell says of a mistake before the command was accepted.', async () => {
+  test('A syntax error is kept if the shell reports it before the command is accepted.', async () => {
     const given = { command: '/bin/sh', args: ['-c', 'if; then'], cwd: '/', env: {} };
     const gated = startAtBarrier({ ...given, stdin: 'none' });
     if (gated instanceof Promise) throw await gated;
@@ -42,7 +42,7 @@ describe('a command behind the gate', () => {
     expect(await text(stdout as Readable)).toBe('');
   });
 
-  test('says what its shell cannot parse.', () =>
+  test('A command that its shell cannot parse fails with the syntax error.', () =>
     withRuntime(async (given) => {
       for (const text of ['echo "open', ')', '&& echo wrong']) {
         const over = await ranTo(given, text);
@@ -51,7 +51,7 @@ describe('a command behind the gate', () => {
       }
     }));
 
-  test('is stored as started together with its acceptance, where there is a place for it.', () =>
+  test('A command is stored as started together with its acceptance, if it may run at once.', () =>
     withRuntime(async (given) => {
       using gate = new Gate(given.directory);
       const accepted = await run(given, gate.wait);
@@ -66,7 +66,7 @@ describe('a command behind the gate', () => {
     }));
 });
 
-test('The ledger deletes the rows of children that have ended with the row of the next one.', async () => {
+test('A new row of the ledger replaces the rows of children that have ended.', async () => {
   await using directory = tempDirectory('ledger');
   const { runtime, client } = await openRuntime(directory.path);
   for (let n = 0; n < 3; n++) await ranTo({ client }, `echo ${n}`);

@@ -24,12 +24,12 @@ import { scaled } from '../../support/patience.ts';
 import { openRuntime, withRuntime } from '../../support/runtime.ts';
 import { startServer, startServerWithAgent } from '../../support/server.ts';
 
-/** A time that no test lasts, in milliseconds: what would wait for it, waits for ever. */
+/** Longer than any test, in milliseconds. */
 const HOUR_MS = '3600000';
 
-// Where the keeper died with the server: test/campaigns/keeper.test.ts.
-describe('after a SIGKILL of the server', () => {
-  it('nothing is left, neither a sleeper that left its group nor one that cleared its environment', async () => {
+// test/campaigns/keeper.test.ts has the case in which the keeper dies together with the server.
+describe('a SIGKILL of the server', () => {
+  it('After a SIGKILL, no child is left, even if it left its group or cleared its environment.', async () => {
     await withDirectory(async (directory) => {
       const server = await startServerWithAgent(directory, stubbornAgent(directory));
       const spawned = await sayUntil(server, 'spawn 300000; silent', /^spawned (\d+)/);
@@ -51,7 +51,7 @@ describe('after a SIGKILL of the server', () => {
     });
   });
 
-  it('a keeper that took the place of a killed one knows every group', async () => {
+  it('A keeper that replaced a killed one ends every process group.', async () => {
     await withDirectory(async (directory) => {
       const server = await startServerWithAgent(directory, stubbornAgent(directory));
       await sayUntil(server, 'say here; silent', /here/);
@@ -76,7 +76,7 @@ describe('after a SIGKILL of the server', () => {
 });
 
 describe('the sweep at the start', () => {
-  it('lets a process live that only has the number, or the boot, of one that was started', async () => {
+  it('The sweep spares a process with a reused pid, or with a record of another boot.', async () => {
     await withDirectory(async (directory) => {
       await withRuntime(async () => undefined, { directory });
       const decoys = await Promise.all(
@@ -123,14 +123,14 @@ describe('the sweep at the start', () => {
   });
 });
 
-describe('the gate', () => {
-  // At the other place, where the child is registered: test/campaigns/keeper.test.ts.
-  it('holds a command back when the server dies at child.gated', () =>
+describe('the spawn barrier', () => {
+  // test/campaigns/keeper.test.ts has the other failpoint, after the registration of the child.
+  it('A command does not run before the next start if the server dies at child.gated.', () =>
     expectHeldBack('child.gated'));
 });
 
-describe('a stop in order', () => {
-  it('leaves nothing behind, and the next start finds it clean and the turn interrupted', async () => {
+describe('an orderly stop', () => {
+  it('A stop leaves no process, and the next start finds it clean and the turn interrupted.', async () => {
     await withDirectory(async (directory) => {
       const server = await startServer(directory, { env: { CADRE_SERVER_DRAIN_MS: '100' } });
       await sayUntil(server, 'spawn 300000; silent', /^spawned/);
@@ -162,7 +162,7 @@ describe('a stop in order', () => {
     });
   });
 
-  it('kills an agent that ignores TERM, with all of its group', async () => {
+  it('A stop kills an agent that ignores SIGTERM, with its whole process group.', async () => {
     await withDirectory(async (directory) => {
       const env = { CADRE_SERVER_DRAIN_MS: '0' };
       const server = await startServerWithAgent(directory, stubbornAgent(directory), env);
@@ -174,7 +174,7 @@ describe('a stop in order', () => {
     });
   });
 
-  it('waits no longer after a second TERM', async () => {
+  it('A stop does not wait any longer after a second SIGTERM.', async () => {
     await withDirectory(async (directory) => {
       const server = await startServerWithAgent(directory, stubbornAgent(directory), {
         CADRE_SERVER_DRAIN_MS: HOUR_MS,
@@ -188,7 +188,7 @@ describe('a stop in order', () => {
     });
   });
 
-  it('does not wait for an agent whose start began in the same moment', async () => {
+  it('A stop does not wait for an agent that is starting at the same moment.', async () => {
     await withDirectory(async (directory) => {
       const agent = { command: '/bin/sh', args: ['-c', 'sleep 300'] };
       const killed = await startServerWithAgent(directory, agent, {
@@ -206,7 +206,7 @@ describe('a stop in order', () => {
   });
 });
 
-/** A process that is none of the server's, alone in its group. */
+/** Starts a process that does not belong to the server, in its own group. */
 async function startDecoy(
   name: string,
   value: string,
@@ -220,7 +220,7 @@ async function startDecoy(
   return { child, identity: identified(child.pid ?? 0) };
 }
 
-/** Writes to the database of a server that does not run. */
+/** Writes to the database of a stopped server. */
 async function write(
   directory: string,
   work: (run: (sql: string, ...values: SqlValue[]) => void) => Promise<void>,

@@ -15,7 +15,7 @@ const tables: [string, ProcessTable][] = [
   ['ps', ps],
 ];
 
-/** Says the pids of a sleeper without an environment, of one that left the group, and of one that did both. */
+/** Prints the pids of three sleepers: without an environment, outside of the group, and both. */
 const STUBBORN = `
 env -i /bin/sleep 300 >/dev/null & hidden=$!
 setsid /bin/sleep 300 >/dev/null & away=$!
@@ -24,7 +24,7 @@ echo $hidden $away $both
 wait`;
 
 describe.each(tables)('processes by %s', (_name, table) => {
-  test('have a group, and a start by which a later one with the same number is told apart.', async () => {
+  test('A process has a group, and a start time that distinguishes a reused pid.', async () => {
     await using earlier = await startShell('echo $$; exec sleep 300');
     const found = table.find(earlier.pid);
     expect(found).toMatchObject({ pid: earlier.pid, group: earlier.pid, isDead: false });
@@ -34,10 +34,10 @@ describe.each(tables)('processes by %s', (_name, table) => {
     expect(table.bootId()).toMatch(/^[0-9a-f-]{9,}$/);
   });
 
-  test('that have ended are not found, and are no members of their group before they are reaped.', async () => {
+  test('A process that has ended is not found, and is not a member of its group before it is reaped.', async () => {
     await using group = await startShell('sleep 300 & echo $!; exec sleep 300');
     const [ended = 0] = group.said;
-    // From then on nobody reaps it.
+    // After exec, the parent is `sleep`, which does not reap its child.
     await expectEventually(() => fs.readFileSync(`/proc/${group.pid}/comm`, 'utf8')).toBe(
       'sleep\n',
     );
@@ -50,17 +50,17 @@ describe.each(tables)('processes by %s', (_name, table) => {
     expect(await table.membersOf(pid)).toEqual([]);
   });
 
-  test('carry a marker in their environment, not in their arguments.', async () => {
+  test('A process carries a marker only in its environment, not in its arguments.', async () => {
     const marker = `MARKER=${newUuid()}`;
     const [name = '', value = ''] = marker.split('=');
     await using carrier = await startShell('echo $$; exec sleep 300', { [name]: value });
     await using _other = await startShell(`: ${marker}; echo $$; sleep 300; :`);
-    // While exec makes the new program, the process has no environment.
+    // During exec, the process has no environment for a moment.
     await expectEventually(() => table.carriersOf(marker, [])).toEqual([carrier.pid]);
     expect(await table.carriersOf(`${marker}0`, [])).toEqual([]);
   });
 
-  test('are ended by the keeper, where they are listed or carry the marker, and no others.', async () => {
+  test('The keeper ends exactly the processes that are listed or carry the marker.', async () => {
     const value = newUuid();
     await using listed = await startShell(STUBBORN, { CADRE_RUN: value });
     await using carrier = await startShell('echo $$; exec sleep 300', { CADRE_RUN: value });
@@ -88,12 +88,12 @@ describe.each(tables)('processes by %s', (_name, table) => {
     const runs = (pid: number) => procfs.find(pid)?.isDead === false;
     await expectEventually(() => [listed.pid, carrier.pid, hidden, away].filter(runs)).toEqual([]);
     expect([reused.pid, named.pid].filter(runs)).toEqual([reused.pid, named.pid]);
-    // Without its environment and its group, only its parent says whose it is; /proc is not asked for parents.
+    // Only its parent identifies a process without its environment and group, and /proc is not searched for parents.
     expect(runs(both)).toBe(table === procfs);
   });
 });
 
-test('By ps, what descends from a carrier or from a listed group counts, too, since macOS hides environments.', async () => {
+test('By ps, descendants of a carrier or of a listed group count too, because macOS hides environments.', async () => {
   const value = newUuid();
   await using group = await startShell(STUBBORN, { CADRE_RUN: value });
   const [, ...nonProtocol] = group.said;
@@ -104,7 +104,7 @@ test('By ps, what descends from a carrier or from a listed group counts, too, si
   expect(await ps.carriersOf('CADRE_RUN=of-none', [])).toEqual([]);
 });
 
-/** Waits until each of them leads a group of its own. */
+/** Waits until each process leads its own group. */
 async function hasLeft(...pids: number[]): Promise<void> {
   for (const pid of pids) await expectEventually(() => procfs.find(pid)?.group).toBe(pid);
 }

@@ -14,16 +14,16 @@ const canHide =
   spawnSync('unshare', ['-m', 'sh', '-c', 'mount -t tmpfs none /proc && mount -t proc proc /proc'])
     .status === 0;
 
-/** As unshare starts a program that finds nothing in /proc. */
+/** The command that starts a program with an empty /proc. */
 const HIDDEN = ['unshare', '-m', 'sh', '-c', 'mount -t tmpfs none /proc && exec "$@"', 'sh'];
 
-/** The ps of Linux needs /proc itself: this one has its own, and nothing else has. */
+/** The ps of Linux needs /proc, so that this script mounts it for ps alone. */
 const PS = `#!/bin/sh
 exec unshare -m sh -c 'mount -t proc proc /proc && exec "$@"' sh "$(PATH=/usr/bin:/bin command -v ps)" "$@"
 `;
 
 test.skipIf(!canHide)(
-  'A server from which /proc is hidden runs turns and processes, ends them, and repairs what a kill of it left.',
+  'A server without /proc runs and ends turns and processes, and recovers after a kill.',
   async () => {
     await using directory = tempDirectory('without-proc');
     await using programs = tempDirectory();

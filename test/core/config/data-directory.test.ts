@@ -9,7 +9,7 @@ const isRoot = process.getuid?.() === 0;
 const NOBODY = 65_534;
 const mode = (file: string) => (fs.statSync(file).mode & 0o7777).toString(8);
 
-/** A directory with files in it, by name; a value of null makes a directory. */
+/** Makes a directory with files, by name. A value of null makes a directory. */
 function directoryWith(place: string, files: Record<string, string | null>): string {
   const directory = path.join(place, 'data');
   fs.mkdirSync(directory, { mode: 0o755 });
@@ -20,7 +20,7 @@ function directoryWith(place: string, files: Record<string, string | null>): str
   return directory;
 }
 
-/** All there is, with modes and owners. */
+/** Returns all files of a directory with their modes, owners and sizes. */
 function lookOf(directory: string): unknown {
   return fs
     .readdirSync(directory, { recursive: true })
@@ -48,7 +48,7 @@ describe('a data directory', () => {
       { README: 'This directory belongs to cadre. …', 'events.cadre': '', own: '' },
     ],
     ['a restored backup', { 'events.cadre': 'x' }],
-  ])('may be %s: it becomes that of its user alone', async ([, files]) => {
+  ])('A data directory may be %s, and is then accessible to its user only.', async ([, files]) => {
     await using place = tempDirectory('data');
     const directory = directoryWith(place.path, files);
     prepareDirectory(directory);
@@ -57,14 +57,14 @@ describe('a data directory', () => {
     prepareDirectory(directory);
   });
 
-  test('is made where there is none', async () => {
+  test('A missing data directory is created.', async () => {
     await using place = tempDirectory('data');
     const directory = path.join(place.path, 'a', 'b');
     prepareDirectory(directory);
     expect(mode(directory)).toBe('700');
   });
 
-  test('may be reached over a link, and hold directories that are links, of its own user', async () => {
+  test('A data directory may be reached through a link, and contain links to directories of its user.', async () => {
     await using place = tempDirectory('data');
     const directory = directoryWith(place.path, { 'events.cadre': '' });
     const elsewhere = path.join(place.path, 'elsewhere');
@@ -75,7 +75,7 @@ describe('a data directory', () => {
     expect(mode(directory)).toBe('700');
   });
 
-  test('is refused where it is neither empty nor one of cadre, and nothing changes', async () => {
+  test('A directory with other files is refused as a data directory, and nothing changes.', async () => {
     await using place = tempDirectory('data');
     expectRefused(
       directoryWith(place.path, { 'my thesis': 'x', 'photo.png': 'y' }),
@@ -83,7 +83,7 @@ describe('a data directory', () => {
     );
   });
 
-  test('is refused where it is shared with everybody, and keeps its mode', async () => {
+  test('A directory that all users can write is refused, and keeps its mode.', async () => {
     await using place = tempDirectory('data');
     const directory = directoryWith(place.path, {});
     fs.chmodSync(directory, 0o1777);
@@ -94,7 +94,7 @@ describe('a data directory', () => {
     expect(mode(directory)).toBe('1777');
   });
 
-  test('is refused where a README of others stands in for that of cadre', async () => {
+  test('A directory with a README of another project is refused.', async () => {
     await using place = tempDirectory('data');
     expectRefused(
       directoryWith(place.path, { README: 'How to build' }),
@@ -103,7 +103,7 @@ describe('a data directory', () => {
   });
 
   test.for(['README', 'lock', 'server.json', 'events.cadre', 'events.cadre-wal', 'logs', 'auth'])(
-    'is refused where %s is a FIFO, which nobody waits for',
+    'A data directory in which %s is a FIFO is refused without waiting.',
     async (name) => {
       await using place = tempDirectory('data');
       const directory = directoryWith(place.path, { 'events.cadre': '' });
@@ -116,25 +116,22 @@ describe('a data directory', () => {
     },
   );
 
-  test('is refused where a file of it is a link', async () => {
+  test('A data directory with a link in place of a file is refused.', async () => {
     await using place = tempDirectory('data');
     const directory = directoryWith(place.path, { 'events.cadre': '' });
     fs.symlinkSync('/etc/passwd', path.join(directory, 'server.json'));
     expectRefused(directory, /contains server\.json, which is not a regular file/);
   });
 
-  test.skipIf(!isRoot)(
-    'is refused where it belongs to another user (only root can make one)',
-    async () => {
-      await using place = tempDirectory('data');
-      const directory = directoryWith(place.path, {});
-      fs.chownSync(directory, NOBODY, NOBODY);
-      expectRefused(directory, /belongs to another user \(uid 65534\)/);
-    },
-  );
+  test.skipIf(!isRoot)('A data directory of another user is refused (needs root).', async () => {
+    await using place = tempDirectory('data');
+    const directory = directoryWith(place.path, {});
+    fs.chownSync(directory, NOBODY, NOBODY);
+    expectRefused(directory, /belongs to another user \(uid 65534\)/);
+  });
 
   test.skipIf(!isRoot)(
-    'is refused where another user laid something into it (only root can)',
+    'A data directory that contains a file of another user is refused (needs root).',
     async () => {
       await using place = tempDirectory('data');
       const directory = directoryWith(place.path, { 'events.cadre': '' });

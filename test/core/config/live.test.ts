@@ -8,8 +8,8 @@ function config(given: object, token = 'first-token-first-token'): ConfigWithTok
   return { ...parsed, auth: { ...parsed.auth, token } };
 }
 
-describe('a configuration that is loaded again', () => {
-  test('gives what may change while the server runs, and tells the names of it.', () => {
+describe('a reloaded configuration', () => {
+  test('A reload applies all keys that may change at runtime, and lists them.', () => {
     const live = new LiveConfig(config({}));
     const next = config(
       {
@@ -102,7 +102,7 @@ describe('a configuration that is loaded again', () => {
     ]);
   });
 
-  test('keeps what needs a restart, and names it each time, until it is as it was.', () => {
+  test('A reload does not apply keys that need a restart, and lists them each time until they are reset.', () => {
     const before = config({ data: { durability: 'full' } });
     const live = new LiveConfig(before);
     const next = config({
@@ -121,7 +121,7 @@ describe('a configuration that is loaded again', () => {
     expect(live.reload(config({}))).toEqual({ changed: [], needRestart: [] });
   });
 
-  test('takes over the default agent of commands, and names each agent that needs a restart.', () => {
+  test('A reload applies the default agent of commands, and lists each agent that needs a restart.', () => {
     const acp = (agents: object) => ({ providers: { acp: { agents } } });
     const live = new LiveConfig(config(acp({ a: {}, b: {}, c: {} })));
     const next = config({

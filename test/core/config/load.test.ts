@@ -7,7 +7,7 @@ import { type Config, configSchema } from '../../../src/core/config/schema.ts';
 import type { ConfigFlags } from '../../../src/core/config/sources.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
-/** Loads with a file of this content at the usual place. */
+/** Loads the configuration with a file of this content at the default path. */
 function load(toml: string | null, env: NodeJS.ProcessEnv = {}, flags: ConfigFlags = {}): Config {
   using home = tempDirectory('config');
   if (toml !== null) {
@@ -17,7 +17,7 @@ function load(toml: string | null, env: NodeJS.ProcessEnv = {}, flags: ConfigFla
   return loadConfig(flags, { XDG_CONFIG_HOME: home.path, ...env });
 }
 
-/** The message of the refusal. */
+/** Returns the error message of a refused configuration. */
 function refusal(
   toml: string | null,
   env: NodeJS.ProcessEnv = {},
@@ -33,7 +33,7 @@ function refusal(
 }
 
 describe('the defaults', () => {
-  test('hold where nothing is configured, and no file is there.', () => {
+  test('The defaults apply if nothing is configured and there is no file.', () => {
     expect(load(null)).toEqual({
       public_base_url: null,
       servers: [],
@@ -115,7 +115,7 @@ describe('the defaults', () => {
     expect(load('')).toEqual(configSchema.parse({}));
   });
 
-  test('of the acp provider hold once its section is there.', () => {
+  test('The defaults of the acp provider apply once its section exists.', () => {
     expect(load('[providers.acp]').providers.acp).toEqual({
       enabled: true,
       command: null,
@@ -130,7 +130,7 @@ describe('the defaults', () => {
 });
 
 describe('the agents of acp', () => {
-  test('need no key where the catalogue has them, and keep what is set.', () => {
+  test('An agent of the catalogue needs no key, and an agent keeps the keys that are set.', () => {
     const toml =
       '[providers.acp]\ndefault_agent = "gemini"\n[providers.acp.agents.gemini]\n' +
       '[providers.acp.agents.mine]\ncommand = "./mine"\nargs = ["acp"]\nmodes = { read_only = "look" }\n';
@@ -155,7 +155,7 @@ describe('the agents of acp', () => {
     });
   });
 
-  test('are set in the environment as a JSON object, which replaces those of the file.', () => {
+  test('Agents in the environment are a JSON object, which replaces the agents of the file.', () => {
     const env = { CADRE_PROVIDERS_ACP_AGENTS: '{"mine":{"command":"m"}}' };
     const toml = '[providers.acp.agents.gemini]\n';
     expect(Object.keys(load(toml, env).providers.acp?.agents ?? {})).toEqual(['mine']);
@@ -167,22 +167,22 @@ describe('the agents of acp', () => {
     ['[providers.acp.agents."a b"]\n', 'must have 1 to 64 letters, digits'],
     ['[providers.acp]\ndefault_agent = "a/b"', 'providers.acp.default_agent: '],
     ['[defaults]\nagent = ""', 'defaults.agent: '],
-  ] as const)('are refused where they are wrong: %j', ([toml, message]) => {
+  ] as const)('A wrong agent is refused: %j.', ([toml, message]) => {
     expect(refusal(toml)).toContain(message);
   });
 });
 
-describe('a default agent, which is one of acp,', () => {
+describe('the default agent', () => {
   const claude = { CADRE_DEFAULTS_PROVIDER: 'claude' };
   const both = '[defaults]\nprovider = "claude"\nagent = "gemini"\n';
 
-  test('beside another default provider is refused, with the place of it.', () => {
+  test('A default agent of acp with another default provider is refused with its line.', () => {
     expect(refusal(both)).toMatch(
       /defaults\.agent: "gemini" is an agent of acp, but defaults\.provider is "claude": leave one of them out \(line 3 of /,
     );
   });
 
-  test('that a variable names is refused as well: the provider of the file would win.', () => {
+  test('A default agent in a variable is refused if the file has another default provider.', () => {
     const env = { CADRE_DEFAULTS_AGENT: 'gemini' };
     expect(refusal('[defaults]\nprovider = "codex"\n', env)).toContain(
       'environment CADRE_DEFAULTS_AGENT',
@@ -193,7 +193,7 @@ describe('a default agent, which is one of acp,', () => {
     ['beside acp', '[defaults]\nprovider = "acp"\nagent = "gemini"\n', {}],
     ['where a variable chooses another provider', '[defaults]\nagent = "gemini"\n', claude],
     ['alone', '[defaults]\nagent = "gemini"\n', {}],
-  ] as const)('is taken %s.', ([, toml, env]) => {
+  ] as const)('The default agent is accepted %s.', ([, toml, env]) => {
     expect(load(toml, env).defaults.agent).toBe('gemini');
   });
 });
@@ -202,7 +202,7 @@ describe('precedence', () => {
   const file =
     '[server]\nbind_address = "127.0.0.1:1"\n[log]\nlevel = "warn"\n[data]\nroot_dir = "/file"';
 
-  test('the file wins over the defaults, and leaves the rest of its section alone.', () => {
+  test('The file takes precedence over the defaults, key by key.', () => {
     expect(load(file)).toMatchObject({
       server: { bind_address: '127.0.0.1:1', drain_ms: 10_000 },
       log: { level: 'warn' },
@@ -210,7 +210,7 @@ describe('precedence', () => {
     });
   });
 
-  test('the environment wins over the file.', () => {
+  test('The environment takes precedence over the file.', () => {
     const env = {
       CADRE_SERVER_BIND_ADDRESS: '127.0.0.1:2',
       CADRE_LOG_LEVEL: 'error',
@@ -223,7 +223,7 @@ describe('precedence', () => {
     });
   });
 
-  test('flags win over the environment.', () => {
+  test('Flags take precedence over the environment.', () => {
     const env = {
       CADRE_SERVER_BIND_ADDRESS: '127.0.0.1:2',
       CADRE_LOG_LEVEL: 'error',
@@ -237,7 +237,7 @@ describe('precedence', () => {
     });
   });
 
-  test('each key can be set in the environment, in its type; what is no key is somebody else’s.', () => {
+  test('Each key can be set in the environment with its type, and unknown variables are ignored.', () => {
     const env = {
       CADRE_SERVER_DRAIN_MS: '250',
       CADRE_PROVIDERS_ACP_COMMAND: 'agent',
@@ -256,7 +256,7 @@ describe('precedence', () => {
     });
   });
 
-  test('--port is a port of this machine, and goes before what the environment says.', () => {
+  test('--port is a port on the loopback address, and takes precedence over the environment.', () => {
     const env = { CADRE_SERVER_BIND_ADDRESS: '10.0.0.1:2' };
     expect(load(null, env, { port: '3' }).server.bind_address).toBe('127.0.0.1:3');
   });
@@ -268,7 +268,7 @@ describe('precedence', () => {
     ['["a,b", "c"]', ['a,b', 'c']],
     ['[]', []],
     ['', []],
-  ])('a list is set in the environment with commas, or as a JSON array: %j', ([text, list]) => {
+  ])('A list in the environment has commas, or is a JSON array: %j.', ([text, list]) => {
     const file = '[server]\nallowed_hosts = ["file.lan"]';
     expect(load(file, { CADRE_SERVER_ALLOWED_HOSTS: text }).server.allowed_hosts).toEqual(list);
   });
@@ -277,7 +277,7 @@ describe('precedence', () => {
     '[{"name":"fast","provider":"acp","model":"m"},{"name":"deep","provider":"codex"}]',
     '[{name = "fast", provider = "acp", model = "m"}, {name = "deep", provider = "codex"}]',
     " [ {name='fast',provider='acp',model='m'},{name='deep',provider='codex'} ] ",
-  ])('a list of tables is set in the environment as an array of JSON or TOML: %j', (text) => {
+  ])('A list of tables in the environment is an array of JSON or TOML: %j.', (text) => {
     const none = { thinking_effort: null, agent_mode: null };
     expect(load(null, { CADRE_TEAMS_MODEL_PRESETS: text }).teams.model_presets).toEqual([
       { name: 'fast', provider: 'acp', agent: null, model: 'm', ...none },
@@ -297,11 +297,11 @@ describe('precedence', () => {
     ],
     ['[{"name":1,"provider":"acp"}]', /teams\.model_presets\.0\.name: has to be a string/],
     ['[]\n[server]\nport = 1', /teams\.model_presets: has to be an array/],
-  ])('a list of tables that is none is refused by its place: %j', ([text, fault]) => {
+  ])('A wrong list of tables is refused with its key: %j.', ([text, fault]) => {
     expect(() => load(null, { CADRE_TEAMS_MODEL_PRESETS: text })).toThrow(fault);
   });
 
-  test('a table is set in the environment as a JSON object, a fraction as one.', () => {
+  test('A table in the environment is a JSON object, and a fraction is a number.', () => {
     const env = {
       CADRE_PROVIDERS_ACP_ENV: '{"A":"1"}',
       CADRE_PROVIDERS_ACP_ARGS: 'acp,--fast',
@@ -313,7 +313,7 @@ describe('precedence', () => {
     });
   });
 
-  test('--config wins over CADRE_CONFIG, and that over the usual place.', async () => {
+  test('--config takes precedence over CADRE_CONFIG, which takes precedence over the default path.', async () => {
     await using place = tempDirectory();
     const write = (name: string, level: string) => {
       const file = path.join(place.path, name);
@@ -327,7 +327,7 @@ describe('precedence', () => {
     expect(load(usual, { CADRE_CONFIG: env }, { config: flag }).log.level).toBe('trace');
   });
 
-  test('without XDG_CONFIG_HOME the usual place is ~/.config/cadre.', async () => {
+  test('The default path without XDG_CONFIG_HOME is ~/.config/cadre.', async () => {
     await using home = tempDirectory();
     fs.mkdirSync(path.join(home.path, '.config', 'cadre'), { recursive: true });
     fs.writeFileSync(
@@ -338,7 +338,7 @@ describe('precedence', () => {
   });
 });
 
-describe('a mistake', () => {
+describe('mistakes', () => {
   test.for([
     [
       '[server]\nbind_adress = "x"',
@@ -353,7 +353,7 @@ describe('a mistake', () => {
     ['[providers.acpp]\n', 'unknown key "providers.acpp"; did you mean "acp"?'],
     ['[server]\nmax_live = 1', 'unknown key "server.max_live"; did you mean "providers.max_live"?'],
     ['[__proto__]\nlevel = 1', 'unknown key "__proto__"; known keys: public_base_url, server'],
-  ] as const)('an unknown key is refused, and the nearest one named: %j', ([toml, message]) => {
+  ] as const)('An unknown key is refused with the most similar key: %j.', ([toml, message]) => {
     expect(refusal(toml)).toContain(message);
     expect(refusal(toml)).toMatch(/config\.toml/);
   });
@@ -367,7 +367,7 @@ describe('a mistake', () => {
     ['[data]\ndurability = "maybe"', 'data.durability'],
     ['public_base_url = "nonsense"', 'public_base_url'],
     ['server = 1', 'server'],
-  ] as const)('a wrong value is refused by its place: %j', ([toml, place]) => {
+  ] as const)('A wrong value is refused with its key: %j.', ([toml, place]) => {
     expect(refusal(toml)).toContain(place);
   });
 
@@ -376,52 +376,52 @@ describe('a mistake', () => {
     ['CADRE_LOG_LEVEL', 'loud', 'log.level: '],
     ['CADRE_SERVER_ALLOWED_HOSTS', '["a"', 'server.allowed_hosts: '],
     ['CADRE_PROVIDERS_ACP_ENV', 'A=1', 'providers.acp.env: '],
-  ])('a wrong value of the environment is refused by its key and variable: %s', (wrong) => {
+  ])('A wrong value in the environment is refused with its key and variable: %s.', (wrong) => {
     const [name, text, place] = wrong;
     expect(refusal(null, { [name]: text })).toContain(`invalid configuration: ${place}`);
     expect(refusal(null, { [name]: text })).toContain(`(environment ${name})`);
   });
 
-  test('a wrong value of a flag is refused by its key and flag.', () => {
+  test('A wrong value of a flag is refused with its key and flag.', () => {
     expect(refusal(null, {}, { bind: 'here' })).toMatch(
       /server\.bind_address: has to be HOST:PORT \(flag --bind\)$/,
     );
     expect(refusal(null, {}, { port: 'web' })).toContain('(flag --port)');
   });
 
-  test('in the file is named with its line.', () => {
+  test('A mistake in the file is reported with its line.', () => {
     const toml = '# mine\n[server]\nallowed_hosts = [\n  "a",\n]\ndrain_ms = -1\n';
     expect(refusal(toml)).toMatch(/server\.drain_ms: .* \(line 6 of .*config\.toml\)$/);
     expect(refusal('[log]\nlevel = "warn"\n\n[serve]\n')).toMatch(/\(line 4 of /);
     expect(refusal('server.drain_ms = "soon"')).toMatch(/\(line 1 of /);
   });
 
-  test('is the first of several, and how many more there are is said.', () => {
+  test('The first of several mistakes is reported, with the number of the others.', () => {
     const message = refusal('[server]\ndrain_ms = -1\nbind_adress = "x"\n[log]\nlevel = "loud"');
     expect(message).toMatch(
       /^invalid configuration: server\.drain_ms: .*; 2 more, see cadre config check$/,
     );
   });
 
-  test('a token is never part of a message.', () => {
+  test('No error message contains a token.', () => {
     expect(refusal('[auth]\ntoken = "s3cret"')).not.toContain('s3cret');
     expect(refusal(null, { CADRE_AUTH_TOKEN: 's3cret' })).not.toContain('s3cret');
     expect(refusal('[auth]\ntoken = "s3cret-s3cret-s3cret\nx = 1')).not.toContain('s3cret');
   });
 
-  test('a file that is not TOML is refused with its name and line.', () => {
+  test('A file that is not TOML is refused with its name and line.', () => {
     expect(refusal('[server]\n\nbind_address = \n')).toMatch(/config\.toml:3: /);
     expect(refusal('[log]\nlevel = "warn"\n[log]\n')).toMatch(/config\.toml:3: /);
   });
 
-  test('a file that was named has to be there.', () => {
+  test('A configuration file that is named but missing is refused.', () => {
     const missing = '/nowhere/config.toml';
     expect(refusal(null, {}, { config: missing })).toContain(missing);
     expect(refusal(null, { CADRE_CONFIG: missing })).toContain(missing);
   });
 });
 
-describe('what was found', () => {
+describe('the report of cadre config check', () => {
   const found = (toml: string, env: NodeJS.ProcessEnv = {}, flags: ConfigFlags = {}) => {
     using place = tempDirectory('config');
     const config = path.join(place.path, 'config.toml');
@@ -429,7 +429,7 @@ describe('what was found', () => {
     return { ...findConfig({ config, ...flags }, env), file: config };
   };
 
-  test('has every problem, of the file, the environment and the flags.', () => {
+  test('The report has every problem of the file, the environment and the flags.', () => {
     const { problems } = found(
       '[server]\nbind_adress = "x"\nbnid = 1\n',
       { CADRE_LOG_LEVEL: 'loud' },
@@ -441,7 +441,7 @@ describe('what was found', () => {
       expect(all).toContain(place);
   });
 
-  test('has those of the environment also where the file cannot be read.', () => {
+  test('The report has the problems of the environment even if the file cannot be read.', () => {
     const { problems } = found('[server\n', { CADRE_LOG_LEVEL: 'loud' });
     expect(problems).toEqual([
       expect.stringMatching(/config\.toml:1: /),
@@ -449,7 +449,7 @@ describe('what was found', () => {
     ]);
   });
 
-  test('tells of each key where its value comes from.', () => {
+  test('The report has the origin of the value of each key.', () => {
     const toml = '[server]\ndrain_ms = 1\n[log]\nlevel = "warn"\n[providers.acp]\n';
     const { originOf, file } = found(toml, { CADRE_LOG_LEVEL: 'info' }, { bind: '127.0.0.1:1' });
     expect(originOf('server.drain_ms')).toBe(`file ${file}`);
@@ -461,7 +461,7 @@ describe('what was found', () => {
 });
 
 describe('the data directory', () => {
-  test('is the configured one, else $XDG_DATA_HOME/cadre, else ~/.local/share/cadre.', () => {
+  test('The data directory is the configured one, else $XDG_DATA_HOME/cadre, else ~/.local/share/cadre.', () => {
     const config = configSchema.parse({});
     expect(dataDirectory(configSchema.parse({ data: { root_dir: '/data' } }), {})).toBe('/data');
     expect(dataDirectory(config, { XDG_DATA_HOME: '/xdg' })).toBe('/xdg/cadre');
@@ -471,14 +471,14 @@ describe('the data directory', () => {
     );
   });
 
-  test('that is relative is one of the working directory.', () => {
+  test('A relative data directory is resolved against the working directory.', () => {
     expect(dataDirectory(configSchema.parse({ data: { root_dir: 'here' } }), {})).toBe(
       path.resolve('here'),
     );
   });
 });
 
-test('A tool in [gateway] free that does not exist is refused, and the nearest one named.', () => {
+test('An unknown tool in gateway.free is refused with the most similar tool.', () => {
   expect(load('[gateway]\nfree = ["cadre_process_run"]').gateway.free).toEqual([
     'cadre_process_run',
   ]);
@@ -498,7 +498,7 @@ describe('the list of servers', () => {
     servers.map((lines) => `[[servers]]\n${lines}\n`).join('');
   const [one, two] = ['url = "http://127.0.0.1:7501"', 'url = "http://127.0.0.1:7502"'];
 
-  test('has each server once.', () => {
+  test('A server or a name that is listed twice is refused.', () => {
     const servers = listed(`name = "a"\n${one}`, `name = "b"\n${two}`, 'name = "c"');
     expect(load(servers).servers.map(({ name }) => name)).toEqual(['a', 'b', 'c']);
     for (const twice of [
@@ -509,13 +509,13 @@ describe('the list of servers', () => {
     expect(refusal(listed(`name = "a"\n${one}`, `name = "a"\n${two}`))).toMatch(/a name twice/);
   });
 
-  test('says which key was meant.', () => {
+  test('An unknown key of a server is refused with the key that was probably meant.', () => {
     expect(refusal(listed('name = "a"\ntoken = "secret"'))).toMatch(/mean "token_file"/);
     expect(refusal(listed('name = "a"\nur = "x"'))).toMatch(/mean "url"/);
   });
 });
 
-test('Files of servers and of the fleet are beside the file that names them, wherever it is.', () => {
+test('Relative paths of servers and of the fleet are resolved against the configuration file.', () => {
   using home = tempDirectory('config');
   const config = path.join(home.path, 'other.toml');
   fs.writeFileSync(
@@ -529,7 +529,7 @@ test('Files of servers and of the fleet are beside the file that names them, whe
   expect(fleet.tls).toEqual({ ca: '/home/ada/ca.pem', cert: '/etc/cert.pem', key: null });
 });
 
-describe('[fleet]', () => {
+describe('the fleet section', () => {
   test.for<[what: string, text: string, refused: RegExp]>([
     [
       'an address that is none of NATS',
@@ -557,12 +557,12 @@ describe('[fleet]', () => {
       'url = "nats://h"\ncredentials = "a.nk"\n[fleet.person]\nname = "ada"',
       /fleet\.credentials: .*set fleet\.name to the name of this node, or use fleet\.person\.credentials/,
     ],
-  ])('is refused with %s, and says what to do.', ([, text, refused]) => {
+  ])('A fleet section with %s is refused with the change to make.', ([, text, refused]) => {
     expect(refusal(`[fleet]\n${text}\n`)).toMatch(refused);
   });
 
   test.for(['name = "n"', '[fleet.person]\nname = "ada"', '[fleet.person]\ncredentials = "a.nk"'])(
-    'is taken with an address and %s.',
+    'A fleet section with an address and %s is accepted.',
     (text) => {
       expect(load(`[fleet]\nurl = "nats://h:4222, tls://i"\n${text}\n`).fleet.url).not.toBeNull();
     },

@@ -7,14 +7,14 @@ import {
 
 const HOME = '/home/someone';
 
-test('Caches lie where the system expects them, unless the variable of XDG says otherwise.', () => {
+test('The cache directory is the default of the system unless XDG_CACHE_HOME is set.', () => {
   expect(cacheDirectory({ HOME }, 'linux')).toBe('/home/someone/.cache/cadre');
   expect(cacheDirectory({ HOME }, 'darwin')).toBe('/home/someone/Library/Caches/cadre');
   for (const platform of ['linux', 'darwin'] as const)
     expect(cacheDirectory({ HOME, XDG_CACHE_HOME: '/caches' }, platform)).toBe('/caches/cadre');
 });
 
-test('Configuration and data lie below the home directory, unless a variable says otherwise.', () => {
+test('Configuration and data are below the home directory unless a variable is set.', () => {
   expect(defaultConfigFile({ HOME })).toBe('/home/someone/.config/cadre/config.toml');
   expect(defaultConfigFile({ HOME, XDG_CONFIG_HOME: '/etc/own' })).toBe(
     '/etc/own/cadre/config.toml',
@@ -23,7 +23,7 @@ test('Configuration and data lie below the home directory, unless a variable say
   expect(defaultDataDirectory({ HOME, XDG_DATA_HOME: '/data' })).toBe('/data/cadre');
 });
 
-test('A variable of XDG that is empty or a relative path counts as unset.', () => {
+test('An XDG variable that is empty or a relative path counts as unset.', () => {
   const HOME = '/home/you';
   for (const wrong of ['', 'relative', './here']) {
     const env = { HOME, XDG_CONFIG_HOME: wrong, XDG_DATA_HOME: wrong, XDG_CACHE_HOME: wrong };

@@ -8,7 +8,7 @@ import { tempDirectory } from '../../support/temp.ts';
 
 const server = { url: 'http://127.0.0.1:1', version: '1', token_file: '/t' };
 
-/** Registers this process, and then changes what is written. */
+/** Registers this process, changes the file, and reads it. */
 function registered(directory: string, change: object): ReturnType<typeof findRegistration> {
   register(directory, server);
   const file = path.join(directory, 'server.json');
@@ -17,8 +17,8 @@ function registered(directory: string, change: object): ReturnType<typeof findRe
   return findRegistration(directory);
 }
 
-describe('the registration', () => {
-  test('is found while its process lives, and not after it was taken back.', async () => {
+describe('the registration of a server', () => {
+  test('The registration is found while its process lives, and not after it is removed.', async () => {
     await using place = tempDirectory();
     expect(findRegistration(place.path)).toBeNull();
     register(place.path, server);
@@ -31,7 +31,7 @@ describe('the registration', () => {
     expect(findRegistration(place.path)).toBeNull();
   });
 
-  test('is a file for its owner alone, and no half of it is ever there.', async () => {
+  test('Only the owner can read the registration, and it is never written partially.', async () => {
     await using place = tempDirectory();
     register(place.path, server);
     const { mode } = fs.statSync(path.join(place.path, 'server.json'));
@@ -39,28 +39,28 @@ describe('the registration', () => {
     expect(fs.readdirSync(place.path)).toEqual(['server.json']);
   });
 
-  test('of a process that is gone is stale.', async () => {
+  test('A registration whose process is gone is stale.', async () => {
     await using place = tempDirectory();
     const gone = spawn('true');
     await once(gone, 'close');
     expect(registered(place.path, { pid: gone.pid })).toMatchObject({ runs: false });
   });
 
-  test('is stale when another program has the number of its process by now.', async () => {
+  test('A registration is stale if another program has its pid now.', async () => {
     await using place = tempDirectory();
     const { runs, server: found } = registered(place.path, { pid: process.ppid }) ?? {};
     expect([runs, found?.pid]).toEqual([false, process.ppid]);
     expect(registered(place.path, { boot_id: 'an earlier one' })).toMatchObject({ runs: false });
   });
 
-  test('of an older version, which tells no start time, goes by the number alone.', async () => {
+  test('A registration of an older version has no start time, so that only its pid is checked.', async () => {
     await using place = tempDirectory();
     const older = { started_ticks: undefined, boot_id: undefined };
     expect(registered(place.path, older)).toMatchObject({ runs: true });
     expect(registered(place.path, { ...older, pid: 2 ** 22 + 1 })).toMatchObject({ runs: false });
   });
 
-  test('that is broken is none.', async () => {
+  test('A broken registration counts as missing.', async () => {
     await using place = tempDirectory();
     for (const text of ['', '{', '[]', '{"url":1}']) {
       fs.writeFileSync(path.join(place.path, 'server.json'), text);

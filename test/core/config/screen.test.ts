@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { findConfig } from '../../../src/core/config/load.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
-/** The section and the problems of a file. */
+/** Returns the section `screen` and the problems of a file. */
 function read(toml: string) {
   using home = tempDirectory('config');
   const file = path.join(home.path, 'config.toml');
@@ -13,7 +13,7 @@ function read(toml: string) {
   return { screen: config?.screen, problems: problems.map((one) => one.replace(file, 'FILE')) };
 }
 
-test('The configuration takes a theme, and colours by their names and as #rrggbb.', () => {
+test('A theme, and colours by name or as #rrggbb, are accepted.', () => {
   const { screen, problems } = read(
     '[screen]\ntheme = "light"\n[screen.colors]\ngood = "#0A5c36"\nbad = "redBright"\n',
   );
@@ -38,15 +38,15 @@ test.for([
     '[screen.colors]\nwarning = "red"',
     /^screen\.colors\.warning: "warning" is not a role of a colour: use "warn" \(line 2 of FILE\)$/,
   ],
-] as const)('A wrong theme or colour is refused with its place: %j', ([toml, message]) => {
+] as const)('A wrong theme or colour is refused with its line: %j.', ([toml, message]) => {
   expect(read(toml).problems).toEqual([expect.stringMatching(message)]);
 });
 
-test('The configuration takes keys for actions, and two actions may swap their keys.', () => {
+test('Actions can have other keys, and two actions can swap their keys.', () => {
   const { screen, problems } = read(
     '[screen.keys]\nprompt = "n"\nnew_session = "i"\ncopy = "ctrl-y"\nsort = "space"\nmark = "s"\n',
   );
-  // The pane searches with n, so only what the list alone has may have that key.
+  // The pane searches with n, so that only actions of the list alone may have that key.
   expect(problems).toEqual([
     expect.stringMatching(/^screen\.keys\.prompt: "n" is a key of the pane/),
   ]);
@@ -73,6 +73,6 @@ test.for([
     /^screen\.keys\.stop: "ctrl\+x" is not a key: use one character, space, enter, tab, shift-tab, or ctrl-LETTER \(line 2 of FILE\)$/,
   ],
   ['stop = ""', /^screen\.keys\.stop: "" is not a key/],
-] as const)('A wrong key is refused with its place and what to write: %s', ([line, message]) => {
+] as const)('A wrong key is refused with its line and a correction: %s.', ([line, message]) => {
   expect(read(`[screen.keys]\n${line}\n`).problems).toEqual([expect.stringMatching(message)]);
 });

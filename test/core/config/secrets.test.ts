@@ -6,7 +6,7 @@ import { masked, secretsOf } from '../../../src/core/config/secrets.ts';
 import { createLog } from '../../../src/core/lib/log.ts';
 
 describe('the secrets of a configuration', () => {
-  test('are its token, and the variables of agents that have a word for a secret in their names.', () => {
+  test('The secrets are the token, and the variables of agents with a word for a secret in their names.', () => {
     const secret = (name: string) => [name, `the value of ${name}`] as const;
     const names = [
       'OPENAI_API_KEY',
@@ -48,13 +48,13 @@ describe('the secrets of a configuration', () => {
     ]);
   });
 
-  test('have 8 characters or more, and are neither numbers nor switches.', () => {
+  test('A secret has at least 8 characters, and is not a number or a boolean.', () => {
     const values = ['0', '1', 'true', 'seven77', '12345678', '1.5e10', '2026', 'eight888'];
     const env = Object.fromEntries(values.map((value, at) => [`A_${at}_KEY`, value]));
     expect(secretsOf(configSchema.parse({ providers: { claude: { env } } }))).toEqual(['eight888']);
   });
 
-  test('are of no variable shorter than 8 characters, so that none of those changes a line of the log.', () => {
+  test('Variables shorter than 8 characters change no line of the log.', () => {
     const line = { route: '/v1/sessions/:session_id', said: 'no 1 is true', reqId: 'req_0190ab' };
     const write = (secrets: string[]) => {
       let text = '';
@@ -77,7 +77,7 @@ describe('the secrets of a configuration', () => {
     );
   });
 
-  test('are masked, and nothing else is.', () => {
+  test('Only secrets are masked.', () => {
     expect(masked('auth.token', 'a-token-of-my-own')).toBe('[secret]');
     expect(masked('auth.token', null)).toBeNull();
     expect(masked('auth.token_file', '/a')).toBe('/a');

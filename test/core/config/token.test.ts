@@ -13,7 +13,7 @@ import { tempDirectory } from '../../support/temp.ts';
 const mode = (file: string) => fs.statSync(file).mode & 0o777;
 
 describe('the token', () => {
-  test('is 32 random bytes in base64url, in a file of mode 0600 in a directory of mode 0700.', async () => {
+  test('The token is 32 random bytes in base64url, in a file of mode 0600 in a directory of mode 0700.', async () => {
     await using place = tempDirectory();
     const tokenFile = path.join(place.path, 'auth', 'token');
     const token = loadOrCreateToken({ token: null, tokenFile });
@@ -23,7 +23,7 @@ describe('the token', () => {
     expect([mode(tokenFile), mode(path.dirname(tokenFile))]).toEqual([0o600, 0o700]);
   });
 
-  test('is the one in the file where there is one, and another in another place.', async () => {
+  test('An existing token file is reused, and another path gets another token.', async () => {
     await using place = tempDirectory();
     const [one, other] = [path.join(place.path, 'one'), path.join(place.path, 'other')];
     const token = loadOrCreateToken({ token: null, tokenFile: one });
@@ -31,14 +31,14 @@ describe('the token', () => {
     expect(loadOrCreateToken({ token: null, tokenFile: other })).not.toBe(token);
   });
 
-  test('that is configured wins over the file, which is then not made.', async () => {
+  test('A configured token takes precedence over the file, which is not created.', async () => {
     await using place = tempDirectory();
     const tokenFile = path.join(place.path, 'token');
     expect(loadOrCreateToken({ token: 'configured-token', tokenFile })).toBe('configured-token');
     expect(fs.existsSync(tokenFile)).toBe(false);
   });
 
-  test('does not go where somebody has put a link.', async () => {
+  test('The token is not written through a symbolic link.', async () => {
     await using place = tempDirectory();
     const [link, target] = [path.join(place.path, 'token'), path.join(place.path, 'theirs')];
     fs.symlinkSync(target, link);
@@ -47,7 +47,7 @@ describe('the token', () => {
   });
 
   test.for([0o640, 0o604, 0o620, 0o601, 0o660, 0o644, 0o777])(
-    'in a file of mode %o is refused with what to do.',
+    'A token file of mode %o is refused with the command that fixes it.',
     (bits) => {
       using place = tempDirectory();
       const tokenFile = path.join(place.path, 'token');
@@ -61,7 +61,7 @@ describe('the token', () => {
   );
 
   test.for(['', '\n', 'short', '   fifteen-chars   '])(
-    'that is too short is refused: %j',
+    'A token that is too short is refused: %j.',
     (text) => {
       using place = tempDirectory();
       const tokenFile = path.join(place.path, 'token');
@@ -72,7 +72,7 @@ describe('the token', () => {
     },
   );
 
-  test('is read without the blanks around it; mode 0400 is private enough.', async () => {
+  test('The token is read without surrounding whitespace, also from a file of mode 0400.', async () => {
     await using place = tempDirectory();
     const tokenFile = path.join(place.path, 'token');
     fs.writeFileSync(tokenFile, '  0123456789abcdef \r\n', { mode: 0o400 });
@@ -81,7 +81,7 @@ describe('the token', () => {
 });
 
 describe('the token of a configuration', () => {
-  test('is that of auth.token, else of auth.token_file, else of the file in the data directory.', async () => {
+  test('The token is auth.token, else the one in auth.token_file, else the one in the data directory.', async () => {
     await using place = tempDirectory();
     const own = path.join(place.path, 'own');
     const usual = path.join(place.path, 'auth', 'token');

@@ -9,7 +9,7 @@ const KIB = 1024;
 const MOST = 256 * KIB;
 const bytes = (value: unknown) => Buffer.byteLength(JSON.stringify(value));
 
-/** Texts of every width of character, lone surrogates included. */
+/** Texts with characters of every width, and with lone surrogates. */
 const someText = fc.oneof(
   anyText({ maxLength: 300 }),
   fc
@@ -18,7 +18,7 @@ const someText = fc.oneof(
 );
 
 describe('cutText', () => {
-  test('gives a text that is short enough as it is.', () => {
+  test('A text within the limit is not changed.', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), (text) => {
         expect(cutText(text, Buffer.byteLength(text))).toBe(text);
@@ -26,7 +26,7 @@ describe('cutText', () => {
     );
   });
 
-  test('never breaks a character, never exceeds the limit, and leaves out less than one character.', () => {
+  test('A cut text has only whole characters, and as many as fit within the limit.', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), fc.nat(600), (text, limit) => {
         const cut = cutText(text, limit);
@@ -39,7 +39,7 @@ describe('cutText', () => {
     );
   });
 
-  test('is well formed whatever it was given.', () => {
+  test('A cut text is always well-formed.', () => {
     fc.assert(
       fc.property(someText, fc.nat(600), (text, limit) => {
         const cut = cutText(text, limit);
@@ -57,13 +57,13 @@ describe('cutText', () => {
     ['💥', 4, '💥'],
     ['abc', 0, ''],
     ['', 10, ''],
-  ] as const)('%s cut to %i bytes is "%s".', ([text, limit, cut]) => {
+  ] as const)('The text "%s" cut to %i bytes is "%s".', ([text, limit, cut]) => {
     expect(cutText(text, limit)).toBe(cut);
   });
 });
 
 describe('fitPayload', () => {
-  test('leaves a payload of up to 256 KiB as it is.', () => {
+  test('A payload of up to 256 KiB is not changed.', () => {
     const room = MOST - bytes({ text: '' });
     const payload = { text: 'x'.repeat(room) };
     expect(bytes(payload)).toBe(MOST);
@@ -71,7 +71,7 @@ describe('fitPayload', () => {
     expect(fitPayload({ text: 'x'.repeat(room + 1) })).not.toHaveProperty('text.length', room + 1);
   });
 
-  test('cuts the long texts of a longer one to 64 KiB, wherever they stand, and says so with the bytes of the longest.', () => {
+  test('Texts of a larger payload are cut to 64 KiB, and total_bytes is the size of the longest one.', () => {
     const long = '€'.repeat(100_000);
     const payload = {
       item_id: 'item_1',
@@ -90,14 +90,14 @@ describe('fitPayload', () => {
     expect(payload.text).toBe(long);
   });
 
-  test('cuts a text that JSON writes longer than it is, too, and still has its beginning.', () => {
+  test('A text that JSON escapes to a greater length keeps its beginning.', () => {
     const fitted = fitPayload({ item_id: 'item_1', text: '\u001b'.repeat(100 * KIB) });
     expect(bytes(fitted)).toBeLessThanOrEqual(MOST);
     expect(fitted).toMatchObject({ item_id: 'item_1', truncated: true, total_bytes: 100 * KIB });
     expect(String(fitted.text)).toMatch(/^\u001b+$/);
   });
 
-  test('keeps what names the thing where it is long in many places, without a long text.', () => {
+  test('A payload with a large list keeps its identifying fields.', () => {
     const fitted = fitPayload({
       item_id: 'item_1',
       offset: 7,
@@ -115,7 +115,7 @@ describe('fitPayload', () => {
     expect(fitted).not.toHaveProperty('list');
   });
 
-  test('leaves out the large fields of a record that are still too long, and keeps all others.', () => {
+  test('The large fields of a record are left out if it is still too long, and other fields stay.', () => {
     const list = Array.from({ length: 100_000 }, (_, i) => i);
     const given = { record: { id: 'x', title: 'y'.repeat(2000), list, short: [1] }, more: 1 };
     const large = ['record.list', 'record.short', 'more'];
@@ -127,7 +127,7 @@ describe('fitPayload', () => {
     });
   });
 
-  test('leaves out what is exact before it cuts any text, and cuts no text of it.', () => {
+  test('An exact field is left out before any text is cut, and is never cut itself.', () => {
     const given = { record: { id: 'x', diff: 'd'.repeat(MOST), other: 'y'.repeat(70_000) } };
     const exact = ['record.diff'];
     expect(fitPayload(given, { large: exact, exact })).toMatchObject({
@@ -137,7 +137,7 @@ describe('fitPayload', () => {
     expect(fitPayload(given, { large: exact, exact })).not.toHaveProperty('record.diff');
   });
 
-  test('is never longer than 256 KiB, and is JSON that reads back the same.', () => {
+  test('A fitted payload always has at most 256 KiB, and is unchanged if it had no more.', () => {
     const texts = fc
       .tuple(
         fc.constantFrom('x', '€', '💥', '"', '\\', '\n', '\u0001', '\ud800'),
@@ -167,7 +167,7 @@ describe('fitPayload', () => {
     );
   });
 
-  test('is never longer than 256 KiB where it has very many fields, either.', () => {
+  test('A payload with very many fields has at most 256 KiB, too.', () => {
     const many = Object.fromEntries(
       Array.from({ length: 1000 }, (_, i) => [`field_${i}`, 'x'.repeat(500)]),
     );
@@ -178,7 +178,7 @@ describe('fitPayload', () => {
 });
 
 describe('eventRecord', () => {
-  test('has every field, null where the draft says nothing.', () => {
+  test('An event record has every field, and null where the draft has no value.', () => {
     const given = { seq: 7, id: 'evt_1', now: 123 };
     expect(
       eventRecord({ kind: 'runtime.started', payload: { previous_stop: 'none' } }, given).record,
@@ -198,7 +198,7 @@ describe('eventRecord', () => {
     });
   });
 
-  test('is at home in the scope its kind names; turns and output are a session’s.', () => {
+  test('The kind of an event determines its scope; turns and output belong to the session.', () => {
     const given = { seq: 1, id: 'evt_1', now: 1 };
     const scopeOf = (
       kind: 'turn.started' | 'message.delta' | 'session.closed' | 'runtime.stopping',
@@ -210,7 +210,7 @@ describe('eventRecord', () => {
   });
 });
 
-test('A scope is the events that carry its id; the runtime is all of them.', () => {
+test('A scope selects the events with its id, and the runtime scope selects all events.', () => {
   expect(scopeColumn({ name: 'runtime' })).toBeNull();
   expect(scopeColumn({ name: 'session', id: 'x' })).toBe('session_id');
   expect(scopeColumn({ name: 'team', id: 'x' })).toBe('team_id');

@@ -37,7 +37,7 @@ interface Reader {
   done: Promise<void>;
 }
 
-/** A follower that keeps what it gets. */
+/** Subscribes, and keeps all events. */
 function follow(feed: Feed, scope: Scope, after = 0, ending?: AbortSignal): Reader {
   const abort = new AbortController();
   const seqs: number[] = [];
@@ -61,15 +61,15 @@ function follow(feed: Feed, scope: Scope, after = 0, ending?: AbortSignal): Read
 const numbers = (from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, i) => from + i);
 
-/** Feeds that serve the newest events from memory, from SQL only, and a bit of both. */
+/** Feeds that read the newest events from memory, only from SQL, and from both. */
 const rings = [
   { name: 'a large ring', ringBytes: 4 * 1024 * 1024 },
   { name: 'no ring at all', ringBytes: 0 },
   { name: 'a ring of a few events', ringBytes: 2000 },
 ];
 
-describe.for(rings)('a follower, with $name', ({ ringBytes }) => {
-  test('gets what is stored, then what comes, each once and in order.', () =>
+describe.for(rings)('a subscriber with $name', ({ ringBytes }) => {
+  test('A subscriber gets stored events, then new ones, each once and in order.', () =>
     withStore(async (given) => {
       await append(given, 1000);
       const feed = new Feed({ ...given, ringBytes });
@@ -86,7 +86,7 @@ describe.for(rings)('a follower, with $name', ({ ringBytes }) => {
       await reader.done;
     }));
 
-  test('begins after its cursor, wherever that is.', () =>
+  test('A subscriber starts after its cursor, at any position.', () =>
     withStore(async (given) => {
       const feed = new Feed({ ...given, ringBytes });
       await append(given, 100);
@@ -102,7 +102,7 @@ describe.for(rings)('a follower, with $name', ({ ringBytes }) => {
       }
     }));
 
-  test('of a scope gets the events that carry its id, however many others lie between.', () =>
+  test('A subscriber of a scope gets all events with its id, however many others are between.', () =>
     withStore(async (given) => {
       const feed = new Feed({ ...given, ringBytes });
       const mine: number[] = [];
@@ -117,7 +117,7 @@ describe.for(rings)('a follower, with $name', ({ ringBytes }) => {
       reader.stop();
     }));
 
-  test('whose cursor lies beyond the newest event waits, and gets what is new.', () =>
+  test('A subscriber with a cursor beyond the newest event waits, and gets new events.', () =>
     withStore(async (given) => {
       const feed = new Feed({ ...given, ringBytes });
       await append(given, 3);
@@ -135,7 +135,7 @@ describe.for(rings)('a follower, with $name', ({ ringBytes }) => {
       }
     }));
 
-  test('that is quiet while the ring turns over needs no look back, and misses nothing.', () =>
+  test('A subscriber of a quiet session misses no event when the ring wraps around.', () =>
     withStore(async (given) => {
       const feed = new Feed({ ...given, ringBytes });
       const [first = 0] = await append(given, 1, 'sess_quiet');
@@ -148,7 +148,7 @@ describe.for(rings)('a follower, with $name', ({ ringBytes }) => {
       reader.stop();
     }));
 
-  test('ends when it is told to, and leaves no waiter behind.', () =>
+  test('A subscriber ends when it is aborted, and no longer waits for events.', () =>
     withStore(async (given) => {
       const feed = new Feed({ ...given, ringBytes });
       await append(given, 5);
@@ -167,7 +167,7 @@ describe.for(rings)('a follower, with $name', ({ ringBytes }) => {
       expect(readers.every(({ seqs }) => seqs.length === 5)).toBe(true);
     }));
 
-  test('ends by itself once it has everything up to the end, and not before.', () =>
+  test('A subscriber that is asked to end gets everything up to the end first.', () =>
     withStore(async (given) => {
       const feed = new Feed({ ...given, ringBytes });
       await append(given, 1000);
@@ -183,7 +183,7 @@ describe.for(rings)('a follower, with $name', ({ ringBytes }) => {
       expect(feed.stats().followers).toBe(0);
     }));
 
-  test('that has been told to end before it began gets nothing.', () =>
+  test('A subscriber that is aborted before it starts gets nothing.', () =>
     withStore(async (given) => {
       const feed = new Feed({ ...given, ringBytes });
       await append(given, 5);
@@ -192,7 +192,7 @@ describe.for(rings)('a follower, with $name', ({ ringBytes }) => {
       expect(feed.stats().followers).toBe(0);
     }));
 
-  test('holds no more than one page: 256 events, or 256 KiB unless one alone is longer.', () =>
+  test('A page of a subscriber has at most 256 events and 256 KiB, or one longer event.', () =>
     withStore(async (given) => {
       const feed = new Feed({ ...given, ringBytes });
       await append(given, 600);
@@ -210,7 +210,7 @@ describe.for(rings)('a follower, with $name', ({ ringBytes }) => {
       }
     }));
 
-  test('gets the very text that is stored.', () =>
+  test('A subscriber gets exactly the stored text.', () =>
     withStore(async (given) => {
       const feed = new Feed({ ...given, ringBytes });
       const reader = follow(feed, runtime);
@@ -222,8 +222,8 @@ describe.for(rings)('a follower, with $name', ({ ringBytes }) => {
     }));
 });
 
-describe('a follower', () => {
-  test('gets the same from the ring as from SQL, in any mixture of scopes and cursors.', () =>
+describe('subscribers', () => {
+  test('A subscriber gets the same events from the ring as from SQL, for any scope and cursor.', () =>
     withStore(async (given) => {
       const feeds = rings.map(({ ringBytes }) => new Feed({ ...given, ringBytes }));
       for (let i = 0; i < 40; i++)
@@ -244,7 +244,7 @@ describe('a follower', () => {
       }
     }));
 
-  test('sees no event before it is on the disk, nor one whose transaction failed.', async () => {
+  test('A subscriber gets no event before it is on disk, and none of a failed transaction.', async () => {
     const disk = heldDisk();
     await withStore(
       async (given) => {
@@ -281,7 +281,7 @@ describe('a follower', () => {
     );
   });
 
-  test('many that lag share the event loop: each turn of it reads a few pages.', () =>
+  test('Many subscribers that lag share the event loop: each turn of it reads a few pages.', () =>
     withStore(async (given) => {
       for (let i = 0; i < 4; i++) await append(given, 250);
       const feed = new Feed({ ...given, ringBytes: 0 });
@@ -297,11 +297,11 @@ describe('a follower', () => {
       }
       await done;
       expect(readers.every(({ seqs }) => seqs.length === 1000)).toBe(true);
-      // Each has 4 pages, and at most 8 pages are read in a turn.
+      // Each subscriber has 4 pages, and at most 8 pages are read in a turn.
       expect(turns).toBeGreaterThanOrEqual((count * 4) / 8);
     }));
 
-  test('lags are told: how far the slowest that does not wait is behind.', () =>
+  test('The statistics have the lag of the slowest subscriber that is not waiting.', () =>
     withStore(async (given) => {
       const feed = new Feed(given);
       await append(given, 300);

@@ -9,7 +9,7 @@ import { untypedDraft } from '../../support/untyped-events.ts';
 import { entriesIn, pageOf } from '../../support/entries.ts';
 import { atLength } from '../../support/at-length.ts';
 
-/** One page of some kinds of a session looks at so many numbers. */
+/** The size of the window of sequence numbers that one page of some kinds of a session reads. */
 const WINDOW = 20_000;
 
 const groups = [...new Set(eventKinds.map((kind) => `${kind.split('.')[0]}.*`))];
@@ -18,7 +18,7 @@ const patterns = fc.uniqueArray(pattern, { minLength: 1, maxLength: 6 });
 const entry = fc.record({
   kind: fc.constantFrom(...eventKinds),
   session_id: fc.constantFrom('a', 'b', null),
-  /** Numbers left out before it: a filter has to get over them. */
+  /** Sequence numbers that are skipped before the event. */
   hole: fc.constantFrom(0, 0, 0, 0, 1, 300, WINDOW - 1, WINDOW, WINDOW + 1, 3 * WINDOW),
   text: fc.constantFrom('', 'x'.repeat(3000)),
 });
@@ -38,7 +38,7 @@ async function append({ db, log }: TestStore, entries: readonly Entry[]): Promis
   });
 }
 
-/** All of a scope after a seq, page by page; a page that ends before the end goes on where it ended. */
+/** Reads all events of a scope after a seq, page by page. */
 function replay(
   log: EventLog,
   of: Scope,
@@ -67,7 +67,7 @@ const seqsOf = (entries: readonly LogEntry[]) => entries.map(({ seq }) => seq);
 const whole = { limit: 1_000_000, maxBytes: 1e9 };
 
 describe('a filter by kind', () => {
-  test('is a filter of the whole, for any log, kinds, scope and bounds.', async () => {
+  test('A filtered replay equals the filtered whole, for any log, kinds, scope and bounds.', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(entry, { minLength: 1, maxLength: 40 }),
@@ -98,7 +98,7 @@ describe('a filter by kind', () => {
     { name: 'a large ring', ringBytes: 4 * 1024 * 1024 },
     { name: 'no ring at all', ringBytes: 0 },
     { name: 'a ring of a few events', ringBytes: 5000 },
-  ])('of a follower with $name is a filter of all it would get.', async ({ ringBytes }) => {
+  ])('A subscriber with a filter and $name gets the filtered whole.', async ({ ringBytes }) => {
     const entries = fc.array(entry, { minLength: 1, maxLength: 30 });
     const from = fc.double({ min: 0, max: 1, noNaN: true });
     await fc.assert(
@@ -120,7 +120,7 @@ describe('a filter by kind', () => {
     );
   });
 
-  test('of one kind gives it, of a group all that begin so, of several any of them.', () => {
+  test('A filter matches a kind, a group of kinds, or any of several.', () => {
     expect([...kindsMatching(['turn.failed'])]).toEqual(['turn.failed']);
     expect([...kindsMatching(['approval.*'])]).toEqual(['approval.requested', 'approval.resolved']);
     expect([...kindsMatching(['plan.updated', 'plan.*', 'usage.updated'])]).toEqual([
@@ -132,7 +132,7 @@ describe('a filter by kind', () => {
         expect(kind.startsWith(group.slice(0, -1))).toBe(true);
   });
 
-  test('finds deltas as it finds events.', () =>
+  test('A filter matches deltas, too.', () =>
     withStore(async (given) => {
       await append(
         given,
@@ -150,7 +150,7 @@ describe('a page of some kinds', () => {
   const plan: Entry = { kind: 'plan.updated', session_id: 'a', hole: 0, text: '' };
   const failed: Entry = { ...plan, kind: 'turn.failed' };
 
-  test('ends after so many numbers though it found nothing, and the next goes on there.', () =>
+  test('A page ends after a window of numbers without a match, and the next page continues there.', () =>
     withStore(async (given) => {
       await append(given, [plan, { ...failed, hole: WINDOW - 1 }, { ...failed, hole: WINDOW }]);
       const upTo = given.db.durableSeq;
@@ -160,14 +160,14 @@ describe('a page of some kinds', () => {
       expect(page(2 * WINDOW)).toMatchObject({ entries: [{ seq: upTo }], end: upTo });
     }));
 
-  test('that is full ends with its last entry.', () =>
+  test('A full page ends with its last entry.', () =>
     withStore(async (given) => {
       await append(given, [failed, plan, failed, plan, failed]);
       const page = pageOf(given.log, rare, { after: 0, upTo: 5, limit: 2, maxBytes: 1e9 });
       expect(page).toMatchObject({ entries: [{ seq: 1 }, { seq: 3 }], end: 3, isFull: true });
     }));
 
-  test('of a follower that waits is looked for once something new has come.', () =>
+  test('A waiting subscriber with a filter gets a matching event after many others.', () =>
     withStore(async (given) => {
       const feed = new Feed({ ...given, ringBytes: 0 });
       const leaving = new AbortController();

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { needsConfirmation } from '../../../src/core/lib/arguments-missing.ts';
 
-test('An approval needs a typed confirmation where its arguments are missing or a part of it is not shown.', () => {
+test('An approval with missing arguments or omitted details needs a typed confirmation.', () => {
   const shown = { type: 'command' };
   expect(needsConfirmation({ details: [shown] })).toBe(false);
   expect(needsConfirmation({ details: [shown], arguments_missing: true })).toBe(true);

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { BytePage } from '../../../src/core/lib/byte-page.ts';
 
-test('A page has the pieces in their order, whatever their sizes, and begins anew when it is taken.', () => {
+test('A page has all its pieces in order, whatever their sizes, and is empty after a flush.', () => {
   const size = fc.constantFrom(0, 1, 100, 70_000, 1_200_000);
   const page = new BytePage();
   fc.assert(
@@ -23,7 +23,7 @@ test('A page has the pieces in their order, whatever their sizes, and begins ane
   );
 });
 
-test('What was taken of a page does not change with what is written later.', () => {
+test('Flushed bytes do not change with later writes.', () => {
   const page = new BytePage();
   page.ascii('first');
   const taken = page.flush();

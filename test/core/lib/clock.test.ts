@@ -6,7 +6,7 @@ const DAY_MS = 86_400_000;
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }));
 afterEach(() => void vi.useRealTimers());
 
-it('calls after a time that no timer of Node can be set for, and not before', () => {
+it('A callback runs exactly on time, even beyond the longest timer of Node.', () => {
   const fn = vi.fn();
   systemClock.after(60 * DAY_MS, fn);
   vi.advanceTimersByTime(60 * DAY_MS - 1);
@@ -15,7 +15,7 @@ it('calls after a time that no timer of Node can be set for, and not before', ()
   expect(fn).toHaveBeenCalledOnce();
 });
 
-it('calls nothing any more once it is disposed, however far it has come', () => {
+it('A disposed callback never runs.', () => {
   const fn = vi.fn();
   const timer = systemClock.after(60 * DAY_MS, fn);
   vi.advanceTimersByTime(30 * DAY_MS);
@@ -24,7 +24,7 @@ it('calls nothing any more once it is disposed, however far it has come', () => 
   expect(fn).not.toHaveBeenCalled();
 });
 
-it('sleeps for as long', async () => {
+it('A sleep beyond the longest timer of Node ends exactly on time.', async () => {
   const woke = vi.fn();
   void systemClock.sleep(60 * DAY_MS).then(woke);
   await vi.advanceTimersByTimeAsync(60 * DAY_MS - 1);
@@ -33,7 +33,7 @@ it('sleeps for as long', async () => {
   expect(woke).toHaveBeenCalledOnce();
 });
 
-it('sleeps no longer than until its signal aborts, and rejects with the reason of that', async () => {
+it('A sleep ends when its signal aborts, and rejects with the reason.', async () => {
   const signal = new AbortController();
   const sleep = systemClock.sleep(DAY_MS, signal.signal);
   const reason = new Error('enough');

@@ -4,7 +4,7 @@ import { seededRandom } from '../../support/store-power.ts';
 
 const HOUR = 3_600_000;
 
-/** The times of an expression between two moments, as UTC. */
+/** Returns the times of an expression between two moments, in UTC. */
 function times(expression: string, zone: string, from: string, until: string): string[] {
   const recurrence = recurrenceOf(expression, zone);
   const found: string[] = [];
@@ -16,9 +16,9 @@ function times(expression: string, zone: string, from: string, until: string): s
   return found;
 }
 
-describe('where clocks change', () => {
+describe('schedules at clock changes', () => {
   it.each([
-    // Berlin: from 02:00 to 03:00 on 29 March, and from 03:00 back to 02:00 on 25 October.
+    // Berlin: forward from 02:00 to 03:00 on 29 March, and back from 03:00 to 02:00 on 25 October.
     [
       '30 2 * * *',
       'Europe/Berlin',
@@ -40,7 +40,7 @@ describe('where clocks change', () => {
       '2026-10-25T03:00Z',
       ['24T23:00', '25T00:00', '25T01:00', '25T02:00'],
     ],
-    // Lord Howe: by half an hour.
+    // Lord Howe: forward by half an hour.
     [
       '15 2 * * *',
       'Australia/Lord_Howe',
@@ -48,7 +48,7 @@ describe('where clocks change', () => {
       '2026-10-04T20:00Z',
       ['03T15:30', '04T15:15'],
     ],
-    // Santiago: midnight is left out on 6 September.
+    // Santiago: midnight is skipped on 6 September.
     [
       '0 0 * * *',
       'America/Santiago',
@@ -58,11 +58,14 @@ describe('where clocks change', () => {
     ],
     ['0 8 * * *', 'Asia/Kathmandu', '2026-03-01', '2026-03-03', ['01T02:15', '02T02:15']],
     ['0 0 29 2 *', 'UTC', '2026-01-01', '2029-01-01', ['29T00:00']],
-  ])('%s in %s comes once a day from %s until %s.', (expression, zone, from, until, expected) => {
-    expect(times(expression, zone, from, until)).toEqual(expected);
-  });
+  ])(
+    'The schedule %s in %s comes once a day from %s until %s.',
+    (expression, zone, from, until, expected) => {
+      expect(times(expression, zone, from, until)).toEqual(expected);
+    },
+  );
 
-  it('Looking ahead and looking back agree about each time, or a look at a schedule would not end.', () => {
+  it('The times before and after a moment agree, so that no search for a time loops forever.', () => {
     const random = seededRandom(1);
     const zones = [
       'Europe/Berlin',

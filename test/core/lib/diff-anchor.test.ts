@@ -17,7 +17,7 @@ const at = (first_line: number, last_line = first_line, side: 'new' | 'old' = 'n
   anchorOf(filesOf(before, after), { path: 'a.ts', side, first_line, last_line });
 
 describe('a patch', () => {
-  test('gives each line its mark and its numbers before and after the change.', () => {
+  test('Each line of a patch has its mark and its numbers before and after the change.', () => {
     const [file] = filesOf(before, after);
     const [first, second] = file?.hunks ?? [];
     expect(first?.lines.slice(2, 7)).toEqual([
@@ -30,20 +30,20 @@ describe('a patch', () => {
     expect(second?.lines[3]).toEqual({ mark: '-', old: 25, new: null, text: 'line 25' });
   });
 
-  test('is read by the counts of its hunks: a line that looks like a heading is a line.', () => {
+  test('A patch is read by the counts of its hunks, so that a line like a heading is a line.', () => {
     const [file] = filesOf('-- a/x\n@@ -1 +1 @@\nend', '++ b/x\n@@ -1 +1 @@\nend\n');
     expect(file?.hunks.map(({ lines }) => lines.map(({ mark, text }) => mark + text))).toEqual([
       ['--- a/x', '+++ b/x', ' @@ -1 +1 @@', '-end', '\\ No newline at end of file', '+end'],
     ]);
   });
 
-  test('that is cut, or is none, has the lines that are there.', () => {
+  test('A patch that is cut has the lines that exist, and a text that is not a patch has none.', () => {
     const patches = ['', 'Binary files differ\n', '@@ -1,9 +1,9 @@\n one\n-two'];
     const read = readPatches(patches.map((patch) => ({ path: 'a', old_path: null, patch })));
     expect(read.map(({ hunks }) => hunks.map(({ lines }) => lines.length))).toEqual([[], [], [2]]);
   });
 
-  test('of any two texts has all their lines that it shows, in their order.', () => {
+  test('The lines of a patch are the numbered lines of its two texts.', () => {
     const line = fc.constantFrom('', 'a', '-b', '+c', ' d', '@@ -1 +1 @@', '\\ e', '--- f');
     const text = fc
       .array(line, { maxLength: 12 })
@@ -62,7 +62,7 @@ describe('a patch', () => {
 });
 
 describe('the anchor of lines', () => {
-  test('has them with their marks, also those of the other side between them.', () => {
+  test('An anchor has its lines with their marks, including the lines of the other side.', () => {
     expect(at(9, 12)).toEqual({
       path: 'a.ts',
       side: 'new',
@@ -73,7 +73,7 @@ describe('the anchor of lines', () => {
     expect(at(25, 25, 'old')?.lines).toEqual(['-line 25']);
   });
 
-  test('is none where the diff does not show all of them in one hunk.', () => {
+  test('There is no anchor for lines that the diff does not show in one hunk.', () => {
     expect([at(1), at(12, 24), at(12, 11), at(10, 10, 'old')?.lines]).toEqual([
       null,
       null,
@@ -83,7 +83,7 @@ describe('the anchor of lines', () => {
     expect(anchorOf([], { path: 'a.ts', side: 'new', first_line: 1, last_line: 1 })).toBeNull();
   });
 
-  test('is current until they change, moved where they are elsewhere, gone with their file; a place is of current ones alone.', () => {
+  test('An anchor is current, moved, changed or gone, and only a current one has a location.', () => {
     const anchor = at(10, 11) as Anchor;
     const states = [
       after,
@@ -105,7 +105,7 @@ describe('the anchor of lines', () => {
     expect(anchorStateOf(anchor, [])).toEqual({ state: 'gone', found_at: null });
   });
 
-  test('is unknown where the diff does not show the file, or not all files.', () => {
+  test('An anchor is unknown if the diff does not show its file, or not all files.', () => {
     const anchor = at(10) as Anchor;
     const unknown = { state: 'unknown', found_at: null };
     expect(anchorStateOf(anchor, [], { isCut: true })).toEqual(unknown);
@@ -114,7 +114,7 @@ describe('the anchor of lines', () => {
     ).toEqual(unknown);
   });
 
-  test('whose lines are in several other places has changed: nobody knows where it went.', () => {
+  test('An anchor whose lines occur in several other places counts as changed.', () => {
     const text = '{\n}\n';
     const files = filesOf('', text.repeat(3));
     const anchor: Anchor = {
@@ -127,7 +127,7 @@ describe('the anchor of lines', () => {
     expect(anchorStateOf(anchor, files)).toEqual({ state: 'changed', found_at: null });
   });
 
-  test('of a removed line of a renamed file is found by either name.', () => {
+  test('An anchor of a removed line in a renamed file is found by either name.', () => {
     const [file] = filesOf(before, after) as [DiffFile];
     const renamed = [{ ...file, path: 'b.ts', old_path: 'a.ts' }];
     const removed = { side: 'old' as const, first_line: 25, last_line: 25 };
@@ -137,7 +137,7 @@ describe('the anchor of lines', () => {
     );
   });
 
-  test('of any lines of a hunk is where they are.', () => {
+  test('The anchor of any lines of a hunk is located at these lines.', () => {
     const files = filesOf(before, after);
     const [file] = files as [DiffFile];
     for (const hunk of file.hunks)
@@ -148,7 +148,7 @@ describe('the anchor of lines', () => {
         }
   });
 
-  test('of a very long line holds its beginning, and is found by that.', () => {
+  test('An anchor of a very long line has the beginning of the line, and is found by it.', () => {
     const long = `${'x'.repeat(5000)}\n`;
     const files = filesOf('', long);
     const anchor = anchorOf(files, { path: 'a.ts', side: 'new', first_line: 1, last_line: 1 });

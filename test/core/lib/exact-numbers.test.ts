@@ -21,7 +21,7 @@ test.for([
   '0.000',
   '0e99999',
   '1.0000000000000000000000000000',
-])('%s stays what it is.', (literal) => {
+])('The number %s is exact.', (literal) => {
   expect(inexactNumbers(`{"a":[${literal}]}`, 9)).toEqual([]);
 });
 
@@ -37,16 +37,16 @@ test.for([
   '1e-400',
   '0.1234567890123456789',
   '1234567890123456789e3',
-])('%s would be another number.', (literal) => {
+])('The number %s is inexact.', (literal) => {
   expect(inexactNumbers(`{"a":[1,${literal},2]}`, 9)).toEqual([literal]);
 });
 
-test('Digits in texts and names are no numbers.', () => {
+test('Digits in texts and field names are ignored.', () => {
   const json = String.raw`{"12345678901234567890":"12345678901234567890","a\"1e400":"\\","b":"\\\"1e400"}`;
   expect(inexactNumbers(json, 9)).toEqual([]);
 });
 
-test('No more are named than are asked for.', () => {
+test('At most the requested count of inexact numbers is returned.', () => {
   expect(inexactNumbers('[1e400,1e401,1e402]', 2)).toEqual(['1e400', '1e401']);
 });
 
@@ -62,15 +62,15 @@ describe.each([
   ['escaped quotes', `["${String.raw`\"`.repeat(2 * SIZE)}"]`, 0],
   ['backslashes', `["${String.raw`\\`.repeat(2 * SIZE)}"]`, 0],
   ['texts', `[${'"",'.repeat(SIZE)}""]`, 0],
-] as const)('A text of many %s', (_name, json, count) => {
-  test('is read to its end.', () => {
+] as const)('a text of many %s', (_name, json, count) => {
+  test('A long text is read to its end.', () => {
     expect(inexactNumbers(json, 3)).toHaveLength(count);
   });
 
-  test.runIf(isAtLength)('takes no longer than it is long.', () => {
+  test.runIf(isAtLength)('The time for a long text grows in proportion to its length.', () => {
     const parse = timeOf(() => JSON.parse(json));
     const look = timeOf(() => inexactNumbers(json, 3));
-    // Something quadratic takes thousands of times as long as reading it.
+    // Quadratic work takes thousands of times as long as JSON.parse.
     expect(look).toBeLessThan(100 * parse + 1000);
   });
 });

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { endpoints } from '../../../src/api/index.ts';
 import { explain, issueInWords } from '../../../src/core/lib/explain.ts';
 
-describe('a refusal says what a value has to be, in words', () => {
+describe('the explanation of a wrong value', () => {
   test.for<[schema: z.ZodType, value: unknown, said: string]>([
     [z.record(z.string(), z.unknown()), 'x', 'body: has to be an object'],
     [z.strictObject({}), [], 'body: has to be an object'],
@@ -33,12 +33,12 @@ describe('a refusal says what a value has to be, in words', () => {
       'x',
       'body: has to be an array or an object or null',
     ],
-  ])('%#: %j', ([schema, value, said]) => {
+  ])('Explanation %#: %j.', ([schema, value, said]) => {
     const { error } = schema.safeParse(value, { error: issueInWords });
     expect(error && explain(error, 'body', schema)).toBe(said);
   });
 
-  test('no endpoint speaks as a parser does, whatever the body.', () => {
+  test('No refusal of an endpoint contains a word of the parser, whatever the body.', () => {
     const bodies = Object.values(endpoints).flatMap(({ body }) =>
       body ? [body as z.ZodType] : [],
     );
@@ -55,7 +55,7 @@ describe('a refusal says what a value has to be, in words', () => {
   });
 });
 
-/** Objects each of which has one field that is of a kind that few take. */
+/** Returns objects with one field each, whose value most schemas refuse. */
 function wrongFields(fields: readonly string[]): object[] {
   return fields.flatMap((field) =>
     [[], {}, 'x', '', -1, 1.5, true, [1], [{}], [{ type: 'image' }]].map((value) => ({

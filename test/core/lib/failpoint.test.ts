@@ -4,20 +4,20 @@ import { failpointsFrom, noFailpoints } from '../../../src/core/lib/failpoint.ts
 afterEach(() => vi.restoreAllMocks());
 
 describe('failpoints', () => {
-  test('do nothing where none is named.', () => {
+  test('Without CADRE_FAILPOINTS, no failpoint does anything.', () => {
     expect(failpointsFrom(undefined)).toBe(noFailpoints);
     expect(failpointsFrom('')).toBe(noFailpoints);
     expect(() => noFailpoints('commit.after')).not.toThrow();
   });
 
-  test('throw at the named place, once, at the first hit.', () => {
+  test('A failpoint throws once, at its first hit.', () => {
     const hit = failpointsFrom('commit.before=throw');
     hit('commit.after');
     expect(() => hit('commit.before')).toThrow('failpoint commit.before');
     expect(() => hit('commit.before')).not.toThrow();
   });
 
-  test('@N waits for the N-th hit of that place.', () => {
+  test('A failpoint with @N throws at its N-th hit.', () => {
     const hit = failpointsFrom('commit.before=throw@3');
     hit('commit.before');
     hit('sync.after');
@@ -26,14 +26,14 @@ describe('failpoints', () => {
     expect(() => hit('commit.before')).not.toThrow();
   });
 
-  test('several are separated by commas, blanks around them do not count.', () => {
+  test('Failpoints are separated by commas, and spaces around them are ignored.', () => {
     const hit = failpointsFrom('commit.before=throw@2, turn.started=throw');
     expect(() => hit('turn.started')).toThrow('failpoint turn.started');
     hit('commit.before');
     expect(() => hit('commit.before')).toThrow('failpoint commit.before');
   });
 
-  test('kill is SIGKILL to ourselves, at that very place.', () => {
+  test('A failpoint with kill sends SIGKILL to its own process.', () => {
     const kill = vi.spyOn(process, 'kill').mockImplementation(() => true);
     const hit = failpointsFrom('turn.ending=kill@2');
     hit('turn.ending');
@@ -51,7 +51,7 @@ describe('failpoints', () => {
     'commit.before=kill@x',
     'commit.before=kill,',
     'a b=kill',
-  ])('%j is refused: it is not of that form.', (text) => {
+  ])('The invalid failpoint %j is refused.', (text) => {
     expect(() => failpointsFrom(text)).toThrow(
       /^invalid entry ".*" in CADRE_FAILPOINTS: expected name=kill\|throw\[@N\]$/,
     );

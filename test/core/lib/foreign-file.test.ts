@@ -9,14 +9,14 @@ import { tempDirectory } from '../../support/temp.ts';
 const read = (directory: string, name: string, maxBytes = 1024) =>
   readForeignFile(directory, name, { maxBytes });
 
-test('a regular file is read whole, as bytes', async () => {
+test('A regular file is read completely, as bytes.', async () => {
   await using place = tempDirectory('foreign');
   fs.mkdirSync(path.join(place.path, 'sub'));
   fs.writeFileSync(path.join(place.path, 'sub', 'file'), 'what it says');
   expect(String(await read(place.path, 'sub/file'))).toBe('what it says');
 });
 
-test('where there is no such file, or no such directory, there is nothing', async () => {
+test('A missing file or directory reads as null.', async () => {
   await using place = tempDirectory('foreign');
   fs.writeFileSync(path.join(place.path, 'file'), '');
   expect(await read(place.path, 'other')).toBeNull();
@@ -24,7 +24,7 @@ test('where there is no such file, or no such directory, there is nothing', asyn
   expect(await read(path.join(place.path, 'gone'), 'file')).toBeNull();
 });
 
-test('a file of just the size that is taken is read, one byte more is refused', async () => {
+test('A file of the maximum size is read, and a file with one byte more is refused.', async () => {
   await using place = tempDirectory('foreign');
   const file = path.join(place.path, 'file');
   fs.writeFileSync(file, 'x'.repeat(1024));
@@ -35,7 +35,7 @@ test('a file of just the size that is taken is read, one byte more is refused', 
   );
 });
 
-test('a FIFO, a socket, a device and a directory are refused, and not waited for', async () => {
+test('A FIFO, a socket, a device and a directory are refused without waiting.', async () => {
   await using place = tempDirectory('foreign');
   execFileSync('mkfifo', [path.join(place.path, 'fifo')]);
   fs.mkdirSync(path.join(place.path, 'directory'));
@@ -46,7 +46,7 @@ test('a FIFO, a socket, a device and a directory are refused, and not waited for
   server.close();
 });
 
-test('no link is followed below the directory, and the directory itself may be one', async () => {
+test('No link below the directory is followed, but the directory itself may be a link.', async () => {
   await using place = tempDirectory('foreign');
   fs.mkdirSync(path.join(place.path, 'real'));
   fs.writeFileSync(path.join(place.path, 'real', 'file'), 'secret');

@@ -8,12 +8,12 @@ import { messageInput } from '../../../src/server/teams/message-input.ts';
 import { isAtLength } from '../../support/at-length.ts';
 
 const AGAIN = 8;
-/** Linear work grows eightfold, quadratic work sixty-four-fold; what is between is the machine. */
+/** Linear work grows eightfold and quadratic work 64-fold. The rest is variation of the machine. */
 const AT_MOST = 32;
-/** In microseconds: what is too quick to be measured is no danger. */
+/** The shortest time that is measured, in microseconds. Shorter work is not a danger. */
 const QUICK = 2000;
 
-/** What reads texts of others, each with texts that it could stumble over. */
+/** Functions that read texts of others, each with texts that could be slow. */
 const readers: [name: string, read: (text: string) => unknown, parts: string[]][] = [
   [
     'plain',
@@ -61,16 +61,16 @@ function enter(headers: Record<string, string>, url = '/'): void {
   identify(headers.authorization, rules);
 }
 
-describe.each(readers)('A long text for %s', (_name, read, parts) => {
-  describe.each(parts)('that repeats %j', (part) => {
+describe.each(readers)('a long text for %s', (_name, read, parts) => {
+  describe.each(parts)('a repeated %j', (part) => {
     const text = part.repeat(60_000 / part.length);
     const long = part.repeat((60_000 / part.length) * AGAIN);
 
-    test('is read to its end, or refused.', () => {
+    test('A long text is read to its end or refused.', () => {
       expect(refusalOf(() => read(long))).toSatisfy(isRefusal);
     });
 
-    test.runIf(isAtLength)('takes work that grows with its length, and no faster.', () => {
+    test.runIf(isAtLength)('The work for a long text grows in proportion to its length.', () => {
       const work = Math.max(
         workOf(() => read(text), QUICK),
         QUICK,
@@ -89,12 +89,12 @@ function refusalOf(read: () => unknown): unknown {
   }
 }
 
-/** Whether a text was read, or refused in words that are for its sender. */
+/** Reports whether a text was read, or refused with an error for its sender. */
 function isRefusal(error: unknown): boolean {
   return error === null || error instanceof AppError;
 }
 
-/** The least time of the processor that it takes in three times, or one that is below `enough`. */
+/** Returns the least CPU time of three runs, or the first one below `enough`. */
 function workOf(read: () => unknown, enough: number): number {
   let least = Number.POSITIVE_INFINITY;
   for (let i = 0; i < 3 && least >= enough; i++) {
@@ -118,7 +118,7 @@ describe('plain', () => {
     ['\u001b]0;a\u001b]0;b\u0007c', '0;ac'],
     ['a\tb\nc\rd\u0000e\u009c', 'a\tb\ncde'],
     ['漢字 \u{1f600}', '漢字 \u{1f600}'],
-  ])('of %j is %j', (text, wanted) => {
+  ])('The plain text of %j is %j.', (text, wanted) => {
     expect(plain(text)).toBe(wanted);
   });
 });

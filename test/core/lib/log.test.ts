@@ -12,7 +12,7 @@ function logTo(secrets: string[], pretty = false) {
 }
 
 describe('a log line', () => {
-  test('is one JSON object with level, time, pid and message.', () => {
+  test('A log line is one JSON object with level, time, pid and message.', () => {
     const { logger, text, lines } = logTo([]);
     logger.info({ a: 1, words: 'two\nlines' }, 'hello');
     logger.debug('more');
@@ -31,7 +31,7 @@ describe('a log line', () => {
     expect(text().endsWith('\n')).toBe(true);
   });
 
-  test('has the cause and the stack of an error.', () => {
+  test('The log line of an error has its cause and stack.', () => {
     const { logger, lines } = logTo([]);
     logger.error({ err: new Error('outer', { cause: new Error('inner') }) }, 'bad');
     const { err } = JSON.parse(lines()[0] ?? '') as { err: { message: string; stack: string } };
@@ -39,7 +39,7 @@ describe('a log line', () => {
     expect(err.stack).toContain('inner');
   });
 
-  test('for people is short: time, level, message, details, and the stack below.', () => {
+  test('The pretty format has time, level, message and details in one line, and the stack below.', () => {
     const { logger, text } = logTo([], true);
     logger.info({ url: 'http://x', n: 2, list: [1] }, 'listening');
     expect(text()).toMatch(
@@ -49,7 +49,7 @@ describe('a log line', () => {
     expect(text()).toMatch(/error bad.*\nError: boom\n {4}at /s);
   });
 
-  test('for people holds nothing that moves their terminal, whatever an agent said.', () => {
+  test('The pretty format removes all control sequences, whatever an agent has printed.', () => {
     const { logger, text } = logTo([], true);
     const evil = 'x\u001b]52;c;aGk=\u0007\u001b[2Jy\u009b31m';
     logger.warn({ err: new Error(evil), said: evil }, evil);
@@ -61,7 +61,7 @@ describe('a log line', () => {
 describe('a secret', () => {
   const secret = 'abc-DEF_123-secret';
 
-  test('is in no line, wherever it would stand: message, field, name, list, error, stack.', () => {
+  test('No log line contains a secret in its message, fields, names, lists, errors or stacks.', () => {
     for (const pretty of [false, true]) {
       const { logger, text } = logTo([secret, 'another-one'], pretty);
       logger.info(`says ${secret} and ${secret}`);
@@ -78,7 +78,7 @@ describe('a secret', () => {
     }
   });
 
-  test('that is known only later is in no later line; an empty one hides nothing.', () => {
+  test('A secret that is added later is hidden from then on, and an empty secret hides nothing.', () => {
     const secrets = [''];
     const { logger, lines } = logTo(secrets);
     logger.info(`before ${secret}`);
@@ -90,7 +90,7 @@ describe('a secret', () => {
     ]);
   });
 
-  test('that a server made is known by its form, wherever a client has put it.', () => {
+  test('A token that a server has created is hidden because of its form.', () => {
     const { logger, text } = logTo([]);
     const token = `cadre_${'x'.repeat(21)}-${'Y'.repeat(21)}`;
     logger.info({ route: `/v1/${token}/x` }, token);
@@ -98,7 +98,7 @@ describe('a secret', () => {
     expect(text()).toContain('/v1/[secret]/x');
   });
 
-  test('that JSON writes otherwise is hidden as well: with quotes, backslashes or line ends in it.', () => {
+  test('A secret is hidden even if JSON escapes its quotes, backslashes or line ends.', () => {
     for (const odd of ['pass"word-1', 'pass\\word-2', 'pass\nword-3', 'pässwörd-4']) {
       const { logger, lines } = logTo([odd]);
       logger.info({ odd }, `it is ${odd}`);
@@ -107,7 +107,7 @@ describe('a secret', () => {
     }
   });
 
-  test('that contains another one is replaced as a whole, and so is one with the marks of a pattern.', () => {
+  test('A secret with pattern characters, or that contains another secret, is hidden as a whole.', () => {
     const { logger, lines } = logTo([
       'short-one',
       'short-one.and-more',
@@ -120,7 +120,7 @@ describe('a secret', () => {
     );
   });
 
-  test('changes no part of the time, an id or a route of a line, but hides an id that a client made of it.', () => {
+  test('Secrets do not hide the time, generated ids or routes of a line, but hide an id that equals one.', () => {
     const year = String(new Date().getFullYear());
     const { logger, lines } = logTo([`${year}-`, 'turn_019', 'sessions', 'info', 'whole-id']);
     const line = {
@@ -144,21 +144,21 @@ describe('a secret', () => {
     ]);
   });
 
-  test('that also stands where none is meant leaves the line one that can be read.', () => {
-    // `MAX_THINKING_TOKENS=1` is a variable of an agent whose name sounds like a secret.
+  test('A secret that also occurs in names and numbers leaves the line valid JSON.', () => {
+    // Such a secret is the value of an agent's variable with a misleading name, like `MAX_THINKING_TOKENS=1`.
     const { logger, lines } = logTo(['1', 'level', '2048']);
     logger.info({ seq: 2048 }, 'hello');
     for (const line of lines()) expect(() => JSON.parse(line) as unknown).not.toThrow();
     expect(lines()).toHaveLength(1);
   });
 
-  test('that also stands where none is meant does not bring the log for people down.', () => {
+  test('A secret that also occurs in names and numbers does not break the pretty format.', () => {
     const { logger, text } = logTo(['1', '2048'], true);
     expect(() => logger.info({ seq: 2048 }, 'hello')).not.toThrow();
     expect(text()).toContain('hello');
   });
 });
 
-test('A silent log says nothing, and costs nothing to call.', () => {
+test('A silent log writes nothing.', () => {
   expect(() => silentLog().error({ err: new Error('x') }, 'nobody hears')).not.toThrow();
 });

@@ -5,7 +5,7 @@ import { ManualClock } from '../../support/manual-clock.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
 describe('the log of a server in the background', () => {
-  test('is set aside once it is too large, in place of the one before; its writer goes on at the beginning.', async () => {
+  test('A log that is too large replaces the former log, and its writer starts again at the beginning.', async () => {
     await using place = tempDirectory('log');
     const file = logFile(place.path);
     const clock = new ManualClock();
@@ -25,7 +25,7 @@ describe('the log of a server in the background', () => {
     fs.closeSync(writer);
   });
 
-  test('is not taken for that of a process that writes elsewhere.', async () => {
+  test('The log of a process that writes elsewhere is not its own log.', async () => {
     await using place = tempDirectory('log');
     expect(ownLog(place.path)).toBeNull();
     fs.writeFileSync(logFile(place.path), '');

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { HISTORY_FILE, PromptHistory, Recall } from '../../../src/core/lib/prompt-history.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
-test('Prompts are kept with their line breaks for later programs, in a file that only its owner reads.', () => {
+test('Prompts are kept with their line breaks, in a file that only its owner can read.', () => {
   using directory = tempDirectory('history');
   const below = path.join(directory.path, 'new');
   const history = new PromptHistory(below);
@@ -14,7 +14,7 @@ test('Prompts are kept with their line breaks for later programs, in a file that
   expect(fs.statSync(path.join(below, HISTORY_FILE)).mode & 0o777).toBe(0o600);
 });
 
-test('The newest 1,000 prompts are kept, and what is not a prompt is left out.', () => {
+test('The newest 1,000 prompts are kept, and invalid or very long entries are left out.', () => {
   using directory = tempDirectory('history');
   const file = path.join(directory.path, HISTORY_FILE);
   const lines = Array.from({ length: 1000 }, (_, at) => `"prompt ${at}"`);
@@ -38,7 +38,7 @@ test('Two programs add to the same prompts.', () => {
   expect(other.read()).toEqual(['first', 'second', 'third']);
 });
 
-test('Where the file cannot be written, a prompt is there until the program ends.', () => {
+test('If the file cannot be written, a prompt is kept until the program ends.', () => {
   using directory = tempDirectory('history');
   fs.mkdirSync(path.join(directory.path, HISTORY_FILE));
   const history = new PromptHistory(directory.path);
@@ -49,7 +49,7 @@ test('Where the file cannot be written, a prompt is there until the program ends
   expect(new PromptHistory(directory.path).read()).toEqual(['not stored', 'stored']);
 });
 
-test('Older and newer go through the prompts, and come back to what was begun.', () => {
+test('Older and newer step through the prompts, and back to the text that was started.', () => {
   const recall = new Recall(['one', 'two']);
   expect(recall.newer('beg')).toBeNull();
   expect(recall.older('beg')).toBe('two');
@@ -57,13 +57,13 @@ test('Older and newer go through the prompts, and come back to what was begun.',
   expect(recall.older('one')).toBeNull();
   expect(recall.newer('one')).toBe('two');
   expect(recall.newer('two')).toBe('beg');
-  // A prompt that was changed is a new one.
+  // A changed prompt counts as a new one.
   expect(recall.older('beg')).toBe('two');
   expect(recall.older('two!')).toBe('two');
   expect(recall.newer('two')).toBe('two!');
 });
 
-test('A search goes from the newest prompt that contains the text to older ones.', () => {
+test('A search steps from the newest prompt with the text to older ones.', () => {
   const recall = new Recall(['run the tests', 'read', 'Run again', 'stop']);
   expect(recall.search('run')).toBe('Run again');
   expect(recall.search('Run again')).toBe('run the tests');

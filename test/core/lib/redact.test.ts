@@ -4,7 +4,7 @@ import { mapTexts, redactor } from '../../../src/core/lib/redact.ts';
 const redact = redactor(['hunter2-hunter2', 'hunter2-hunter2-longer'], '/home/ana');
 const letters = 'abcdefghijklmnopqrstuvwxyz0123456789';
 
-describe('A redactor', () => {
+describe('the redactor', () => {
   test.each([
     `sk-ant-${letters}`,
     `sk-proj-${letters}`,
@@ -21,7 +21,7 @@ describe('A redactor', () => {
     `-----BEGIN OPENSSH PRIVATE KEY-----\n${letters}\n-----END OPENSSH PRIVATE KEY-----`,
     'hunter2-hunter2',
     'hunter2-hunter2-longer',
-  ])('replaces the secret %s and leaves the words around it.', (secret) => {
+  ])('The secret %s is replaced, and the words around it stay.', (secret) => {
     expect(redact(`before ${secret} after`)).toBe('before [redacted] after');
   });
 
@@ -38,7 +38,7 @@ describe('A redactor', () => {
     ['https://ana:p@ss/word@host/x', 'https://ana:[redacted]@host/x'],
     ['git clone https://ana:swordfish@host/x', 'git clone https://ana:[redacted]@host/x'],
     ['cd /home/ana/shop && ls /home/anabel', 'cd ~/shop && ls /home/anabel'],
-  ])('turns "%s" into "%s".', (text, redacted) => {
+  ])('The text "%s" becomes "%s".', (text, redacted) => {
     expect(redact(text)).toBe(redacted);
   });
 
@@ -51,16 +51,16 @@ describe('A redactor', () => {
     'a password and a token',
     'https://example.org/a:b@c',
     'a risk-free sk-ip',
-  ])('leaves the text "%s" as it is.', (text) => {
+  ])('The text "%s" is not changed.', (text) => {
     expect(redact(text)).toBe(text);
   });
 
-  test('needs time in proportion to the length of a text of blanks, quotes or names.', () => {
+  test('The time for a text of spaces, quotes or names grows in proportion to its length.', () => {
     for (const piece of [' ', '\n', '"', 'token ', 'a_', '://a:', 'password= '])
       expect(redact(piece.repeat(200_000)).length).toBeGreaterThan(0);
   });
 
-  test('replaces the text of a field whose name marks a secret.', () => {
+  test('The text of a field is replaced if its name marks a secret.', () => {
     const isSecret = (name: string) => name === 'token';
     const value = { token: 'plain', tokens: 'x', deep: [{ token: 'plain', count: 1 }] };
     expect(mapTexts(value, (text) => text, isSecret)).toEqual({
@@ -70,7 +70,7 @@ describe('A redactor', () => {
     });
   });
 
-  test('changes every text of a JSON value and no name of a field.', () => {
+  test('Every text of a JSON value is mapped, and no field name.', () => {
     const value = { 'sk-name': [1, null, { a: 'x' }], b: 'x' };
     expect(mapTexts(value, (text) => `${text}!`)).toEqual({
       'sk-name': [1, null, { a: 'x!' }],

@@ -14,14 +14,14 @@ const entry: ForeignEntry = {
   isExecutable: false,
 };
 
-test('What somebody writes while a file is replaced stays, and what was there before lies beside it.', async () => {
+test('A file that is saved while it is replaced stays, and its former content is kept beside it.', async () => {
   await using own = tempDirectory('replace');
   const file = path.join(own.path, 'notes');
   fs.writeFileSync(file, 'before');
   const replacing = replaceForeignFile(own.path, 'notes', {
     entry,
     mayReplace() {
-      // An editor saves in this moment.
+      // An editor saves the file at this moment.
       fs.writeFileSync(file, 'saved');
       return true;
     },
@@ -35,7 +35,7 @@ test('What somebody writes while a file is replaced stays, and what was there be
   expect(fs.readFileSync(path.join(own.path, aside), 'utf8')).toBe('before');
 });
 
-test('What may not be replaced has its name again, with the same inode, and nothing lies beside it.', async () => {
+test('An entry that may not be replaced keeps its name and inode, and leaves no file beside it.', async () => {
   await using own = tempDirectory('replace');
   fs.mkdirSync(path.join(own.path, 'directory/inner'), { recursive: true });
   fs.writeFileSync(path.join(own.path, 'file'), 'before', { mode: 0o600 });
@@ -54,7 +54,7 @@ test('What may not be replaced has its name again, with the same inode, and noth
   expect(fs.readdirSync(own.path).toSorted()).toEqual(['directory', 'file', 'link']);
 });
 
-test('A file that is replaced keeps its permissions, and loses or gets that to be run.', async () => {
+test('A replaced file keeps its permissions except the executable bit, which is set or cleared.', async () => {
   await using own = tempDirectory('replace');
   const file = path.join(own.path, 'run');
   fs.writeFileSync(file, 'before', { mode: 0o600 });

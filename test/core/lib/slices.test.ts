@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { jsonInSlices, runSlice } from '../../../src/core/lib/slices.ts';
 
-/** A clock that goes on by a millisecond each time it is looked at. */
+/** Returns a clock that advances by one millisecond at each call. */
 function ticking() {
   let now = 0;
   return { monotonic: () => now++ };
 }
 
-test('A slice of work ends when its time is up, takes at least one item, and says where to go on.', () => {
+test('A slice of work ends after its time but does at least one item, and returns the next position.', () => {
   const items = Array.from({ length: 20 }, (_, n) => n);
   const done: number[] = [];
   const stops: number[] = [];
@@ -22,7 +22,7 @@ test('A slice of work ends when its time is up, takes at least one item, and say
   expect(runSlice(slow, items, 7, () => undefined)).toBe(8);
 });
 
-test('JSON in pieces is the JSON of the whole, whatever is in it.', async () => {
+test('The pieces of a JSON text together equal the whole text.', async () => {
   const value = {
     team: { id: 'a"b', none: null, left: undefined },
     members: Array.from({ length: 300 }, (_, n) => ({ n, text: 'é\n"'.repeat(n) })),

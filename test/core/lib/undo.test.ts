@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Undo } from '../../../src/core/lib/undo.ts';
 
-test('What was opened is closed in reverse order, one after the other.', async () => {
+test('Resources are closed one by one, in reverse order.', async () => {
   const order: string[] = [];
   {
     await using undo = new Undo();
@@ -17,7 +17,7 @@ test('What was opened is closed in reverse order, one after the other.', async (
   expect(order).toEqual(['third', 'second', 'first']);
 });
 
-test('Everything is closed whatever throws, and the errors are thrown then.', async () => {
+test('All resources are closed even if some throw, and the errors are thrown afterwards.', async () => {
   const undo = new Undo();
   let count = 0;
   undo.defer(() => count++);
@@ -34,7 +34,7 @@ test('Everything is closed whatever throws, and the errors are thrown then.', as
   expect(count).toBe(1);
 });
 
-test('What was moved is closed by the new owner alone.', async () => {
+test('Resources that were moved are closed only by the new owner.', async () => {
   let count = 0;
   const undo = new Undo();
   undo.defer(() => count++);

@@ -28,7 +28,7 @@ function backupsOf({ db }: TestStore, directory: string): Backups {
   return new Backups({ db, ...settingsOf(directory) });
 }
 
-/** Puts a backup where a store is looked for, and answers that place. */
+/** Writes a backup to the path of a database; returns the path. */
 async function keep({ file }: Backup, directory: string): Promise<string> {
   await using _file = file;
   const kept = path.join(directory, DATABASE_FILE);
@@ -41,7 +41,7 @@ function damageOf(file: string) {
   return checkStore({ ...given, onProgress: () => undefined });
 }
 
-/** Writes without a pause until it is told to stop; answers how many it has written. */
+/** Writes without a pause. The returned function stops it, and resolves with the number of writes. */
 function writing(store: TestStore, name: string): () => Promise<number> {
   let isOver = false;
   const done = (async () => {
@@ -59,7 +59,7 @@ function writing(store: TestStore, name: string): () => Promise<number> {
 }
 
 describe('a backup', () => {
-  test('is one file with all that there was, and its own epoch.', async () => {
+  test('A backup is one file with all records and events, and has its own epoch.', async () => {
     await using directory = tempDirectory();
     await using other = tempDirectory();
     await using store = await openStore(directory.path);
@@ -75,7 +75,7 @@ describe('a backup', () => {
     expect(copy.db.epoch).toBe('epoch_copy');
   });
 
-  test('says of which logs it is a copy, and up to where.', async () => {
+  test('A backup has the epochs of the logs that it was copied from, each with its last seq.', async () => {
     await using directory = tempDirectory();
     await using other = tempDirectory();
     await using third = tempDirectory();
@@ -93,7 +93,7 @@ describe('a backup', () => {
     expect(forksOf(copyOfCopy.db)).toEqual([{ epoch: 'epoch_copy', seq: 4 }, first]);
   });
 
-  test('taken again and again under load is each time whole, and all of the log up to its seq.', async () => {
+  test('Backups under load are intact, and have the whole log up to their seq.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path, { checkpointBytes: 64 * 1024 });
     const backups = backupsOf(store, directory.path);
@@ -121,7 +121,7 @@ describe('a backup', () => {
     expect(seqs).toEqual(seqs.toSorted((a, b) => a - b));
   });
 
-  test('has nothing that is not on disk.', async () => {
+  test('A backup has only rows that are on disk.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
@@ -142,7 +142,7 @@ describe('a backup', () => {
     await later;
   });
 
-  test('holds checkpoints off while it is made, and no longer.', async () => {
+  test('A backup delays checkpoints only while it is made.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path, { checkpointBytes: 1 });
     await store.db.transact((tx) => store.write(tx, 'a'));
@@ -157,7 +157,7 @@ describe('a backup', () => {
     expect(store.db.checkpoints).toBeGreaterThan(checkpoints);
   });
 
-  test('that is called off leaves nothing behind, and checkpoints go on.', async () => {
+  test('A cancelled backup leaves no file, and checkpoints continue.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path, { checkpointBytes: 1 });
     await store.db.transact((tx) => store.write(tx, 'a', 'x'.repeat(100_000)));
@@ -172,7 +172,7 @@ describe('a backup', () => {
     expect(store.db.checkpoints).toBeGreaterThan(checkpoints);
   });
 
-  test('leaves no file beside the data, not even while it is read.', async () => {
+  test('A backup creates no file in the data directory, not even while it is read.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     await store.db.transact((tx) => store.write(tx, 'a'));
@@ -182,7 +182,7 @@ describe('a backup', () => {
     await file.close();
   });
 
-  test('is made alone: a second one at the same time is refused.', async () => {
+  test('A second backup at the same time is refused.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const backups = backupsOf(store, directory.path);
@@ -192,7 +192,7 @@ describe('a backup', () => {
     await (await backups.make(never)).file.close();
   });
 
-  test('is refused where it would leave too little of the disk free.', async () => {
+  test('A backup that would leave too little free space is refused.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const files = fs.readdirSync(directory.path);
@@ -206,7 +206,7 @@ describe('a backup', () => {
     expect(fs.readdirSync(directory.path)).toEqual(files);
   });
 
-  test('is waited for when the store is closed.', async () => {
+  test('Closing the store waits for a running backup.', async () => {
     await using directory = tempDirectory();
     await using other = tempDirectory();
     const store = await openStore(directory.path);
@@ -217,7 +217,7 @@ describe('a backup', () => {
     expect(await damageOf(kept)).toMatchObject({ damage: [] });
   });
 
-  test('does not know the children of the server it was taken from.', async () => {
+  test('A backup has no children and no unswept runs of its server.', async () => {
     await using directory = tempDirectory();
     await using other = tempDirectory();
     await using store = await openStore(directory.path);
@@ -238,7 +238,7 @@ describe('a backup', () => {
     expect(count('SELECT count(*) FROM runs')).toBe(1);
   });
 
-  test('of what a killed server left has what was in its log.', async () => {
+  test("A backup of a killed server's data has the events of its write-ahead log.", async () => {
     await using directory = tempDirectory();
     await using killed = tempDirectory();
     await using other = tempDirectory();
@@ -256,7 +256,7 @@ describe('a backup', () => {
     expect(copy.entries()).toEqual(store.entries());
   });
 
-  test('of a store that was opened after a kill and not written to since has its log too.', async () => {
+  test('A backup of a store that was opened after a kill has the events of its write-ahead log.', async () => {
     await using directory = tempDirectory();
     await using killed = tempDirectory();
     await using store = await openStore(directory.path);

@@ -10,7 +10,7 @@ import { tempDirectory } from '../../support/temp.ts';
 
 const PAGE = 4096;
 
-/** A store on disk that `prepare` has written to, changed by `damage`, and checked. */
+/** Makes a store that `prepare` writes to and `damage` changes; returns the report of its check. */
 async function checked(
   prepare: (store: TestStore, tx: Writer) => void,
   damage: (file: string) => void = () => undefined,
@@ -58,14 +58,14 @@ function overwrite(file: string, at: number, bytes: string): void {
 const rowsOf = ({ tables }: CheckReport) =>
   Object.fromEntries(tables.map(({ name, rows }) => [name, rows]));
 
-describe('checking a store', () => {
-  test('that is whole finds nothing, and counts what it has looked at.', async () => {
+describe('the check of a store', () => {
+  test('The check of an intact store finds nothing, and counts the rows.', async () => {
     const report = await checked(() => undefined);
     expect(report.told).toEqual([]);
     expect(rowsOf(report)).toMatchObject({ events: 200, sessions: 200, deltas: 0, tokens: 0 });
   });
 
-  test('finds a byte of a record that has changed.', async () => {
+  test('The check finds a changed byte of a record.', async () => {
     const report = await checked(
       () => undefined,
       (file) => {
@@ -78,7 +78,7 @@ describe('checking a store', () => {
     ]);
   });
 
-  test('finds a checksum that has changed, and a right record in a wrong row.', async () => {
+  test('The check finds a changed checksum, and an intact record in the wrong row.', async () => {
     const report = await checked((store, tx) => {
       run('UPDATE events SET sum = sum + 1 WHERE seq = 9')(store, tx);
       run("UPDATE sessions SET id = 'another' WHERE n = 5")(store, tx);
@@ -89,7 +89,7 @@ describe('checking a store', () => {
     ]);
   });
 
-  test('tells of a hundred damaged rows of a table, and how many more there are.', async () => {
+  test('The check reports a hundred corrupt rows of a table, and the number of the others.', async () => {
     const report = await checked(run('UPDATE events SET sum = sum + 1'));
     expect(report.told).toHaveLength(101);
     expect(report.told.at(-1)).toMatch(/^events null: 100 more rows are corrupt/);
@@ -106,11 +106,11 @@ describe('checking a store', () => {
       'INSERT INTO deltas SELECT *, NULL FROM events WHERE seq = 3',
       /^deltas 3: an event has the same sequence number/,
     ],
-  ])('finds %s.', async ([, sql, told]) => {
+  ])('The check finds %s.', async ([, sql, told]) => {
     expect((await checked(run(sql))).told).toContainEqual(expect.stringMatching(told));
   });
 
-  test('finds an active turn that does not exist.', async () => {
+  test('The check finds an active turn that does not exist.', async () => {
     const report = await checked(({ notes }, tx) => {
       const found = notes.get(tx, 'note-3');
       if (found) notes.update(tx, { ...found, active_turn_id: 'turn_gone' });
@@ -120,7 +120,7 @@ describe('checking a store', () => {
     ]);
   });
 
-  test('finds a page that was written over, and goes on.', async () => {
+  test('The check finds an overwritten page, and continues with other tables.', async () => {
     const report = await checked(
       () => undefined,
       (file) => {
@@ -133,12 +133,12 @@ describe('checking a store', () => {
     expect(rowsOf(report)).toHaveProperty('turns', 0);
   });
 
-  test('finds an id that has changed, in its row and as what its index lacks.', async () => {
+  test('The check finds a changed id, in its row and as an entry that its index lacks.', async () => {
     const report = await checked(
       () => undefined,
       (file) => {
         const bytes = fs.readFileSync(file);
-        // Where the row has its id: in its record it stands in quotes.
+        // The id in the row: the id in the record has quotes.
         const at = [...bytes.toString('latin1').matchAll(/note-55(?!["\d])/g)].at(-1)?.index ?? 0;
         overwrite(file, at, 'nOte');
       },
@@ -164,14 +164,14 @@ describe('checking a store', () => {
       (file) => fs.writeFileSync(file, Buffer.alloc(PAGE)),
       /as a database of cadre|not a database of cadre/,
     ],
-  ])('refuses a file that %s, and says what to do.', async ([, damage, message]) => {
+  ])('The check refuses a file that %s, and says what to do.', async ([, damage, message]) => {
     await expect(checked(() => undefined, damage)).rejects.toMatchObject({
       code: 'storage_damaged',
       message: expect.stringMatching(message),
     });
   });
 
-  test('refuses a file of a newer version, by the name of that version.', async () => {
+  test('The check refuses a file of a newer version, and names that version.', async () => {
     const newer = (store: TestStore, tx: Writer) => {
       run("UPDATE meta SET value = '9.9.9' WHERE key = 'written_by'")(store, tx);
       run('PRAGMA user_version = 99')(store, tx);
@@ -181,7 +181,7 @@ describe('checking a store', () => {
     });
   });
 
-  test('reads the log beside it, and leaves it as it is.', async () => {
+  test('The check reads the write-ahead log of the file, and does not change it.', async () => {
     await using directory = tempDirectory();
     await using copy = tempDirectory();
     await using store = await openStore(directory.path);

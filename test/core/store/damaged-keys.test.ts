@@ -23,7 +23,7 @@ async function storedBytes(directory: string): Promise<Buffer> {
   return fs.readFileSync(path.join(directory, DATABASE_FILE));
 }
 
-/** The place of the key of an event in the file: it stands before the header of its row. */
+/** Returns the offset of the key of an event in the file, before the header of its row. */
 function keyOf(bytes: Buffer, seq: number): number {
   const record = bytes.indexOf(`{"seq":${seq},`);
   const key = bytes.lastIndexOf(Buffer.from([0x80 | (seq >> 7), seq & 0x7f]), record);
@@ -31,7 +31,7 @@ function keyOf(bytes: Buffer, seq: number): number {
   return key;
 }
 
-/** The events of a scope behind a cursor, read in pages; or the code of the error that says why they are not all there. */
+/** Returns the events of a scope after a cursor, read in pages, or the code of the error of a page. */
 function readAll({ log, db }: TestStore, scope: Scope, limit: number, from = 0): number[] | string {
   const seqs: number[] = [];
   try {
@@ -47,24 +47,27 @@ function readAll({ log, db }: TestStore, scope: Scope, limit: number, from = 0):
   }
 }
 
-describe('A page of events whose key is damaged', () => {
+describe('pages of events with a corrupt key', () => {
   test.each([
     ['in the middle of the log', 231],
     ['at the end of the log', 261],
-  ])('ends with storage_damaged, not early, for a key %s that became huge.', async (_, seq) => {
-    await using directory = tempDirectory();
-    const bytes = await storedBytes(directory.path);
-    // The first byte of a key of two bytes now says that there are more.
-    bytes[keyOf(bytes, seq) + 1]! |= 0x80;
-    fs.writeFileSync(path.join(directory.path, DATABASE_FILE), bytes);
-    await using store = await openStore(directory.path);
-    for (const scope of scopes) {
-      for (const limit of [7, 1000]) expect(readAll(store, scope, limit)).toBe('storage_damaged');
-    }
-    expect(store.db.damage.found).not.toEqual([]);
-  });
+  ])(
+    'A page fails with storage_damaged, instead of ending early, if a key %s became huge.',
+    async (_, seq) => {
+      await using directory = tempDirectory();
+      const bytes = await storedBytes(directory.path);
+      // Now the key seems to have more than two bytes.
+      bytes[keyOf(bytes, seq) + 1]! |= 0x80;
+      fs.writeFileSync(path.join(directory.path, DATABASE_FILE), bytes);
+      await using store = await openStore(directory.path);
+      for (const scope of scopes) {
+        for (const limit of [7, 1000]) expect(readAll(store, scope, limit)).toBe('storage_damaged');
+      }
+      expect(store.db.damage.found).not.toEqual([]);
+    },
+  );
 
-  test('ends with storage_damaged, not after a hole, where a key became smaller and leads the search for a cursor astray.', async () => {
+  test('A page fails with storage_damaged, instead of skipping events, if a key became smaller.', async () => {
     await using directory = tempDirectory();
     const bytes = await storedBytes(directory.path);
     const found = new Set<number | string>();
@@ -78,16 +81,16 @@ describe('A page of events whose key is damaged', () => {
         found.add(typeof seqs === 'string' ? seqs : seqs.length - (261 - after));
       }
     }
-    // A search that does not meet the damaged key finds all that is behind the cursor.
+    // A search that does not meet the corrupt key finds all events after the cursor.
     expect(found).toEqual(new Set([0, 'storage_damaged']));
   });
 
-  test('ends with storage_damaged, not never, where a page of the file names a row twice.', async () => {
+  test('A page fails with storage_damaged, instead of never ending, if the file names a row twice.', async () => {
     await using directory = tempDirectory();
     const bytes = await storedBytes(directory.path);
     const size = bytes.readUInt16BE(16);
     const page = Math.floor(keyOf(bytes, 261) / size) * size;
-    // The list of the rows of a page begins behind its header of 8 bytes: two bytes for each.
+    // After the header of 8 bytes, a page has a list of its rows with two bytes each.
     const lastRow = page + 8 + 2 * (bytes.readUInt16BE(page + 3) - 1);
     bytes.copy(bytes, lastRow, lastRow - 6, lastRow - 4);
     fs.writeFileSync(path.join(directory.path, DATABASE_FILE), bytes);
@@ -97,7 +100,7 @@ describe('A page of events whose key is damaged', () => {
   });
 });
 
-test('A row of records whose key or header is damaged is read as it was written or is storage_damaged, never a bug.', async () => {
+test('A record with a corrupt key or header is read unchanged, or fails with storage_damaged.', async () => {
   await using directory = tempDirectory();
   {
     await using store = await openStore(directory.path);

@@ -22,7 +22,7 @@ import {
 import { tempDirectory } from '../../support/temp.ts';
 
 const MEMBERS = 50;
-/** SQLite takes the first for a damaged page, which spares the open transaction, and the second for a failed read. */
+/** SQLite treats the first as a corrupt page, which keeps the open transaction, and the second as a failed read. */
 const readErrors = ['EIO', 'EBADF'];
 
 describe('a full disk', () => {
@@ -30,7 +30,7 @@ describe('a full disk', () => {
     ['takes nothing of it', 0],
     ['takes a part of it first', 100],
   ])(
-    'fails all of a group of fifty or none, at whichever write it fills, when it %s.',
+    'A group of fifty fails or succeeds as a whole, whichever write fills the disk, if the disk %s.',
     async (_how, partTaken) => {
       await using directory = tempDirectory();
       const disk = testDisk();
@@ -57,14 +57,14 @@ describe('a full disk', () => {
         );
         expect(integrity(store.db)).toBe('ok');
       }
-      // Two writes a page, and the pages of fifty rows and fifty events.
+      // A group has two writes for each page of fifty rows and fifty events.
       expect(failedAt).toBeGreaterThan(20);
       expect(store.fatal).toEqual([]);
       expect(await integrityOfCopy(directory.path)).toBe('ok');
     },
   );
 
-  test('fails the group also where its log begins anew after a write-back.', async () => {
+  test('A group also fails if the disk fills where its log restarts after a checkpoint.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs, checkpointBytes: 1 });
@@ -83,7 +83,7 @@ describe('a full disk', () => {
     expect(await integrityOfCopy(directory.path)).toBe('ok');
   });
 
-  test('refuses reads that saw rows of the group that failed, and answers later ones.', async () => {
+  test('Reads that saw rows of a failed group are refused, and later reads are answered.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
@@ -101,7 +101,7 @@ describe('a full disk', () => {
     expect(await store.db.read((rx) => store.notes.get(rx, 'b')?.id)).toBe(undefined);
   });
 
-  test('does not touch the groups that were committed before.', async () => {
+  test('A full disk does not affect groups that were committed before.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
@@ -116,7 +116,7 @@ describe('a full disk', () => {
     expect(store.db.durableSeq).toBe(1);
   });
 
-  test('announces nothing of a group that failed.', async () => {
+  test('Nothing of a failed group is announced.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
@@ -130,7 +130,7 @@ describe('a full disk', () => {
     expect(announced).toBe(1);
   });
 
-  test('in a write-back is warned of, loses nothing, and is tried again once the log has grown.', async () => {
+  test('A checkpoint on a full disk warns, loses nothing, and is tried again once the log has grown.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, {
@@ -155,7 +155,7 @@ describe('a full disk', () => {
     expect(await integrityOfCopy(directory.path)).toBe('ok');
   });
 
-  test('leaves no trace by which a later group could be taken for one that changed nothing.', async () => {
+  test('After a failed group, the next group still waits for its sync.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
@@ -164,7 +164,7 @@ describe('a full disk', () => {
     await store.db.transact((tx) => store.notes.update(tx, note('a', { version: 2 })));
     const writesOfUpdate = disk.count(`write ${WAL_FILE}`) - before;
 
-    // It fills just where the next group will end.
+    // The disk fills at the position where the next group will end.
     fillAfter(disk, writesOfUpdate, 'ENOSPC');
     const outcomes = await Promise.allSettled(writeGroup(store, 0));
     expect(outcomes.map(codeOf)).toEqual(Array(MEMBERS).fill('storage_full'));
@@ -176,7 +176,7 @@ describe('a full disk', () => {
     await update;
   });
 
-  test('is told by the quota in the same words.', async () => {
+  test('An exceeded quota fails a group like a full disk.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
@@ -186,8 +186,8 @@ describe('a full disk', () => {
   });
 });
 
-describe('a statement that finds the database full', () => {
-  test('fails its group with all before it; what comes later is a group of its own.', async () => {
+describe('a full database', () => {
+  test('A statement without space fails its group so far, and later transactions form a new group.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const pages = () => query<[number]>(store.db, 'PRAGMA page_count')[0]?.[0] ?? 0;
@@ -199,7 +199,7 @@ describe('a statement that finds the database full', () => {
       const outcomes = await Promise.allSettled(writeGroup(store, group, 'x'.repeat(5000)));
       limit(1_000_000);
       const kept = outcomes.filter(({ status }) => status === 'fulfilled').length;
-      // Where one of them fails, all before it do, and those after it begin again.
+      // If a transaction fails, all earlier ones of the group fail, and the later ones start a new group.
       const firstKept = outcomes.findIndex(({ status }) => status === 'fulfilled');
       expect(outcomes.map(codeOf)).toEqual(
         outcomes.map((_, i) => (kept > 0 && i >= firstKept ? 'ok' : 'storage_full')),
@@ -218,7 +218,7 @@ describe('a statement that finds the database full', () => {
     expect(await integrityOfCopy(directory.path)).toBe('ok');
   });
 
-  test('fails its group in the same words when its function swallows the error.', async () => {
+  test('A statement without space fails its group even if its function catches the error.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     query(store.db, 'PRAGMA max_page_count = 1');
@@ -228,7 +228,7 @@ describe('a statement that finds the database full', () => {
         try {
           store.write(tx, 'b', 'x'.repeat(200_000));
         } catch {
-          // As if it could go on without.
+          // The function ignores the error.
         }
         return 'went on';
       }),
@@ -239,8 +239,8 @@ describe('a statement that finds the database full', () => {
   });
 });
 
-describe('a disk that fails', () => {
-  test('to write fails the group as damaged, at whichever write, and the next group works.', async () => {
+describe('disk errors', () => {
+  test('A failed write fails its group with storage_damaged, and the next group succeeds.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
@@ -260,7 +260,7 @@ describe('a disk that fails', () => {
   });
 
   test.each(readErrors)(
-    'to read (%s) fails the read as damaged, and nothing that comes after it.',
+    'A failed read (%s) fails with storage_damaged, and later reads and writes succeed.',
     async (code) => {
       await using directory = tempDirectory();
       await fillWithRows(directory.path);
@@ -277,7 +277,7 @@ describe('a disk that fails', () => {
   );
 
   test.each(readErrors)(
-    'to read (%s) beside an open group fails that group as damaged if it takes it along.',
+    'A failed read (%s) fails with storage_damaged, and never leaves half of an open group.',
     async (code) => {
       await using directory = tempDirectory();
       await fillWithRows(directory.path);
@@ -300,7 +300,7 @@ describe('a disk that fails', () => {
   );
 
   test.each(readErrors)(
-    'to read (%s) for a follower, who waits for no group, does not harm the open group unseen.',
+    'A failed read (%s) for a subscriber never leaves half of an open group.',
     async (code) => {
       await using directory = tempDirectory();
       await fillWithRows(directory.path);
@@ -322,7 +322,7 @@ describe('a disk that fails', () => {
   );
 
   test.each(readErrors)(
-    'to read (%s) in a transaction fails that as damaged, and the next group works.',
+    'A failed read (%s) in a transaction fails it with storage_damaged, and the next group succeeds.',
     async (code) => {
       await using directory = tempDirectory();
       await fillWithRows(directory.path);
@@ -352,8 +352,8 @@ describe('a disk that fails', () => {
   );
 });
 
-describe('a disk that refuses to sync', () => {
-  test('the log ends the promise: the owner is told, and nothing is acknowledged.', async () => {
+describe('failed syncs', () => {
+  test('After a failed sync of the log, a fatal error is reported and nothing is acknowledged.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
@@ -369,7 +369,7 @@ describe('a disk that refuses to sync', () => {
     expect(store.db.durableSeq).toBe(1);
   });
 
-  test('the log once is not asked again, though a later sync might claim success.', async () => {
+  test('A failed sync of the log is not repeated, because a later sync might wrongly succeed.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
@@ -391,7 +391,7 @@ describe('a disk that refuses to sync', () => {
     expect(store.fatal).toHaveLength(1);
   });
 
-  test('the database file is the same end.', async () => {
+  test('After a failed sync of the database file, nothing is acknowledged.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs, checkpointBytes: 150_000 });
@@ -408,7 +408,7 @@ describe('a disk that refuses to sync', () => {
     expect(store.db.durableSeq).toBe(1);
   });
 
-  test('one file stays the end when the other is synced after it.', async () => {
+  test('A failed sync of the database file stays fatal if the log is synced after it.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, {
@@ -429,14 +429,14 @@ describe('a disk that refuses to sync', () => {
     expect(store.fatal).toHaveLength(1);
   });
 
-  test('the log as part of a write-back is the same end.', async () => {
+  test('After a failed sync of the log in a checkpoint, nothing is acknowledged.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, {
       fs: disk.fs,
       checkpointBytes: 64 * 1024,
     });
-    // So much at once that it is written back before its own sync: then SQLite syncs the log itself.
+    // So much at once starts a checkpoint before the sync of the group, so that SQLite itself syncs the log.
     disk.onFsync = (file) => {
       if (file === WAL_FILE) throw systemError('EIO');
     };
@@ -446,8 +446,8 @@ describe('a disk that refuses to sync', () => {
   });
 });
 
-describe('a log that another program deleted', () => {
-  test('ends the promise before anything more is acknowledged.', async () => {
+describe('a deleted write-ahead log', () => {
+  test('If another program deletes the log, nothing more is acknowledged.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
@@ -459,7 +459,7 @@ describe('a log that another program deleted', () => {
     expect(store.fatal[0]?.message).toMatch(/was deleted by another program/);
   });
 
-  test('ends the promise also where new work is refused before it is written.', async () => {
+  test('A deleted data directory is reported even if new work is refused before it is written.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     await store.db.transact((tx) => store.write(tx, 'a'));
@@ -485,7 +485,7 @@ function refuseReads(code: string): () => void {
   };
 }
 
-/** From now on the disk takes `count` writes, then `part` bytes of one, then refuses all. */
+/** Makes the disk accept `count` writes, then `part` bytes of one write, and then refuse all writes. */
 function fillAfter(disk: TestDisk, count: number, code: string, part = 0): void {
   let left = count;
   let rest = part;
@@ -498,7 +498,7 @@ function fillAfter(disk: TestDisk, count: number, code: string, part = 0): void 
   };
 }
 
-/** Fifty transactions in one turn of the event loop, each with a row and an event. */
+/** Starts fifty transactions in one turn of the event loop, each with a row and an event. */
 function writeGroup(store: TestStore, group: number, text = 'x'.repeat(500)): Promise<unknown>[] {
   return Array.from({ length: MEMBERS }, (_, i) =>
     store.db.transact((tx) => store.write(tx, `g${group}-${i}`, text)),
@@ -509,7 +509,7 @@ function rowsOf(store: TestStore, group: number): number {
   return store.db.peek((rx) => store.notes.where(rx, 'id LIKE ?', `g${group}-%`)).length;
 }
 
-/** The next transaction gets a new number, and is not answered before a sync of its own. */
+/** Expects that the next transaction gets a new number and is answered after another sync. */
 async function expectNextToBeOnDisk(
   store: TestStore,
   disk: TestDisk,
@@ -528,7 +528,7 @@ function codeOf(outcome: PromiseSettledResult<unknown>): string {
   return typeof code === 'string' ? code : `${String(code)}: ${message}`;
 }
 
-/** Rows enough that most of their pages are not read when the store is opened. */
+/** Writes so many rows that most of their pages are not read when the store is opened. */
 async function fillWithRows(directory: string): Promise<void> {
   await using store = await openStore(directory);
   await Promise.all(

@@ -12,7 +12,7 @@ import {
 import { tempDirectory } from '../../support/temp.ts';
 
 describe('durability "normal"', () => {
-  test('acknowledges and announces without a sync, in the next turn of the event loop.', async () => {
+  test('A transaction is acknowledged and announced without a sync, in the next turn of the event loop.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs, durability: 'normal' });
@@ -29,7 +29,7 @@ describe('durability "normal"', () => {
     expect(store.passed.filter((name) => name === 'commit.after')).toHaveLength(1);
   });
 
-  test('keeps what was acknowledged when the process is killed.', async () => {
+  test('Acknowledged rows survive a kill of the process.', async () => {
     await using directory = tempDirectory();
     await using copy = tempDirectory('copy');
     await using store = await openStore(directory.path, { durability: 'normal' });
@@ -40,7 +40,7 @@ describe('durability "normal"', () => {
     expect(reopened.db.durableSeq).toBe(1);
   });
 
-  test('still syncs the log before it is written back, and the database before the log begins anew.', async () => {
+  test('A checkpoint still syncs the log first, and the database before the log restarts.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, {
@@ -67,18 +67,18 @@ describe('durability "normal"', () => {
   });
 });
 
-/** A store with an empty log, as a clean stop leaves it. */
+/** Makes a store with an empty log, as a clean stop leaves it. */
 async function makeStore(directory: string): Promise<void> {
   await using _store = await openStore(directory);
 }
 
 describe('durability "full"', () => {
-  test('syncs off the main thread: never with fsync while the load has pauses.', async () => {
+  test('Syncs run off the main thread, and never with fsync under a load with pauses.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, {
       fs: disk.fs,
-      // More than what the opening itself writes: that may be written back without a pause.
+      // More than the opening writes, which may cause a checkpoint without a pause.
       checkpointBytes: 512 * 1024,
     });
     for (let i = 0; i < 120; i++) {
@@ -87,18 +87,18 @@ describe('durability "full"', () => {
     }
     expect(store.db.checkpoints).toBeGreaterThan(2);
     const restarts = store.db.checkpoints + 1;
-    // SQLite syncs the header of a log that begins anew; we sync what was there at the opening; nothing else.
+    // SQLite syncs the header of each restarted log, and the opening of the store syncs once.
     expect(disk.count(`fsync ${WAL_FILE}`)).toBeLessThanOrEqual(restarts + 1);
     expect(disk.count(`fsync ${DATABASE_FILE}`)).toBeLessThanOrEqual(2);
   });
 
-  test('syncs the log before it is written back, and the database before the log begins anew.', async () => {
+  test('A checkpoint syncs the log first, and the database before the log restarts.', async () => {
     await using directory = tempDirectory();
     await makeStore(directory.path);
     const disk = testDisk();
-    // Two transactions are more than this, and not twice as much.
+    // Two transactions exceed this limit, but not twice the limit.
     await using store = await openStore(directory.path, { fs: disk.fs, checkpointBytes: 60_000 });
-    // The first one in a log writes its header.
+    // The first transaction in a log writes its header.
     await store.db.transact((tx) => store.write(tx, 'first'));
     disk.journal.length = 0;
     using held = disk.holdSyncs(DATABASE_FILE);
@@ -116,8 +116,8 @@ describe('durability "full"', () => {
   });
 });
 
-describe('numbers that are left out', () => {
-  test('are never given, also after a restart.', async () => {
+describe('skipped sequence numbers', () => {
+  test('Skipped numbers are never used, not even after a restart.', async () => {
     await using directory = tempDirectory();
     {
       await using store = await openStore(directory.path);
@@ -134,7 +134,7 @@ describe('numbers that are left out', () => {
     expect(await store.db.transact((tx) => store.write(tx, 'c').seq)).toBe(2 ** 20 + 13);
   });
 
-  test('are given back by a transaction that fails.', async () => {
+  test('A failed transaction releases the numbers that it has skipped.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const failing = store.db.transact((tx) => {
@@ -145,14 +145,14 @@ describe('numbers that are left out', () => {
     expect(await store.db.transact((tx) => store.write(tx, 'a').seq)).toBe(1);
   });
 
-  test('belong to a transaction.', async () => {
+  test('Numbers can only be skipped during a transaction.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const ended = await store.db.transact((tx) => tx);
     expect(() => ended.skipSeqs(1)).toThrow('after their transaction ended');
   });
 
-  test('may reach the numbers past 32 bits.', async () => {
+  test('Skipped numbers may exceed 32 bits.', async () => {
     await using directory = tempDirectory();
     {
       await using store = await openStore(directory.path);

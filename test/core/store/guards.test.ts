@@ -19,14 +19,14 @@ import {
 import { tempDirectory } from '../../support/temp.ts';
 
 describe('the WASM of sql.js', () => {
-  test('of another build is refused by its checksum, before it is compiled.', async () => {
+  test('The WASM of another build is refused by its checksum before it is compiled.', async () => {
     const other = Buffer.concat([sqlWasm(), Buffer.from([0])]);
     await expect(instantiate(other)).rejects.toThrow(
       /^sql-wasm\.wasm has checksum [0-9a-f]{12}\u2026, .* sql\.js 1\.16\.0: install exactly sql\.js/,
     );
   });
 
-  test('is read for the first store of a process alone.', async () => {
+  test('The WASM is read only for the first store of a process.', async () => {
     await using directory = tempDirectory();
     await using other = tempDirectory();
     await using first = await openStore(directory.path);
@@ -38,8 +38,8 @@ describe('the WASM of sql.js', () => {
   });
 });
 
-describe('a store that was closed', () => {
-  test('runs no statement of its own any more: their memory may be of another store by now.', async () => {
+describe('a closed store', () => {
+  test('A statement of a closed store does not run, because its memory may belong to another store.', async () => {
     await using directory = tempDirectory();
     const store = await openStore(directory.path);
     const statement = store.db.prepare('SELECT 1');
@@ -57,7 +57,7 @@ describe('a store that was closed', () => {
 });
 
 describe('a data directory', () => {
-  test('has an epoch of its own, which stays when it is opened again.', async () => {
+  test('Each data directory has its own epoch, which stays across restarts.', async () => {
     await using directory = tempDirectory();
     await using other = tempDirectory();
     let count = 0;
@@ -70,7 +70,7 @@ describe('a data directory', () => {
     expect(epochs).toEqual(['epoch_1', 'epoch_1', 'epoch_2', 'epoch_1']);
   });
 
-  test('names the version that wrote it last.', async () => {
+  test('A data directory has the version that wrote it last.', async () => {
     await using directory = tempDirectory();
     for (const version of ['1.2.3', '1.3.0', '1.3.0']) {
       await using store = await openStore(directory.path, { version });
@@ -79,7 +79,7 @@ describe('a data directory', () => {
     }
   });
 
-  test('of a newer format is refused, naming who wrote it.', async () => {
+  test('A data directory of a newer format is refused with the version that wrote it.', async () => {
     await using directory = tempDirectory();
     await makeNewer(directory.path);
     await expect(openStore(directory.path, { version: '1.0.0' })).rejects.toMatchObject({
@@ -89,7 +89,7 @@ describe('a data directory', () => {
     });
   });
 
-  test('of a newer format is not written to.', async () => {
+  test('A data directory of a newer format is not changed.', async () => {
     await using directory = tempDirectory();
     await makeNewer(directory.path);
     const disk = testDisk();
@@ -97,7 +97,7 @@ describe('a data directory', () => {
     expect(disk.journal.filter((line) => line.startsWith('write'))).toEqual([]);
   });
 
-  test('is for its owner alone.', async () => {
+  test('Only the owner can read the files of a data directory.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     await store.db.transact((tx) => store.write(tx, 'a'));
@@ -107,7 +107,7 @@ describe('a data directory', () => {
     }
   });
 
-  test('that is no database is refused as damaged.', async () => {
+  test('A file that is not a database is refused with storage_damaged.', async () => {
     await using directory = tempDirectory();
     nodeFs.writeFileSync(path.join(directory.path, DATABASE_FILE), 'no database, '.repeat(1000));
     await expect(openStore(directory.path)).rejects.toMatchObject({
@@ -116,7 +116,7 @@ describe('a data directory', () => {
     });
   });
 
-  test('on a disk that fills while it is made is refused as such, and opens once there is space.', async () => {
+  test('A store on a disk that fills is refused with storage_full, and opens once there is space.', async () => {
     for (const writes of [0, 1, 2, 3, 5, 8, 13, 21, 34, 55]) {
       await using directory = tempDirectory();
       const disk = testDisk();
@@ -137,29 +137,32 @@ describe('a data directory', () => {
   });
 });
 
-describe('a stored text that something else changed', () => {
+describe('a corrupt record or event', () => {
   const damaged = { name: 'AppError', code: 'storage_damaged' };
   const named = (row: number, table: string) => ({
     ...damaged,
     message: expect.stringContaining(`row ${row} of table ${table} `) as unknown,
   });
 
-  test.runIf(hasSqliteCli)('with the stock sqlite3 is not given out as a record.', async () => {
-    await using directory = tempDirectory();
-    await fillWithHello(directory.path);
-    sqliteCli(directory.path, "UPDATE sessions SET record = replace(record, 'hello', 'jello')");
-    await using store = await openStore(directory.path);
-    await expect(store.db.read((rx) => store.notes.get(rx, 'b'))).rejects.toMatchObject(
-      named(2, 'sessions'),
-    );
-    expect(store.db.peek((rx) => store.notes.get(rx, 'a'))?.text).toBe('good');
-  });
+  test.runIf(hasSqliteCli)(
+    'A record that sqlite3 has changed is refused with its row and table.',
+    async () => {
+      await using directory = tempDirectory();
+      await fillWithHello(directory.path);
+      sqliteCli(directory.path, "UPDATE sessions SET record = replace(record, 'hello', 'jello')");
+      await using store = await openStore(directory.path);
+      await expect(store.db.read((rx) => store.notes.get(rx, 'b'))).rejects.toMatchObject(
+        named(2, 'sessions'),
+      );
+      expect(store.db.peek((rx) => store.notes.get(rx, 'a'))?.text).toBe('good');
+    },
+  );
 
   test.each([
     ['one letter', 'hello', 'jello'],
     ['what its JSON needs', 'hello"', 'hello}'],
     ['what is no UTF-8 any more', 'hello', Buffer.from('hel\xff\xff', 'latin1')],
-  ])('in %s is not given out as a record.', async (_what, from, to) => {
+  ])('A record with a change in %s is refused with its row and table.', async (_what, from, to) => {
     await using directory = tempDirectory();
     await fillWithHello(directory.path);
     overwrite(directory.path, from, to);
@@ -176,12 +179,12 @@ describe('a stored text that something else changed', () => {
     expect(store.db.peek((rx) => store.notes.get(rx, 'a'))?.text).toBe('good');
   });
 
-  test('so that it is no JSON is damage too where SQLite itself looks into it.', async () => {
+  test('A record that is not valid JSON is refused if SQLite itself filters by it.', async () => {
     await using directory = tempDirectory();
     await fillWithHello(directory.path);
     overwrite(directory.path, 'hello"', 'hello}');
     await using store = await openStore(directory.path);
-    // One of the two filters has an index, the other is read out of the record.
+    // One of the two filters has an index, and SQLite reads the other one from the record.
     const page = () =>
       store.db.peek((rx) => store.notes.page(rx, { status: 'ready', provider: 'acp' }, 10));
     await expect(store.db.read(page)).rejects.toMatchObject(damaged);
@@ -190,7 +193,7 @@ describe('a stored text that something else changed', () => {
   test.each([
     ['events', 3],
     ['deltas', 4],
-  ])('is not given out as an event of the table %s.', async (table, seq) => {
+  ])('A changed event of the table %s is refused with its seq and table.', async (table, seq) => {
     await using directory = tempDirectory();
     {
       await using store = await openStore(directory.path);
@@ -210,29 +213,32 @@ describe('a stored text that something else changed', () => {
   test.runIf(hasSqliteCli).each([
     ['events', 'seq'],
     ['sessions', 'n'],
-  ])('is noticed too when it is a right text in a wrong row of %s.', async (table, key) => {
-    await using directory = tempDirectory();
-    {
+  ])(
+    'An intact text in the wrong row of %s is refused with its row and table.',
+    async (table, key) => {
+      await using directory = tempDirectory();
+      {
+        await using store = await openStore(directory.path);
+        for (const id of ['a', 'b']) await store.db.transact((tx) => store.write(tx, id));
+      }
+      const first = (column: string) => `(SELECT ${column} FROM ${table} WHERE ${key} = 1)`;
+      const change = `record = ${first('record')}, sum = ${first('sum')}`;
+      sqliteCli(directory.path, `UPDATE ${table} SET ${change} WHERE ${key} = 2`);
       await using store = await openStore(directory.path);
-      for (const id of ['a', 'b']) await store.db.transact((tx) => store.write(tx, id));
-    }
-    const first = (column: string) => `(SELECT ${column} FROM ${table} WHERE ${key} = 1)`;
-    const change = `record = ${first('record')}, sum = ${first('sum')}`;
-    sqliteCli(directory.path, `UPDATE ${table} SET ${change} WHERE ${key} = 2`);
-    await using store = await openStore(directory.path);
-    const read = () =>
-      table === 'events' ? store.entries() : store.db.peek((rx) => store.notes.get(rx, 'b'));
-    expect(read).toThrow(expect.objectContaining(named(2, table)));
-  });
+      const read = () =>
+        table === 'events' ? store.entries() : store.db.peek((rx) => store.notes.get(rx, 'b'));
+      expect(read).toThrow(expect.objectContaining(named(2, table)));
+    },
+  );
 });
 
-/** Leaves a store as a version of the future would. */
+/** Makes a store of a future version. */
 async function makeNewer(directory: string): Promise<void> {
   await using store = await openStore(directory, { version: '9.1.0' });
   query(store.db, 'PRAGMA user_version = 99');
 }
 
-/** Two records, the second with a text that is found in the file. */
+/** Writes two records; the text of the second one can be found in the file. */
 async function fillWithHello(directory: string): Promise<void> {
   await using store = await openStore(directory);
   await store.db.transact((tx) => store.notes.insert(tx, note('a', { text: 'good' })));
@@ -240,7 +246,7 @@ async function fillWithHello(directory: string): Promise<void> {
   await store.db.transact((tx) => store.notes.insert(tx, note('b', { text })));
 }
 
-/** Changes bytes of the closed database file, as a disk might. */
+/** Changes bytes of the closed database file, as a faulty disk might. */
 function overwrite(directory: string, from: string, to: string | Buffer): void {
   const file = path.join(directory, DATABASE_FILE);
   const bytes = nodeFs.readFileSync(file);

@@ -27,7 +27,7 @@ async function storedBytes(directory: string): Promise<{ bytes: Buffer; size: nu
   return { bytes, size: bytes.readUInt16BE(16) };
 }
 
-/** The offsets of the pages of a type that contain a text. */
+/** Returns the offsets of the pages of a type that contain a text. */
 function pagesWith({ bytes, size }: { bytes: Buffer; size: number }, type: number, text: string) {
   const pages: number[] = [];
   for (let page = 0; page < bytes.length; page += size)
@@ -35,14 +35,14 @@ function pagesWith({ bytes, size }: { bytes: Buffer; size: number }, type: numbe
   return pages;
 }
 
-/** Everything that a check of the database finds. */
+/** Returns all faults that a check of the database finds. */
 async function faultsOf(db: Database): Promise<IndexFault[]> {
   const faults: IndexFault[] = [];
   for await (const _ of checkIndexes(db, null, (fault) => faults.push(fault)));
   return faults;
 }
 
-/** What a check finds in a directory whose database has these bytes. */
+/** Returns the faults that a check finds in a database with these bytes. */
 async function faultsIn(bytes: Buffer): Promise<string[]> {
   await using directory = tempDirectory();
   fs.writeFileSync(path.join(directory.path, DATABASE_FILE), bytes);
@@ -52,8 +52,8 @@ async function faultsIn(bytes: Buffer): Promise<string[]> {
   );
 }
 
-describe('A check of the indexes', () => {
-  test('finds nothing in an undamaged store, also while rows are written, and reads every table with an index.', async () => {
+describe('the check of the indexes', () => {
+  test('The check finds nothing in an intact store under writes, and reads every table with an index.', async () => {
     await using directory = tempDirectory();
     await storedBytes(directory.path);
     await using store = await openStore(directory.path);
@@ -85,22 +85,25 @@ describe('A check of the indexes', () => {
     ['sqlite_autoindex_sessions_1', 'sess_77'],
     ['events_kind', 'session.updated'],
     ['events_session', 'sess_a'],
-  ])('names the index %s, which has lost a row by one bit.', async (index, value) => {
-    await using directory = tempDirectory();
-    const stored = await storedBytes(directory.path);
-    const found = [];
-    for (const page of pagesWith(stored, INDEX_LEAF, value)) {
-      const bytes = Buffer.from(stored.bytes);
-      bytes[bytes.subarray(0, page + stored.size).lastIndexOf(value) + 2]! ^= 1;
-      found.push(...(await faultsIn(bytes)));
-    }
-    expect(found).toContainEqual(expect.stringMatching(`^${index} does not contain row \\d+$`));
-  });
+  ])(
+    'The check names the index %s, which has lost a row because of one bit.',
+    async (index, value) => {
+      await using directory = tempDirectory();
+      const stored = await storedBytes(directory.path);
+      const found = [];
+      for (const page of pagesWith(stored, INDEX_LEAF, value)) {
+        const bytes = Buffer.from(stored.bytes);
+        bytes[bytes.subarray(0, page + stored.size).lastIndexOf(value) + 2]! ^= 1;
+        found.push(...(await faultsIn(bytes)));
+      }
+      expect(found).toContainEqual(expect.stringMatching(`^${index} does not contain row \\d+$`));
+    },
+  );
 
   test.each([
     ['two adjacent pages that have changed places', 0, 1],
     ['two distant pages that have changed places', 0, 4],
-  ])('names the table with %s.', async (_, one, other) => {
+  ])('The check names the table with %s.', async (_, one, other) => {
     await using directory = tempDirectory();
     const { bytes, size } = await storedBytes(directory.path);
     const pages = pagesWith({ bytes, size }, TABLE_LEAF, '"id":"sess_');
@@ -113,7 +116,7 @@ describe('A check of the indexes', () => {
     );
   });
 
-  test('names the complete index whose entries have no row, where a page of a table says that it has fewer rows.', async () => {
+  test('The check names an index with entries without a row, if a page of a table has a smaller count.', async () => {
     await using directory = tempDirectory();
     const { bytes, size } = await storedBytes(directory.path);
     const [page = 0] = pagesWith({ bytes, size }, TABLE_LEAF, '"id":"sess_150"');
@@ -124,7 +127,7 @@ describe('A check of the indexes', () => {
     );
   });
 
-  test('names the table with a row that is not what was written.', async () => {
+  test('The check names the table with a changed row.', async () => {
     await using directory = tempDirectory();
     const { bytes } = await storedBytes(directory.path);
     bytes[bytes.indexOf('xxxxx', bytes.indexOf('{"id":"sess_150"'))]! ^= 1;
@@ -133,7 +136,7 @@ describe('A check of the indexes', () => {
     );
   });
 
-  test('that begins at a position checks the rest of its table, and then every other table.', async () => {
+  test('A check from a position checks the rest of that table, and then all other tables.', async () => {
     await using directory = tempDirectory();
     await storedBytes(directory.path);
     await using store = await openStore(directory.path);
@@ -148,7 +151,7 @@ describe('A check of the indexes', () => {
   });
 });
 
-test('A list whose index names a row under the value of another one is storage_damaged.', async () => {
+test('A list fails with storage_damaged if its index has a row under a wrong value.', async () => {
   await using directory = tempDirectory();
   {
     await using store = await openStore(directory.path);

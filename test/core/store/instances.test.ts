@@ -4,8 +4,8 @@ import { expect, test } from 'vitest';
 import { DATABASE_FILE, integrity, openStore } from '../../support/store.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
-// sql.js gives its first instance again to whoever asks later.
-test('Two stores of one process are two: each has the files of its own directory.', async () => {
+// sql.js itself returns the same instance for every call.
+test('Two stores of one process have separate files and rows.', async () => {
   await using one = tempDirectory();
   await using other = tempDirectory();
   await using first = await openStore(one.path, { newEpoch: () => 'epoch_1' });
@@ -22,11 +22,11 @@ test('Two stores of one process are two: each has the files of its own directory
   expect(first.db.peek((rx) => first.notes.get(rx, 'b'))).toBe(undefined);
 });
 
-test('A second store on a directory that is open is refused, and the first works on.', async () => {
+test('A second store on an open directory is refused, and the first one keeps working.', async () => {
   await using directory = tempDirectory();
   await using first = await openStore(directory.path);
   await first.db.transact((tx) => first.write(tx, 'a'));
-  // Not by `rejects`: where it does not, a store would be printed, and its histograms cannot be.
+  // `rejects` would print the store if it opens, and vitest cannot print the histograms of a store.
   const refusal = await openStore(directory.path).then(
     () => 'opened',
     (error: unknown) => String(error),

@@ -3,11 +3,11 @@ import type { Reader, Writer } from '../../../src/core/store/transaction.ts';
 import { note, openStore, query, testDisk, WAL_FILE } from '../../support/store.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
-/** Something that is no Writer and no Reader, forced past the compiler. */
+/** A value that is neither a Writer nor a Reader, with a type assertion against the compiler. */
 const nothing = undefined as unknown as Writer & Reader;
 
-describe('rows', () => {
-  test('are written with the writer of a transaction: any other way does not compile, and throws.', async () => {
+describe('access to rows', () => {
+  test('Rows are written only with the writer of a transaction: all else does not compile, and throws.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const insert = store.db.prepare("INSERT INTO meta (key, value) VALUES ('k', 'v')");
@@ -22,7 +22,7 @@ describe('rows', () => {
     expect(query(store.db, 'SELECT 1 FROM sessions')).toEqual([]);
   });
 
-  test('are not written by a query that gives rows, outside of a transaction.', async () => {
+  test('A query that returns rows cannot write outside of a transaction.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const sql = "INSERT INTO meta (key, value) VALUES ('k', 'v') RETURNING value";
@@ -31,7 +31,7 @@ describe('rows', () => {
     expect(await store.db.transact((tx) => insert.get(tx)?.[0])).toBe('v');
   });
 
-  test('are not read without a reader.', async () => {
+  test('Rows cannot be read without a reader.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     // @ts-expect-error A read without a reader.
@@ -39,7 +39,7 @@ describe('rows', () => {
     expect(() => store.notes.get(nothing, 'a')).toThrow('outside a call of read, peek or transact');
   });
 
-  test('are neither read nor written with what a function kept after it had ended.', async () => {
+  test('A reader or writer cannot be used after its function has ended.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const writer = await store.db.transact((tx) => tx);
@@ -48,15 +48,15 @@ describe('rows', () => {
     expect(() => store.notes.insert(writer, note('a'))).toThrow('after their transaction ended');
     for (const ended of [writer, reader, peeker])
       expect(() => store.notes.get(ended, 'a')).toThrow('after their transaction ended');
-    // The transaction of another does not make it good again.
+    // Another transaction does not make an ended writer valid again.
     await store.db.transact(() => {
       expect(() => store.notes.insert(writer, note('a'))).toThrow('after their transaction ended');
     });
   });
 });
 
-describe('what a transaction leaves to be done', () => {
-  test('once it is on disk is done then, before its caller goes on, and never where it is lost.', async () => {
+describe('effects of a transaction', () => {
+  test('An effect runs once the transaction is on disk and before its caller continues.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
@@ -76,7 +76,7 @@ describe('what a transaction leaves to be done', () => {
     expect(done).toEqual(['effect', 'answered']);
   });
 
-  test('where it throws is undone at once, the latest first, and nothing else of its group is.', async () => {
+  test('A transaction that throws is undone at once in reverse order, without the rest of its group.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const done: string[] = [];
@@ -96,7 +96,7 @@ describe('what a transaction leaves to be done', () => {
     expect(done).toHaveLength(2);
   });
 
-  test('where SQLite gives the whole group up is undone, the newest transaction first.', async () => {
+  test('A group that SQLite gives up is undone from the newest transaction to the oldest.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
@@ -118,7 +118,7 @@ describe('what a transaction leaves to be done', () => {
     await store.db.transact((tx) => store.write(tx, 'c'));
   });
 
-  test('and fails once it is on disk does not stop the rest, and is reported.', async () => {
+  test('A failed effect of a stored transaction is reported, and the others run.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const done: string[] = [];
@@ -135,7 +135,7 @@ describe('what a transaction leaves to be done', () => {
     ]);
   });
 
-  test('and fails at undoing does not stop the rest, and is reported.', async () => {
+  test('A failed undo of a lost transaction is reported, and the others run.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const done: string[] = [];

@@ -10,7 +10,7 @@ import { atLength } from '../../support/at-length.ts';
 import { openAsMacOs } from '../../support/open-as-macos.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
-/** How many servers start at once; in each round one of those that are left wins, and is killed. */
+/** The number of servers that start at once. In each round, one of the rest gets the lock and is killed. */
 const CONTENDERS = atLength(4, 30);
 
 const ways = [
@@ -22,8 +22,8 @@ const ways = [
   },
 ];
 
-describe.each(ways)('the lock of a data directory, by $name,', ({ way, take }) => {
-  test('refuses a second server, naming the first, until the first lets go.', async () => {
+describe.each(ways)('the lock of a data directory, by $name', ({ way, take }) => {
+  test('A second server is refused with the pid of the first one until the first one stops.', async () => {
     await using directory = tempDirectory();
     const first = lockDirectory(directory.path, take);
     for (let i = 0; i < 3; i++)
@@ -34,7 +34,7 @@ describe.each(ways)('the lock of a data directory, by $name,', ({ way, take }) =
     expect(second).toBeDefined();
   });
 
-  test('belongs to one directory.', async () => {
+  test('The locks of two directories are independent.', async () => {
     await using one = tempDirectory();
     await using other = tempDirectory();
     using first = lockDirectory(one.path, take);
@@ -42,7 +42,7 @@ describe.each(ways)('the lock of a data directory, by $name,', ({ way, take }) =
     expect([first, second]).toHaveLength(2);
   });
 
-  test('has one winner of many that start at once, and is free as soon as that was killed.', async () => {
+  test('One of many simultaneous servers gets the lock, which is free as soon as that server is killed.', async () => {
     await using directory = tempDirectory();
     const all = Array.from({ length: CONTENDERS }, () => new Contender(directory.path, way));
     try {
@@ -65,7 +65,7 @@ describe.each(ways)('the lock of a data directory, by $name,', ({ way, take }) =
   });
 });
 
-test('A file system that ignores the flag of open has no lock, and is refused.', async () => {
+test('A file system without locks is refused.', async () => {
   await using directory = tempDirectory();
   expect(() => lockDirectory(directory.path, lockedByOpening)).toThrow(
     /does not support locks: use a local/,
@@ -82,7 +82,7 @@ function conflictWith(pid: number | undefined): unknown {
 
 const urlOf = (file: string) => JSON.stringify(pathToFileURL(path.resolve(file)).href);
 
-/** For each line that it reads it tries to lock the directory, and says how that went; it keeps the lock. */
+/** A program that tries to lock the directory for each line of stdin, prints the result, and keeps the lock. */
 const CONTENDER = `
 const { lockDirectory, lockedByFlock, lockedByOpening } = await import(${urlOf('src/core/store/lock.ts')});
 const { openAsMacOs } = await import(${urlOf('test/support/open-as-macos.ts')});

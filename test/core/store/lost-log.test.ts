@@ -20,7 +20,7 @@ import { tempDirectory } from '../../support/temp.ts';
 
 const SLOT_BYTES = 512;
 
-/** The files of a server that was killed after it had acknowledged 40 events, in a directory of their own. */
+/** Runs `use` on the files of a server that was killed after it had acknowledged 40 events. */
 async function afterKill(use: (directory: string, epoch: string) => Promise<void>): Promise<void> {
   await using live = tempDirectory('store');
   await using killed = tempDirectory('store');
@@ -40,7 +40,7 @@ function change(file: string, edit: (bytes: Buffer) => void): void {
   fs.writeFileSync(file, bytes);
 }
 
-describe('The events of a write-ahead log', () => {
+describe('the events of a write-ahead log', () => {
   const harms: [name: string, harm: (wal: string) => void][] = [
     ['removed', (wal) => fs.rmSync(wal)],
     ['emptied', (wal) => fs.truncateSync(wal)],
@@ -50,24 +50,26 @@ describe('The events of a write-ahead log', () => {
     ['replaced by garbage', (wal) => change(wal, (bytes) => bytes.fill('garbage '))],
   ];
 
-  test.each(harms)('that was %s are reported as lost, and the log gets a new id.', (_, harm) =>
-    afterKill(async (directory, epoch) => {
-      harm(path.join(directory, WAL_FILE));
-      await using store = await openStore(directory);
-      const { db } = store;
-      expect(db.lost).toMatchObject({ up_to_seq: 40 });
-      const { after_seq: after = 0 } = db.lost ?? {};
-      expect(store.entries()).toHaveLength(after);
-      expect(db.damage.found).toEqual([
-        `the events ${after + 1} to 40 are lost: ${WAL_FILE} was damaged or removed`,
-      ]);
-      expect(db.epoch).not.toBe(epoch);
-      const { seq } = await db.transact((tx) => store.write(tx, 'new'));
-      expect(seq).toBe(41);
-    }),
+  test.each(harms)(
+    'Events in a log that was %s are reported as lost, and the log gets a new epoch.',
+    (_, harm) =>
+      afterKill(async (directory, epoch) => {
+        harm(path.join(directory, WAL_FILE));
+        await using store = await openStore(directory);
+        const { db } = store;
+        expect(db.lost).toMatchObject({ up_to_seq: 40 });
+        const { after_seq: after = 0 } = db.lost ?? {};
+        expect(store.entries()).toHaveLength(after);
+        expect(db.damage.found).toEqual([
+          `the events ${after + 1} to 40 are lost: ${WAL_FILE} was damaged or removed`,
+        ]);
+        expect(db.epoch).not.toBe(epoch);
+        const { seq } = await db.transact((tx) => store.write(tx, 'new'));
+        expect(seq).toBe(41);
+      }),
   );
 
-  test('are lost after the newest that is in the database; the log is a copy of the former one up to there.', () =>
+  test('Events after the newest one in the database are lost, and the log forks there.', () =>
     afterKill(async (directory) => {
       await using later = tempDirectory('store');
       const first = await openStore(directory);
@@ -83,7 +85,7 @@ describe('The events of a write-ahead log', () => {
       expect(store.entries()).toHaveLength(40);
     }));
 
-  test('are reported as lost once: the next start has a log that is whole.', () =>
+  test('Lost events are reported once, and the next start finds an intact log.', () =>
     afterKill(async (directory) => {
       fs.rmSync(path.join(directory, WAL_FILE));
       const epoch = await (async () => {
@@ -95,7 +97,7 @@ describe('The events of a write-ahead log', () => {
       expect(second.db.damage.found).toEqual([]);
     }));
 
-  test('that is whole are all there, under the same id.', () =>
+  test('All events of an intact log are present, under the same epoch.', () =>
     afterKill(async (directory, epoch) => {
       await using store = await openStore(directory);
       expect(store.db).toMatchObject({ lost: null, epoch });
@@ -103,7 +105,7 @@ describe('The events of a write-ahead log', () => {
     }));
 });
 
-describe('A database whose position file', () => {
+describe('a database with a corrupt position file', () => {
   const losses: [name: string, harm: (anchor: string) => void][] = [
     ['is missing', (anchor) => fs.rmSync(anchor)],
     ['is empty', (anchor) => fs.truncateSync(anchor)],
@@ -111,13 +113,13 @@ describe('A database whose position file', () => {
   ];
 
   test.each(losses)(
-    '%s reports lost events once, with and without the log, and starts a new epoch behind a gap of numbers.',
+    'A database whose position file %s reports lost events once, and starts a new epoch after a gap.',
     async (_, harm) => {
       for (const hasLog of [true, false])
         await afterKill(async (directory, epoch) => {
           harm(path.join(directory, ANCHOR_FILE));
           if (!hasLog) fs.rmSync(path.join(directory, WAL_FILE));
-          // A server leaves its registration.
+          // A killed server leaves its registration.
           fs.writeFileSync(path.join(directory, 'server.json'), '{}');
           const newEpoch = await (async () => {
             await using store = await openStore(directory);
@@ -139,7 +141,7 @@ describe('A database whose position file', () => {
     },
   );
 
-  test('is missing forks the log after the newest event that was written back.', async () => {
+  test('A database without a position file forks the log after the newest event in the database file.', async () => {
     await using directory = tempDirectory('store');
     const first = await openStore(directory.path);
     await first.db.transact((tx) => first.write(tx, 'written back'));
@@ -156,7 +158,7 @@ describe('A database whose position file', () => {
     expect(store.entries()).toHaveLength(1);
   });
 
-  test('was never written, as by earlier versions, starts without an alarm, and reports the next loss.', () =>
+  test('A database of an earlier version, without a position file, raises no alarm until the next loss.', () =>
     afterKill(async (directory, epoch) => {
       const without = async (use: (store: TestStore) => void) => {
         fs.rmSync(path.join(directory, ANCHOR_FILE));
@@ -175,7 +177,7 @@ describe('A database whose position file', () => {
       await without(({ db }) => expect(db.lost).toEqual({ after_seq: 40, up_to_seq: null }));
     }));
 
-  test('belongs to another log reports lost events.', () =>
+  test('A position file of another log is reported as lost events.', () =>
     afterKill(async (directory, epoch) => {
       const text = JSON.stringify({ epoch: 'epoch_other', seq: 99, at: 99 });
       fs.writeFileSync(
@@ -187,7 +189,7 @@ describe('A database whose position file', () => {
       expect(store.db.epoch).not.toBe(epoch);
     }));
 
-  test('does not exist yet, as beside a backup, reports no lost events.', () =>
+  test('A backup, which has no position file, reports no lost events.', () =>
     afterKill(async (directory) => {
       await using place = tempDirectory('store');
       const copy = await backUpClosed(
@@ -206,7 +208,7 @@ describe('A database whose position file', () => {
     ['is torn in the other slot', (anchor) => fs.truncateSync(anchor, SLOT_BYTES + 20)],
   ];
 
-  test.each(harms)('%s raises no alarm about a whole log.', (_, harm) =>
+  test.each(harms)('A position file that %s raises no alarm about an intact log.', (_, harm) =>
     afterKill(async (directory, epoch) => {
       harm(path.join(directory, ANCHOR_FILE));
       await using store = await openStore(directory);
@@ -215,7 +217,7 @@ describe('A database whose position file', () => {
     }),
   );
 
-  test('cannot be written warns once, and stores every transaction.', async () => {
+  test('A position file that cannot be written causes one warning, and transactions are stored.', async () => {
     await using directory = tempDirectory('store');
     const disk: FileSystem = {
       ...fs,
@@ -233,7 +235,7 @@ describe('A database whose position file', () => {
   });
 });
 
-describe('A database that is', () => {
+describe('a missing, empty or copied database', () => {
   const traces: [name: string, make: (directory: string) => void][] = [
     [WAL_FILE, (at) => fs.writeFileSync(path.join(at, WAL_FILE), 'x')],
     ['server.json', (at) => fs.writeFileSync(path.join(at, 'server.json'), '{}')],
@@ -251,23 +253,26 @@ describe('A database that is', () => {
     ],
   ];
 
-  test.each(traces)('missing or empty beside %s is not begun anew.', async (name, make) => {
-    await using directory = tempDirectory('store');
-    make(directory.path);
-    const before = fs.readdirSync(directory.path);
-    const file = path.join(directory.path, DATABASE_FILE);
-    const refusal = (state: string) =>
-      new RegExp(
-        `${state}, but other files of that database still exist .*${name}.*move .*${name} out of .*, or restore a backup$`,
-      );
-    await expect(openStore(directory.path)).rejects.toThrow(refusal('missing'));
-    expect(fs.readdirSync(directory.path)).toEqual(before);
-    fs.writeFileSync(file, '');
-    await expect(openStore(directory.path)).rejects.toThrow(refusal('empty'));
-    expect(fs.statSync(file).size).toBe(0);
-  });
+  test.each(traces)(
+    'A missing or empty database beside %s is not created again.',
+    async (name, make) => {
+      await using directory = tempDirectory('store');
+      make(directory.path);
+      const before = fs.readdirSync(directory.path);
+      const file = path.join(directory.path, DATABASE_FILE);
+      const refusal = (state: string) =>
+        new RegExp(
+          `${state}, but other files of that database still exist .*${name}.*move .*${name} out of .*, or restore a backup$`,
+        );
+      await expect(openStore(directory.path)).rejects.toThrow(refusal('missing'));
+      expect(fs.readdirSync(directory.path)).toEqual(before);
+      fs.writeFileSync(file, '');
+      await expect(openStore(directory.path)).rejects.toThrow(refusal('empty'));
+      expect(fs.statSync(file).size).toBe(0);
+    },
+  );
 
-  test('missing or empty in a directory without data is begun.', async () => {
+  test('A missing or empty database in a directory without data is created.', async () => {
     for (const has of ['nothing', 'an empty file']) {
       await using directory = tempDirectory('store');
       fs.mkdirSync(path.join(directory.path, 'logs'));
@@ -277,7 +282,7 @@ describe('A database that is', () => {
     }
   });
 
-  test('copied beside the log of another one is refused until that log is moved away, and may lack events then.', () =>
+  test('A database that is copied beside the log of another one is refused until that log is moved away.', () =>
     afterKill(async (directory) => {
       await using other = tempDirectory('store');
       const closed = await openStore(other.path);

@@ -5,12 +5,12 @@ import { pageOf } from '../../support/entries.ts';
 import { openStore, told } from '../../support/store.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
-/** SQLite itself, which all stores of a process share. */
+/** Returns the SQLite instance that all stores of a process share. */
 async function sharedSqlite(directory: string): Promise<RawSqlite> {
   return (await loadHostedSqlite({ wasm: sqlWasm, directory })).sqlite;
 }
 
-test('A page of the log is whole, also where the memory of SQLite moves while a row is read.', async () => {
+test('A page of the log is correct even if the memory of SQLite moves during a read.', async () => {
   await using directory = tempDirectory();
   await using store = await openStore(directory.path);
   const { db, log } = store;
@@ -18,7 +18,7 @@ test('A page of the log is whole, also where the memory of SQLite moves while a 
   const sqlite = await sharedSqlite(directory.path);
   const read = sqlite._sqlite3_column_text;
   using moving = vi.spyOn(sqlite, '_sqlite3_column_text').mockImplementation((row, column) => {
-    // More than there is: the memory grows, and views of it are detached.
+    // More than the free memory, so that the memory grows and all views of it are detached.
     sqlite._free(sqlite._malloc(32 * 1024 * 1024 * moving.mock.calls.length));
     return read(row, column);
   });
@@ -31,7 +31,7 @@ test('A page of the log is whole, also where the memory of SQLite moves while a 
   ]);
 });
 
-test('A statement that finds no memory at its first run says so, and runs once there is some.', async () => {
+test('A statement that runs out of memory reports it, and runs once there is memory again.', async () => {
   await using directory = tempDirectory();
   await using store = await openStore(directory.path);
   const late = store.db.prepare<[number]>('SELECT 1');

@@ -7,7 +7,7 @@ import { tempDirectory } from '../../support/temp.ts';
 
 type Kept = Note & Record<string, unknown>;
 
-test('sessions of an earlier format get the fields that people keep with them, and nothing in them is new.', async () => {
+test('Sessions of an earlier format get the fields that users set, and none has news.', async () => {
   await using directory = tempDirectory();
   {
     await using store = await openStore(directory.path);
@@ -44,7 +44,7 @@ test('sessions of an earlier format get the fields that people keep with them, a
   expect(fs.existsSync(path.join(directory.path, `${DATABASE_FILE}.before-v10`))).toBe(true);
 });
 
-test('sessions of an earlier format get the agent that they had: the only one of acp, and none of other providers.', async () => {
+test('Sessions of an earlier format get the agent default if their provider is acp, and none otherwise.', async () => {
   await using directory = tempDirectory();
   const old = [
     { id: 'one', provider: 'acp' },
@@ -63,7 +63,7 @@ test('sessions of an earlier format get the agent that they had: the only one of
   expect(read('two')).toMatchObject({ ...old[1], agent: null });
 });
 
-test('the mode in which an agent of acp began, of an earlier format, becomes its own mode.', async () => {
+test('The mode in which an acp agent of an earlier format started becomes its agent mode.', async () => {
   await using directory = tempDirectory();
   const began = { permission_mode: 'build', model: null, thinking_effort: null };
   const old = [
@@ -98,7 +98,7 @@ test('the mode in which an agent of acp began, of an earlier format, becomes its
   expect(store.db.peek((rx) => turns.get(rx, 'turn_1'))).toMatchObject({ agent_mode: null });
 });
 
-test('approvals of an earlier format get no details, and could be accepted once.', async () => {
+test('Approvals of an earlier format get no details, and the scope once.', async () => {
   await using directory = tempDirectory();
   const asked = { id: 'apr_1', status: 'pending', request: { command: 'make' } };
   const done = { ...asked, id: 'apr_2', status: 'accepted' };

@@ -27,22 +27,22 @@ import { atLength } from '../../support/at-length.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { scaled } from '../../support/patience.ts';
 
-/** How many images of a disk that lost power are looked at; more on demand. */
+/** The number of images of a disk after a power loss; POWER_IMAGES sets another one. */
 const IMAGES = Number(process.env.POWER_IMAGES ?? atLength(12, 20, 20));
 const IMAGES_A_LOAD = 30;
-/** So many of a load whose disk is full at times, or that need not be on disk; all of them among the campaigns. */
+/** The number of images of a load with a full disk or with durability "normal". */
 const IMAGES_OF_A_KIND = atLength(10, IMAGES_A_LOAD, IMAGES_A_LOAD);
-/** To repeat a run: it prints its seed. */
+/** The seed of the run, which each run prints; POWER_SEED repeats a run. */
 const SEED = Number(process.env.POWER_SEED ?? Date.now() % 1_000_000);
 
-/** Every so many images the store works on and loses power a second time. */
+/** After each of so many images, the store continues and loses power a second time. */
 const TWICE_EVERY = 6;
 
 const CLIENTS = 8;
 const TRANSACTIONS = 30;
 const CHECKPOINT_BYTES = 48 * 1024;
 
-/** A disk that syncs when it says so, sooner or later. */
+/** Returns the plan of a disk that reports a sync when it is really done, sooner or later. */
 function honest(random: Random): (file: string) => SyncPlan {
   return () => {
     const turns = below(6, random);
@@ -50,9 +50,9 @@ function honest(random: Random): (file: string) => SyncPlan {
   };
 }
 
-describe('a loss of power', () => {
+describe('a power loss', () => {
   test(
-    'at any moment under load leaves a sound store with everything that was acknowledged.',
+    'A power loss under load leaves an intact store with everything that was acknowledged.',
     { timeout: scaled(60_000 + IMAGES * 1000) },
     async () => {
       console.info(`power loss: ${IMAGES} images, POWER_SEED=${SEED}`);
@@ -64,13 +64,13 @@ describe('a loss of power', () => {
         checkpoints += verdict.checkpoints;
         expect(verdict.mostAcknowledged).toBeGreaterThan(100);
       }
-      // Each load writes its log back many times, so that images fall into all phases of that.
+      // Each load has many checkpoints, so that the images show all phases of a checkpoint.
       expect(checkpoints).toBeGreaterThan((IMAGES / IMAGES_A_LOAD) * 5);
     },
   );
 
   test(
-    'leaves the same where the disk was full from time to time.',
+    'A power loss leaves an intact store even if the disk was full at times.',
     { timeout: scaled(60_000 + IMAGES * 500) },
     async () => {
       console.info(`power loss with a full disk: POWER_SEED=${SEED}`);
@@ -85,7 +85,7 @@ describe('a loss of power', () => {
   );
 
   test(
-    'may take the newest of durability "normal", but leaves a sound store without holes.',
+    'A power loss may lose the newest rows of durability "normal", but leaves a store without gaps.',
     { timeout: scaled(60_000) },
     async () => {
       console.info(`power loss in durability normal: POWER_SEED=${SEED}`);
@@ -94,47 +94,47 @@ describe('a loss of power', () => {
     },
   );
 
-  test('while a store is made leaves one that opens.', { timeout: scaled(60_000) }, async () => {
-    console.info(`power loss at the beginning: POWER_SEED=${SEED}`);
-    await using directory = tempDirectory('power');
-    const live = path.join(directory.path, 'live');
-    nodeFs.mkdirSync(live);
-    const random = seededRandom(SEED);
-    using disk = new PowerDisk(live, honest(random));
-    {
-      await using store = await openStore(live, { fs: disk.fs });
-      await store.db.transact((tx) => {
-        store.notes.insert(tx, note('a'));
-        store.log.append(tx, told('a', { version: 1 }));
-      });
-    }
-    const bad: string[] = [];
-    for (let i = 0; i < atLength(15, 40, 40); i++) {
-      const moment = below(disk.now + 1, random);
-      const image = path.join(directory.path, `image${i}`);
-      const how = disk.image(moment, image, random);
-      const wrong = await judge(image, []);
-      if (wrong !== null)
-        bad.push(`image ${i}, at moment ${moment} of ${disk.now}, ${how}: ${wrong}`);
-    }
-    expect(bad, `seed ${SEED}`).toEqual([]);
-  });
-
   test(
-    'is noticed by this test where nothing is synced.',
+    'A power loss during the creation of a store leaves a store that opens.',
     { timeout: scaled(60_000) },
     async () => {
-      const { bad, images } = await losePower(
-        1,
-        () => () => ({ told: 1, done: null }),
-        atLength(10, 20, 20),
-      );
-      expect(bad.length).toBeGreaterThan(images / 2);
+      console.info(`power loss at the beginning: POWER_SEED=${SEED}`);
+      await using directory = tempDirectory('power');
+      const live = path.join(directory.path, 'live');
+      nodeFs.mkdirSync(live);
+      const random = seededRandom(SEED);
+      using disk = new PowerDisk(live, honest(random));
+      {
+        await using store = await openStore(live, { fs: disk.fs });
+        await store.db.transact((tx) => {
+          store.notes.insert(tx, note('a'));
+          store.log.append(tx, told('a', { version: 1 }));
+        });
+      }
+      const bad: string[] = [];
+      for (let i = 0; i < atLength(15, 40, 40); i++) {
+        const moment = below(disk.now + 1, random);
+        const image = path.join(directory.path, `image${i}`);
+        const how = disk.image(moment, image, random);
+        const wrong = await judge(image, []);
+        if (wrong !== null)
+          bad.push(`image ${i}, at moment ${moment} of ${disk.now}, ${how}: ${wrong}`);
+      }
+      expect(bad, `seed ${SEED}`).toEqual([]);
     },
   );
 
+  test('This test detects a store that syncs nothing.', { timeout: scaled(60_000) }, async () => {
+    const { bad, images } = await losePower(
+      1,
+      () => () => ({ told: 1, done: null }),
+      atLength(10, 20, 20),
+    );
+    expect(bad.length).toBeGreaterThan(images / 2);
+  });
+
   test(
-    'is noticed by this test where COMMIT does not wait for the sync of a write-back.',
+    'This test detects a COMMIT that does not wait for the sync of a checkpoint.',
     { timeout: scaled(60_000) },
     async () => {
       const ungated = (random: Random) => {
@@ -151,9 +151,9 @@ describe('a loss of power', () => {
 
 interface Conditions {
   durability: 'full' | 'normal';
-  /** How likely the disk becomes full at a write. */
+  /** Probability that the disk becomes full at a write. */
   fullness: number;
-  /** Of each client. */
+  /** Number of transactions of each client. */
   transactions: number;
 }
 
@@ -166,7 +166,7 @@ interface Verdict {
   full: number;
 }
 
-/** Runs a load on a disk, then looks at what it might hold had the power gone at random moments of it. */
+/** Runs a load on a disk, and checks images of power losses at random moments of the load. */
 async function losePower(
   seed: number,
   plan: (random: Random) => (file: string) => SyncPlan,
@@ -203,7 +203,7 @@ async function losePower(
     verdict.mostAcknowledged = Math.max(verdict.mostAcknowledged, acknowledged.length);
     let wrong = await judge(image, promised(acknowledged));
     if (wrong === null && i % TWICE_EVERY === 0) {
-      // The server starts again on it, works on, and the power goes once more.
+      // The server starts again on the image, continues, and loses power once more.
       const second = await runLoad(image, plan(random), random, again);
       using _disk = second.disk;
       const lostAgain = loseAt(second, `${image}-again`, random);
@@ -216,7 +216,7 @@ async function losePower(
   return verdict;
 }
 
-/** Makes one image of the disk of a load, of a random moment. */
+/** Makes one image of the disk at a random moment of a load. */
 function loseAt(
   { disk, from, acknowledged }: Load,
   image: string,
@@ -232,14 +232,14 @@ function loseAt(
 
 interface Load {
   disk: PowerDisk;
-  /** The moment when the store was open. */
+  /** The moment at which the store was open. */
   from: number;
   acknowledged: { at: number; entry: AppendedEntry }[];
   checkpoints: number;
   full: number;
 }
 
-/** Clients that write, refuse, read and wait at random. Gives what was acknowledged, and when. */
+/** Runs clients that write, refuse, read and wait at random; returns the acknowledged events and their moments. */
 async function runLoad(
   directory: string,
   plan: (file: string) => SyncPlan,
@@ -285,7 +285,7 @@ async function runLoad(
   return { disk, from, acknowledged, checkpoints: store.db.checkpoints, full };
 }
 
-/** One transaction: the next version of a note with the events that tell of it; some are refused halfway. */
+/** Runs a transaction with the next version of a note and its events; some transactions are refused halfway. */
 async function writeSomething(store: TestStore, id: string, random: Random): Promise<void> {
   const refuse = random() < 0.1;
   const deltas = random() < 0.3 ? below(5, random) : 0;
@@ -312,7 +312,7 @@ async function writeSomething(store: TestStore, id: string, random: Random): Pro
   });
 }
 
-/** Null where an image opens, is sound and has what was acknowledged; else what is wrong with it. */
+/** Returns the fault of an image. Null if it opens, is intact and has all acknowledged events. */
 async function judge(directory: string, acknowledged: AppendedEntry[]): Promise<string | null> {
   try {
     await using store = await openStore(directory, { fs: testDisk().fs });
@@ -332,7 +332,7 @@ async function problemOf(store: TestStore, acknowledged: AppendedEntry[]): Promi
 
   const stored = new Map(entries.map(({ seq, text }) => [seq, text]));
   for (const { seq, kind, text } of acknowledged) {
-    // Deltas of settled items leave the log.
+    // Deltas of settled items are removed from the log.
     if (!deltaKinds.has(kind) && stored.get(seq) !== text) return `lost event ${seq}`;
   }
   const versions = new Map<string, number>();

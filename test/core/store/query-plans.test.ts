@@ -25,7 +25,7 @@ describe('a page of events', () => {
     { name: 'team', id: 'a' },
   ];
 
-  test('of the whole runtime is merged from both tables in the order of their keys.', async () => {
+  test('A page of the whole runtime is merged from both tables in key order.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const plan = planOfPage(store, { name: 'runtime' });
@@ -36,20 +36,23 @@ describe('a page of events', () => {
     expectNoSorting(plan);
   });
 
-  test.each(scopes)('of a $name is merged from both tables by its own indexes.', async (scope) => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
-    const plan = planOfPage(store, scope);
-    expect(plan).toContainEqual(expect.stringMatching(/^MERGE \(UNION ALL\)/));
-    const column = `${scope.name}_id`;
-    for (const table of ['events', 'deltas']) {
-      const index = `SEARCH ${table} USING INDEX ${table}_${scope.name} (${column}=? AND `;
-      expect(plan).toContainEqual(expect.stringContaining(index));
-    }
-    expectNoSorting(plan);
-  });
+  test.each(scopes)(
+    'A page of a $name is merged from both tables by its indexes.',
+    async (scope) => {
+      await using directory = tempDirectory();
+      await using store = await openStore(directory.path);
+      const plan = planOfPage(store, scope);
+      expect(plan).toContainEqual(expect.stringMatching(/^MERGE \(UNION ALL\)/));
+      const column = `${scope.name}_id`;
+      for (const table of ['events', 'deltas']) {
+        const index = `SEARCH ${table} USING INDEX ${table}_${scope.name} (${column}=? AND `;
+        expect(plan).toContainEqual(expect.stringContaining(index));
+      }
+      expectNoSorting(plan);
+    },
+  );
 
-  test('of some kinds of the whole runtime is merged from the index of each kind.', async () => {
+  test('A page of some kinds of the whole runtime is merged from the index of each kind.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const kinds = new Set(['message.delta', 'turn.completed', 'turn.failed']);
@@ -64,7 +67,7 @@ describe('a page of events', () => {
     expectNoSorting(plan);
   });
 
-  test('of some kinds of another scope is read as one of all kinds, within a window.', async () => {
+  test('A page of some kinds of another scope is read like a page of all kinds, within a window.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const kinds = new Set(['turn.completed', 'turn.failed']);
@@ -76,7 +79,7 @@ describe('a page of events', () => {
 });
 
 describe('the log', () => {
-  test('finds the deltas of an item by their index, to read and to remove them.', async () => {
+  test('The deltas of an item are found by their index, for reads and for removal.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const sqls = await sqlsOf(store.db, async () => {
@@ -113,7 +116,7 @@ describe('the records', () => {
     ['the sessions at work', /sessions USING INDEX sessions_status/, (s, rx) => s.busySessions(rx)],
   ];
 
-  test.each(reads)('%s are found by their index.', async (_what, index, read) => {
+  test.each(reads)('An index finds %s.', async (_what, index, read) => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const [sql] = await sqlsOf(
@@ -150,7 +153,7 @@ describe('the records', () => {
   ];
 
   test.each(pages)(
-    'a page of %s is read by its index, newest first.',
+    'A page of %s is read by its index, newest first.',
     async (_what, line, read) => {
       await using directory = tempDirectory();
       await using store = await openStore(directory.path);
@@ -163,7 +166,7 @@ describe('the records', () => {
     },
   );
 
-  test('a page of the sessions of a status and a provider uses one of the two indexes.', async () => {
+  test('A page of the sessions with a status and a provider uses one of the two indexes.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const read = () =>
@@ -177,7 +180,7 @@ describe('the records', () => {
   });
 
   test.each(['sessions', 'turns', 'items'] as const)(
-    'one of the %s is found by its id.',
+    'A record of the %s is found by its id.',
     async (table) => {
       await using directory = tempDirectory();
       await using store = await openStore(directory.path);
@@ -193,7 +196,7 @@ describe('the records', () => {
 });
 
 describe('retention', () => {
-  /** The plans of the statements that trimming prepares, by what they begin with. */
+  /** Returns the plans of the statements that retention prepares and that match. */
   async function plansOfTrim(matching: RegExp): Promise<string[][]> {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
@@ -206,7 +209,7 @@ describe('retention', () => {
   }
 
   test.each(['session', 'process'])(
-    'finds the events of a %s by their indexes, oldest first.',
+    'Retention finds the events of a %s by their indexes, oldest first.',
     async (name) => {
       const [plan = []] = await plansOfTrim(new RegExp(`WHERE ${name}_id = \\?`));
       expect(plan).toContainEqual(expect.stringMatching(/^MERGE \(UNION ALL\)/));
@@ -218,23 +221,23 @@ describe('retention', () => {
     },
   );
 
-  test('finds the oldest events of all by their key, and the session of each by its id.', async () => {
+  test('Retention finds the oldest events by their key, and the session of each by its id.', async () => {
     const [plan = []] = await plansOfTrim(/FROM events AS event/);
     expect(plan[0]).toBe('SEARCH event USING INTEGER PRIMARY KEY (rowid>?)');
     expect(plan.at(-1)).toMatch(/^SEARCH sessions USING INDEX \S+ \(id=\?\)$/);
     expectNoSorting(plan);
   });
 
-  test('removes each event by its key.', async () => {
+  test('Retention removes each event by its key.', async () => {
     const plans = await plansOfTrim(/^DELETE/);
     const table = (name: string) => [`SEARCH ${name} USING INTEGER PRIMARY KEY (rowid=?)`];
-    // The event that closes an item takes the item's deltas along.
+    // The deltas of an item are removed together with the event that closes it.
     const ofItem = ['SEARCH deltas USING INDEX deltas_item (item_id=?)'];
     expect(plans).toEqual([table('events'), table('deltas'), ofItem]);
   });
 
-  // sessions_status is taken instead: it has every closed session, however long ago each was trimmed.
-  test('finds the oldest closed session with something left by an index of those alone.', async () => {
+  // The index sessions_status has every closed session, including all that were trimmed long ago.
+  test('Retention finds the oldest closed session with remaining events by a separate index.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const read = () => store.db.peek((rx) => sessionStore(store).oldestTrimmable(rx));
@@ -243,7 +246,7 @@ describe('retention', () => {
     expect(plan).toEqual([expect.stringMatching(/ USING INDEX sessions_trimmable\b/)]);
   });
 
-  test('finds the turns of a session, and their items, by their indexes.', async () => {
+  test('Retention finds the turns of a session, and their items, by their indexes.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const sessions = sessionStore(store);
@@ -264,7 +267,7 @@ function sessionStore({ db, log }: TestStore): SessionStore {
   return new SessionStore({ db, log });
 }
 
-/** SQLite's plan for the page query of a scope, as the log itself writes it. */
+/** Returns SQLite's plan for the page query of a scope. */
 function planOfPage(store: TestStore, scope: Scope): string[] {
   using prepare = vi.spyOn(store.db, 'prepare');
   store.log.page(scope, bounds, () => undefined);
@@ -272,7 +275,7 @@ function planOfPage(store: TestStore, scope: Scope): string[] {
   return planOf(store.db, sql ?? '');
 }
 
-/** The statements that `work` prepares, if they match. */
+/** Returns the statements that `work` prepares and that match. */
 async function sqlsOf(db: Database, work: () => unknown, matching = /./): Promise<string[]> {
   using prepare = vi.spyOn(db, 'prepare');
   await work();
@@ -288,7 +291,7 @@ function expectNoSorting(plan: string[]): void {
   expect(plan.filter((line) => /TEMP B-TREE|^SCAN/.test(line))).toEqual([]);
 }
 
-/** SQLite calls the key by either name. */
+/** SQLite prints the key under either name. */
 function rowidAsColumn(line: string): string {
   return line.replace('rowid', 'n');
 }

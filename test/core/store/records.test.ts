@@ -9,7 +9,7 @@ import { anyText } from '../../support/any-text.ts';
 const MIB = 1024 * 1024;
 
 describe('a page of records', () => {
-  test('begins with the newest and goes on where the last one ended.', async () => {
+  test('The first page starts with the newest record, and the next page continues after it.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     await insert(store, ['a', 'b', 'c', 'd', 'e']);
@@ -22,7 +22,7 @@ describe('a page of records', () => {
     expect(third.nextCursor).toBe(null);
   });
 
-  test('that ends with the oldest record has no next one, even when it is full.', async () => {
+  test('A page with the oldest record has no next page, even if it is full.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     expect(store.db.peek((rx) => store.notes.page(rx, {}, 3))).toEqual({
@@ -35,7 +35,7 @@ describe('a page of records', () => {
     expect(store.db.peek((rx) => store.notes.page(rx, {}, 2)).nextCursor).not.toBe(null);
   });
 
-  test('is not moved by what is inserted or changed while somebody turns the pages.', async () => {
+  test('Inserts and updates between two pages do not shift the second page.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     await insert(store, ['a', 'b', 'c', 'd']);
@@ -49,7 +49,7 @@ describe('a page of records', () => {
     ]);
   });
 
-  test('holds only records whose columns equal the filters, by their newest state.', async () => {
+  test('A page has only records whose current columns equal the filters.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     await insert(store, ['a', 'b', 'c']);
@@ -65,7 +65,7 @@ describe('a page of records', () => {
     expect(ids({ status: 'gone' })).toEqual([]);
   });
 
-  test('of any size, turned to the end, gives each record once.', async () => {
+  test('All pages of any size together have each record once.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const ids = Array.from({ length: 30 }, (_, i) => `n${i}`);
@@ -85,7 +85,7 @@ describe('a page of records', () => {
   test.each([
     ['letters', 'x', 3 * MIB],
     ['three-byte characters', '\u8a9e', MIB],
-  ])('ends before 8 MiB of %s, whatever its limit.', async (_what, character, count) => {
+  ])('A page ends before 8 MiB of %s, whatever its limit.', async (_what, character, count) => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     await insert(store, ['a', 'b', 'c'], () => ({ text: character.repeat(count) }));
@@ -99,7 +99,7 @@ describe('a page of records', () => {
     expect(pages).toEqual([['c', 'b'], ['a']]);
   });
 
-  test('is never empty for being too large: one record always fits.', async () => {
+  test('A page has at least one record, however large it is.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     await insert(store, ['a', 'b'], () => ({ text: 'x'.repeat(9 * MIB) }));
@@ -116,7 +116,7 @@ describe('a page of events', () => {
     ['letters', 'x', 30_000],
     ['three-byte characters', '\u8a9e', 10_000],
   ])(
-    'ends before its bound in bytes of %s, with one at least.',
+    'A page ends before its limit in bytes of %s, but has at least one event.',
     async (_what, character, count) => {
       await using directory = tempDirectory();
       await using store = await openStore(directory.path);
@@ -138,7 +138,7 @@ describe('a page of events', () => {
 });
 
 describe('a record', () => {
-  test('that is updated has to be there, and keeps its place.', async () => {
+  test('An updated record must exist, and keeps its position.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     await insert(store, ['a', 'b']);
@@ -154,7 +154,7 @@ describe('a record', () => {
     expect(store.db.peek((rx) => store.notes.get(rx, 'c'))).toBe(undefined);
   });
 
-  test('has an id of its own.', async () => {
+  test('A second record with the same id is refused.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     await insert(store, ['a']);
@@ -176,7 +176,7 @@ describe('a record', () => {
     ['three megabytes', 'x'.repeat(3 * MIB)],
     ['three megabytes of emoji', '\u{1f600}'.repeat((3 * MIB) / 4)],
     ['non-characters', '\uffff\ufffe\u{10ffff}'],
-  ])('comes back as it was with %s in it.', async (_what, text) => {
+  ])('A record with %s in it is read back unchanged.', async (_what, text) => {
     await using directory = tempDirectory();
     {
       await using store = await openStore(directory.path);
@@ -188,7 +188,7 @@ describe('a record', () => {
     expect(store.db.peek((rx) => store.notes.get(rx, 'a'))?.text === `${text}!`).toBe(true);
   });
 
-  test('comes back as it was, whatever its texts, numbers and nulls.', async () => {
+  test('A record with any texts, numbers and nulls is read back unchanged.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     let count = 0;
@@ -213,7 +213,7 @@ describe('a statement', () => {
   const ends = [2 ** 31, 2 ** 32, 2 ** 40, Number.MAX_SAFE_INTEGER];
   const integers = [0, 1, ...ends.flatMap((end) => [end, end - 1]), 123_456_789_012];
 
-  test('keeps integers exact up to 2^53 - 1 of either sign, as integers.', async () => {
+  test('Integers up to 2^53 - 1 of either sign are stored exactly, as integers.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const insertOne = store.db.prepare(
@@ -235,11 +235,11 @@ describe('a statement', () => {
     }
   });
 
-  test('gives back any text, number and null that it is given, in any sizes.', async () => {
+  test('Any text, number and null of any size is returned unchanged.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const echo = store.db.prepare('SELECT ?, ?, ?');
-    // A statement has room for 16 KiB of texts, counted as three bytes a character.
+    // A statement reserves 16 KiB for texts, at three bytes a character.
     const long = fc
       .tuple(
         fc.constantFrom('x', '\u00e9', '\u8a9e', '\u{1f600}'),
@@ -263,7 +263,7 @@ describe('a statement', () => {
     );
   });
 
-  test('takes nothing over from the values it was given before.', async () => {
+  test('A statement does not reuse values of an earlier run.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const echo = store.db.prepare('SELECT ?, ?');
@@ -275,7 +275,7 @@ describe('a statement', () => {
     expect(store.db.peek((rx) => echo.get(rx, 'c'))).toEqual(['c', null]);
   });
 
-  test('works on after SQLite refused it.', async () => {
+  test('A statement works again after SQLite has refused a run.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const add = store.db.prepare("INSERT INTO meta (key, value) VALUES ('k', ?)");
@@ -287,7 +287,7 @@ describe('a statement', () => {
     expect(query(store.db, "SELECT value FROM meta WHERE key = 'k'")[0]).toEqual(['c']);
   });
 
-  test('that is scanned stops when told, and leaves nothing open.', async () => {
+  test('A scan stops on request or on an error, and leaves nothing open.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path, { checkpointBytes: 1 });
     await insert(store, ['a', 'b', 'c']);
@@ -310,7 +310,7 @@ describe('a statement', () => {
     expect(store.warnings).toEqual([]);
   });
 
-  test('is prepared when it first runs: of a text SQLite does not understand it is refused with that text.', async () => {
+  test('A statement is prepared at its first run, and an invalid one is refused with its SQL.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const statement = store.db.prepare('SELEKT 1');
@@ -329,7 +329,7 @@ function insert(
   );
 }
 
-/** The ids on all pages, turned one by one. */
+/** Yields the ids of all pages in order. */
 function* allPages(
   store: TestStore,
   filters: Record<string, string | undefined>,

@@ -12,7 +12,7 @@ import { openStore, query } from '../../support/store.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { anApproval, anItem, aSession, aTurn } from '../../support/records.ts';
 
-/** Tables and indexes that do not grow with the log, and why. */
+/** Tables and indexes that do not grow with the log, with the reason. */
 const small: Record<string, string> = {
   sequence: 'one row',
   sqlite_schema: 'a row a table or index',
@@ -40,8 +40,8 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-describe('on a directory with work in every state', () => {
-  test('no statement of a start scans what grows with the log.', () =>
+describe('query plans on a directory with work in every state', () => {
+  test('No statement of a start scans a table that grows with the log.', () =>
     onLeftovers(async (directory) => {
       let atStart: string[] = [];
       await runOn(directory, async () => {
@@ -52,7 +52,7 @@ describe('on a directory with work in every state', () => {
       expect(await scansOf(directory, atStart)).toEqual([]);
     }));
 
-  test('no statement of a first page scans what grows with the log, whatever it is filtered by.', () =>
+  test('No statement of a first page scans a table that grows with the log, whatever its filters.', () =>
     onLeftovers(async (directory) => {
       const byRequest = new Map<string, string[]>();
       await runOn(directory, async (given) => {
@@ -75,7 +75,7 @@ describe('on a directory with work in every state', () => {
     }));
 });
 
-/** The statements that are run, by their SQL. */
+/** Collects the SQL of all statements that run. */
 class Ran {
   #sqls = new Set<string>();
   readonly #sqlOf = new WeakMap<object, string>();
@@ -91,7 +91,7 @@ class Ran {
     for (const method of ['run', 'get', 'all', 'scan'] as const) this.#watch(method);
   }
 
-  /** What was run since it was last asked. */
+  /** Returns the statements since the last call. */
   take(): string[] {
     const taken = [...this.#sqls];
     this.#sqls = new Set();
@@ -109,7 +109,7 @@ class Ran {
   }
 }
 
-/** Runs `test` on a directory in which a server has died. */
+/** Runs `test` on the directory of a killed server. */
 async function onLeftovers(test: (directory: string) => Promise<void>): Promise<void> {
   await using directory = tempDirectory();
   await leaveBehind(directory.path, (tx, store, log) => {
@@ -139,11 +139,11 @@ async function onLeftovers(test: (directory: string) => Promise<void>): Promise<
 
 function runOn(directory: string, test: Parameters<typeof withRuntime>[0]): Promise<unknown> {
   const providers = [scriptedProvider((turn) => turn.end(completed))];
-  // Its time stands still: compaction, which runs every few seconds, would be counted too.
+  // The clock stands still, so that the periodic compaction does not run.
   return withRuntime(test, { directory, providers, clock: new ManualClock(Date.now()) });
 }
 
-/** Each list and replay there is, with choices of its filters. */
+/** Returns the path of each list and replay, with combinations of its filters. */
 function firstPages(): string[] {
   const lists = table.filter(
     ({ endpoint: { method, answers, response } }) =>
@@ -151,7 +151,7 @@ function firstPages(): string[] {
   );
   return lists.flatMap(({ endpoint }) => {
     const path = endpoint.path.replaceAll(/\{(\w+)\}/g, (_match, name: string) => sample(name));
-    // Agents by their names are no rows.
+    // The filter by agent name does not filter rows.
     const fields = Object.entries(endpoint.query).filter(
       ([name]) => name !== 'limit' && name !== 'agent',
     );
@@ -167,7 +167,7 @@ function firstPages(): string[] {
   });
 }
 
-/** Something for a name, and what is nobody's where nothing is known of it. */
+/** Returns a sample value for a name, or a value that matches no record. */
 function sample(name: string): string {
   return samples[name] ?? 'none';
 }
@@ -187,7 +187,7 @@ function optionsOf(schema: z.ZodType): string[] {
   return (z.toJSONSchema(schema).enum ?? []) as string[];
 }
 
-/** Nothing of a list, each part of it alone, and all of it; among the campaigns also what lies between. */
+/** Returns no element of a list, each element alone, and all; in the campaigns, all other subsets too. */
 function choicesOf<T>(list: readonly T[]): T[][] {
   const between = atLength(0, list.length, list.length);
   return partsOf(list).filter(
@@ -200,7 +200,7 @@ function partsOf<T>([first, ...rest]: readonly T[]): T[][] {
   return partsOf(rest).flatMap((chosen) => [chosen, [first, ...chosen]]);
 }
 
-/** The lines of the statements' plans that read a whole table or index that grows, each with its statement. */
+/** Returns the lines of the plans that scan a growing table or index, each with its statement. */
 async function scansOf(directory: string, sqls: readonly string[]): Promise<string[]> {
   await using store = await openStore(directory);
   const isQuery = (sql: string) => /^\s*(SELECT|INSERT|UPDATE|DELETE)\b/.test(sql);

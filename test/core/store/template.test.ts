@@ -10,7 +10,7 @@ import { tempDirectory } from '../../support/temp.ts';
 
 const template = await makeTemplate(sqlWasm);
 
-/** Every table, index and setting of a database. */
+/** Returns all tables, indexes and settings of a database. */
 function schemaOf(db: Database): unknown {
   const all = (sql: string) => {
     const statement = db.prepare(sql);
@@ -37,8 +37,8 @@ async function withDatabase<T>(
   }
 }
 
-describe('a directory that begins with the template', () => {
-  test('has the same tables as one whose tables were created, and an identity of its own.', async () => {
+describe('a database from the template', () => {
+  test('A database from the template has the same tables as a created one, and its own epoch.', async () => {
     await using created = tempDirectory();
     await using copied = tempDirectory();
     await using other = tempDirectory();
@@ -52,13 +52,13 @@ describe('a directory that begins with the template', () => {
     expect(await withDatabase(copied.path, { template }, ({ epoch }) => epoch)).toBe(b.epoch);
   });
 
-  test('holds it for its owner alone.', async () => {
+  test('Only the owner can read a database from the template.', async () => {
     await using directory = tempDirectory();
     await withDatabase(directory.path, { template }, () => undefined);
     expect(fs.statSync(path.join(directory.path, DATABASE_FILE)).mode & 0o777).toBe(0o600);
   });
 
-  test('is not harmed by a copy that a crash cut short.', async () => {
+  test('A partial copy that a crash has left is removed.', async () => {
     await using directory = tempDirectory();
     const half = path.join(directory.path, `${DATABASE_FILE}.new`);
     fs.writeFileSync(half, template.subarray(0, 5000));
@@ -67,11 +67,11 @@ describe('a directory that begins with the template', () => {
   });
 });
 
-test('two templates of the same sources are the same bytes.', async () => {
+test('Two templates of the same sources are equal byte for byte.', async () => {
   expect(Buffer.compare(await makeTemplate(sqlWasm), template)).toBe(0);
 });
 
-test('a directory in which the template cannot be stored gets created tables.', async () => {
+test('The tables are created if the template cannot be stored.', async () => {
   await using directory = tempDirectory();
   fs.mkdirSync(path.join(directory.path, `${DATABASE_FILE}.new`));
   const [tables] = (await withDatabase(directory.path, { template }, schemaOf)) as [unknown[]];

@@ -20,8 +20,8 @@ import {
 } from '../../support/store.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
-describe('an answer', () => {
-  test('comes after its rows are synced, never before.', async () => {
+describe('the result of a transaction', () => {
+  test('A transaction is answered after its rows are synced, never before.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
@@ -45,7 +45,7 @@ describe('an answer', () => {
     );
   });
 
-  test('tells of rows that a copy of the files has, taken in that moment.', async () => {
+  test('A copy of the files at the time of the answer has the rows.', async () => {
     await using directory = tempDirectory();
     await using copy = tempDirectory('copy');
     await using store = await openStore(directory.path);
@@ -56,7 +56,7 @@ describe('an answer', () => {
     expect(reopened.entries().map(({ seq }) => seq)).toEqual([1]);
   });
 
-  test('to each transaction is what its own function gave, in the order in which they ran.', async () => {
+  test('Each transaction gets the result of its own function, in the order of the calls.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const answered: number[] = [];
@@ -68,7 +68,7 @@ describe('an answer', () => {
     expect(answered).toEqual(Array.from({ length: 20 }, (_, i) => i));
   });
 
-  test('waits for a later sync when its group was committed while one was in flight.', async () => {
+  test('A group that commits during a sync waits for the next sync.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
@@ -93,7 +93,7 @@ describe('an answer', () => {
 });
 
 describe('a read', () => {
-  test('of rows that are not on disk yet is answered when they are.', async () => {
+  test('A read of rows that are not on disk yet is answered once they are.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
@@ -109,7 +109,7 @@ describe('a read', () => {
     await write;
   });
 
-  test('waits for the newest of the groups it saw.', async () => {
+  test('A read waits for the newest of the groups that it saw.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
@@ -129,7 +129,7 @@ describe('a read', () => {
     await second;
   });
 
-  test('is answered at once when everything is on disk, and syncs nothing.', async () => {
+  test('A read is answered at once if everything is on disk, and syncs nothing.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
@@ -139,7 +139,7 @@ describe('a read', () => {
     expect(disk.count(`sync ${WAL_FILE}`)).toBe(syncs);
   });
 
-  test('that refuses waits too.', async () => {
+  test('A read that throws also waits for the rows that it saw.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
@@ -156,7 +156,7 @@ describe('a read', () => {
     await write;
   });
 
-  test('cannot begin a transaction.', async () => {
+  test('A read cannot start a transaction.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     await expect(store.db.read(() => store.db.transact(() => 1))).rejects.toThrow(
@@ -165,8 +165,8 @@ describe('a read', () => {
   });
 });
 
-describe('a failing transaction', () => {
-  test('takes back its own rows, numbers and announcements, and nobody else\u2019s.', async () => {
+describe('a failed transaction', () => {
+  test('A failed transaction takes back only its own rows, numbers and announcements.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const announced = collectAnnounced(store);
@@ -189,7 +189,7 @@ describe('a failing transaction', () => {
     expect(store.entries().map(({ seq }) => seq)).toEqual([1, 2]);
   });
 
-  test('refused by SQLite itself takes back what it had written before.', async () => {
+  test('A transaction that SQLite refuses takes back all its rows.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     await store.db.transact((tx) => store.write(tx, 'a'));
@@ -206,7 +206,7 @@ describe('a failing transaction', () => {
     expect(store.db.durableSeq).toBe(3);
   });
 
-  test('is refused only after the rows it may have seen are on disk.', async () => {
+  test('A refusal is reported only after the rows that it may have seen are on disk.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
@@ -225,7 +225,7 @@ describe('a failing transaction', () => {
     expect(await nextGroup).toBe('refused: a is there');
   });
 
-  test('whose function gives a promise is refused and takes back what it wrote.', async () => {
+  test('A transaction with an asynchronous function is refused and takes back its rows.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const refused = store.db.transact(async (tx) => {
@@ -237,7 +237,7 @@ describe('a failing transaction', () => {
     expect(await store.db.transact((tx) => store.write(tx, 'b').seq)).toBe(1);
   });
 
-  test('that calls transact throws in there, and may go on if it catches that.', async () => {
+  test('A nested transaction throws, and the outer one continues if it catches the error.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const inner = () => store.db.transact((tx) => store.write(tx, 'inner'));
@@ -255,7 +255,7 @@ describe('a failing transaction', () => {
     expect(idsOf(store)).toEqual(['outer']);
   });
 
-  test('leaves the store as its successful peers made it, whatever fails and how.', async () => {
+  test('Failed transactions of any kind leave no trace in the store.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const announced = collectAnnounced(store);
@@ -310,7 +310,7 @@ describe('a failing transaction', () => {
 });
 
 describe('announcements', () => {
-  test('are delivered once, in order, when they are on disk and the new seq may be shown.', async () => {
+  test('Announcements are delivered once, in order, when they are on disk and the seq is durable.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
@@ -341,7 +341,7 @@ describe('announcements', () => {
     ]);
   });
 
-  test('reach every listener.', async () => {
+  test('Announcements reach every listener.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const one = collectAnnounced(store);
@@ -354,7 +354,7 @@ describe('announcements', () => {
     ]);
   });
 
-  test('and numbers belong to a transaction: after it they are refused.', async () => {
+  test('Announcements and numbers are refused after their transaction.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path);
     const ended = await store.db.transact((tx) => tx);
@@ -365,7 +365,7 @@ describe('announcements', () => {
 });
 
 describe('a group', () => {
-  test('is what one turn of the event loop brought: one COMMIT and one sync for all of it.', async () => {
+  test('All transactions of one turn of the event loop share one COMMIT and one sync.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
@@ -379,7 +379,7 @@ describe('a group', () => {
     expect(store.db.stats.groupSize.count).toBe(1);
   });
 
-  test('writes nothing before its COMMIT.', async () => {
+  test('A group writes nothing before its COMMIT.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
@@ -393,8 +393,8 @@ describe('a group', () => {
   });
 });
 
-describe('a group that changed nothing', () => {
-  test('is answered without a sync when all before it is on disk.', async () => {
+describe('a group without changes', () => {
+  test('A group without changes is answered without a sync if all earlier ones are on disk.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
@@ -405,7 +405,7 @@ describe('a group that changed nothing', () => {
     expect(held.asked()).toBe(0);
   });
 
-  test('waits for the groups before it, whose rows it may have seen.', async () => {
+  test('A group without changes waits for earlier groups, whose rows it may have seen.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs });
@@ -421,8 +421,8 @@ describe('a group that changed nothing', () => {
   });
 });
 
-describe('a write-back of the log', () => {
-  test('holds COMMIT, and nothing else, until the database file is synced.', async () => {
+describe('a checkpoint', () => {
+  test('A checkpoint delays only COMMIT until the database file is synced.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     await using store = await openStore(directory.path, { fs: disk.fs, checkpointBytes: 1 });
@@ -446,9 +446,9 @@ describe('a write-back of the log', () => {
     expect(store.passed.filter((name) => name === 'commit.after')).toHaveLength(2);
   });
 
-  test('lets the write-ahead log start again from its beginning.', async () => {
+  test('After a checkpoint, the write-ahead log restarts at its beginning.', async () => {
     await using directory = tempDirectory();
-    // What makes a new store stays in its log's file, which never gets shorter.
+    // The creation of a store makes the log file long, and the file never gets shorter.
     await (await openStore(directory.path))[Symbol.asyncDispose]();
     await using store = await openStore(directory.path, { checkpointBytes: 64 * 1024 });
     for (let i = 0; i < 100; i++)
@@ -459,7 +459,7 @@ describe('a write-back of the log', () => {
     expect(idsOf(store)).toHaveLength(100);
   });
 
-  test('comes also under a load that never pauses.', async () => {
+  test('Checkpoints also run under a load without pauses.', async () => {
     await using directory = tempDirectory();
     await using store = await openStore(directory.path, {
       fs: testDisk().fs,
@@ -478,7 +478,7 @@ describe('a write-back of the log', () => {
 });
 
 describe('the sequence', () => {
-  test('goes on after the last number when the store is opened again.', async () => {
+  test('The sequence continues after the last number when the store is opened again.', async () => {
     await using directory = tempDirectory();
     const seqs: number[] = [];
     for (let run = 0; run < 4; run++) {
@@ -489,7 +489,7 @@ describe('the sequence', () => {
     expect(seqs).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
   });
 
-  test('goes on after every number that anybody saw when the process is killed.', async () => {
+  test('After a kill, the sequence continues after every number that was delivered.', async () => {
     await using directory = tempDirectory();
     let last = 0;
     let from = directory.path;
@@ -516,7 +516,7 @@ describe('the sequence', () => {
     expect(seqs).toEqual([...new Set(seqs)].toSorted((a, b) => a - b));
   });
 
-  test('does not go back when the newest events are taken out of the log.', async () => {
+  test('The sequence does not go back when the newest events are removed from the log.', async () => {
     await using directory = tempDirectory();
     {
       await using store = await openStore(directory.path);
@@ -531,7 +531,7 @@ describe('the sequence', () => {
 });
 
 describe('closing', () => {
-  test('answers what is under way, then leaves one file with everything in it.', async () => {
+  test('Closing answers the running transactions, and then leaves one file with everything.', async () => {
     await using directory = tempDirectory();
     const store = await openStore(directory.path);
     const first = store.db.transact((tx) => store.write(tx, 'a').seq);
@@ -546,7 +546,7 @@ describe('closing', () => {
     expect(idsOf(reopened)).toEqual(['a', 'b']);
   });
 
-  test('waits for the sync of a write-back.', async () => {
+  test('Closing waits for the sync of a checkpoint.', async () => {
     await using directory = tempDirectory();
     const disk = testDisk();
     const store = await openStore(directory.path, { fs: disk.fs, checkpointBytes: 1 });
@@ -560,7 +560,7 @@ describe('closing', () => {
     expect(nodeFs.readdirSync(directory.path)).toEqual([DATABASE_FILE, ANCHOR_FILE]);
   });
 
-  test('refuses what comes after it, in the words of the interface.', async () => {
+  test('A transaction after closing is refused with shutting_down.', async () => {
     await using directory = tempDirectory();
     const store = await openStore(directory.path);
     await store.db.transact((tx) => store.write(tx, 'a'));
@@ -571,7 +571,7 @@ describe('closing', () => {
     await expect(store.db.transact((tx) => store.write(tx, 'b'))).rejects.toMatchObject(refusal);
   });
 
-  test('refuses a read that comes after it, in the words of the interface.', async () => {
+  test('A read after closing is refused with shutting_down.', async () => {
     await using directory = tempDirectory();
     const store = await openStore(directory.path);
     await store.db.transact((tx) => store.write(tx, 'a'));
@@ -583,7 +583,7 @@ describe('closing', () => {
   });
 });
 
-/** The seqs that are announced, as they come. */
+/** Collects the announced seqs in order. */
 function collectAnnounced(store: TestStore): number[] {
   const seqs: number[] = [];
   store.db.onDurable((items) => {
@@ -592,7 +592,7 @@ function collectAnnounced(store: TestStore): number[] {
   return seqs;
 }
 
-/** Refuses because a note is there; resolves with what the caller would be told. */
+/** Refuses a transaction because a note exists; resolves with the outcome. */
 async function refuseBecauseOf(store: TestStore, id: string): Promise<string> {
   try {
     await store.db.transact(() => {

@@ -84,7 +84,7 @@ async function eventsOf({ client }: TestRuntime, kind: string) {
 }
 
 describe('a POST', () => {
-  test('has the event as the log has it, signed, and nothing of ours to log in with.', () =>
+  test('A POST has the event of the log, a signature, and no credential of the server.', () =>
     withHooks(
       (receiver) => [posting(receiver)],
       async (given, receiver, session) => {
@@ -172,7 +172,7 @@ describe('a POST', () => {
       },
     ));
 
-  test('is not sent to the server itself, nor with a secret that others may read.', async () => {
+  test('A POST is not sent to the server itself, nor with a secret that others may read.', async () => {
     await using own = tempDirectory('hooks');
     const open = path.join(own.path, 'open');
     fs.writeFileSync(open, secret, { mode: 0o644 });
@@ -207,7 +207,7 @@ function reload({ runtime }: TestRuntime, config: object): void {
 }
 
 describe('a command', () => {
-  test('reads the event from stdin; its arguments and its environment have no word of it.', async () => {
+  test('The command of a hook gets the event on stdin, not in its arguments or environment.', async () => {
     await using own = tempDirectory('hooks');
     const out = path.join(own.path, 'out');
     const command = `{ cat; tr '\\0' '\\n' < /proc/$$/environ; tr '\\0' '\\n' < /proc/$$/cmdline; } > '${out}.new'; mv '${out}.new' '${out}'`;
@@ -272,7 +272,7 @@ describe('a command', () => {
 });
 
 describe('a person', () => {
-  test('lets a hook skip the event that it fails at, or all; that is an event.', () =>
+  test('A user can let a hook skip the failing event or all events, which is an event itself.', () =>
     withHooks(
       (receiver) => [posting(receiver)],
       async (given, receiver, session) => {
@@ -305,7 +305,7 @@ describe('a person', () => {
       },
     ));
 
-  test('tests a hook with an example, which is marked and moves nothing.', () =>
+  test('The test of a hook sends a marked example, and changes no position.', () =>
     withHooks(
       (receiver) => [posting(receiver)],
       async (given, receiver) => {

@@ -18,7 +18,7 @@ const options = { config: { approvals: { link_base_url: PUBLIC } } };
 const stage = sharedStage(options);
 
 function onShared(work: (stage: Stage) => Promise<void>): Promise<void> {
-  // Links that are good for nothing are answered later and later within a minute.
+  // Requests with invalid links are answered more and more slowly within a minute.
   stage().clock.advance(61_000);
   return work(stage());
 }
@@ -95,13 +95,13 @@ async function statusOf(stage: Stage, { session_id, id }: Approval): Promise<App
   return (await stage.get<Approval>(`/v1/sessions/${session_id}/approvals/${id}`)).body;
 }
 
-/** What every link that is good for nothing gets, to the byte. */
+/** Returns the page of an invalid link, which is the same for all invalid links. */
 async function invalid(stage: Stage): Promise<string> {
   return (await browse(stage, `/answer/${'x'.repeat(43)}`)).text;
 }
 
 describe('the page of a link', () => {
-  test('shows what is asked with two buttons and no script, and nothing of it can be framed or kept.', () =>
+  test('The page of a link shows the request with two buttons, without scripts, framing or caching.', () =>
     onShared(async (stage) => {
       const { approval } = await asked(stage, {
         title: '<script>alert(1)</script> "x" \u202e',
@@ -125,7 +125,7 @@ describe('the page of a link', () => {
       expect(page.headers['set-cookie']).toBe(undefined);
     }));
 
-  test('changes nothing when it is opened, looked at by a preview or fetched in advance.', () =>
+  test('Opening, previewing or prefetching a page changes nothing.', () =>
     onShared(async (stage) => {
       const { approval } = await asked(stage);
       const at = await pathOfLink(stage, approval);
@@ -140,27 +140,29 @@ describe('the page of a link', () => {
   test.for([
     ['accept', 'accepted', 'accept'],
     ['decline', 'declined', 'decline'],
-  ] as const)('answers with %s, once, and is then of no use.', ([word, status, decision]) =>
-    onShared(async (stage) => {
-      const { approval, answer } = await asked(stage);
-      const [at, second] = [await pathOfLink(stage, approval), await pathOfLink(stage, approval)];
-      const answered = await press(stage, at, word, { origin: PUBLIC });
-      expect(answered.status).toBe(200);
-      expect((await answer).decision).toBe(decision);
-      const now = await statusOf(stage, approval);
-      expect(now).toMatchObject({ status, scope: status === 'accepted' ? 'once' : null });
-      expect(now.decided_by).toMatch(/^link_/);
-      const none = await invalid(stage);
-      for (const one of [at, second]) {
-        for (const other of ['accept', 'decline'])
-          expect(await press(stage, one, other)).toMatchObject({ status: 404, text: none });
-        expect(await browse(stage, one)).toMatchObject({ status: 404, text: none });
-      }
-      expect(await statusOf(stage, approval)).toEqual(now);
-    }),
+  ] as const)(
+    'The page answers with %s once, and its link is invalid afterwards.',
+    ([word, status, decision]) =>
+      onShared(async (stage) => {
+        const { approval, answer } = await asked(stage);
+        const [at, second] = [await pathOfLink(stage, approval), await pathOfLink(stage, approval)];
+        const answered = await press(stage, at, word, { origin: PUBLIC });
+        expect(answered.status).toBe(200);
+        expect((await answer).decision).toBe(decision);
+        const now = await statusOf(stage, approval);
+        expect(now).toMatchObject({ status, scope: status === 'accepted' ? 'once' : null });
+        expect(now.decided_by).toMatch(/^link_/);
+        const none = await invalid(stage);
+        for (const one of [at, second]) {
+          for (const other of ['accept', 'decline'])
+            expect(await press(stage, one, other)).toMatchObject({ status: 404, text: none });
+          expect(await browse(stage, one)).toMatchObject({ status: 404, text: none });
+        }
+        expect(await statusOf(stage, approval)).toEqual(now);
+      }),
   );
 
-  test('cannot accept what it does not show as a whole, and declines it.', () =>
+  test('The page can only decline a request that it does not show completely.', () =>
     onShared(async (stage) => {
       const details = [
         { type: 'command', command: `echo ${'x'.repeat(70_000)}; rm -rf /`, cwd: null },
@@ -175,7 +177,7 @@ describe('the page of a link', () => {
       expect((await press(stage, at, 'decline')).status).toBe(200);
     }));
 
-  test('accepts what its agent does not describe only with a word, and declines it without.', () =>
+  test('The page accepts a request with missing arguments only with a typed word.', () =>
     onShared(async (stage) => {
       const request = { title: 'do it', lacksArguments: true };
       const [one, other] = [await asked(stage, request), await asked(stage, request)];
@@ -193,7 +195,7 @@ describe('the page of a link', () => {
       expect(declined.status).toBe(200);
     }));
 
-  test('answers once of many presses at the same time.', () =>
+  test('The page answers once for many simultaneous clicks.', () =>
     onShared(async (stage) => {
       const { approval } = await asked(stage);
       const at = await pathOfLink(stage, approval);
@@ -202,7 +204,7 @@ describe('the page of a link', () => {
       expect(pages.filter(({ status }) => status === 200)).toHaveLength(1);
     }));
 
-  test('is of no use once its approval was answered in another way.', () =>
+  test('A link is invalid once its approval is resolved in another way.', () =>
     onShared(async (stage) => {
       const { approval } = await asked(stage);
       const at = await pathOfLink(stage, approval);
@@ -212,7 +214,7 @@ describe('the page of a link', () => {
       expect((await statusOf(stage, approval)).status).toBe('declined');
     }));
 
-  test('answers its own approval alone, whatever else is sent.', () =>
+  test('A link answers only its own approval, whatever the form contains.', () =>
     onShared(async (stage) => {
       const [one, other] = [await asked(stage), await asked(stage)];
       const at = await pathOfLink(stage, one.approval);
@@ -232,7 +234,7 @@ describe('the page of a link', () => {
     'decision%5B%5D=accept',
     '',
     '{"decision":"accept"}',
-  ])('takes no other form than its own: %s', (body) =>
+  ])('The page refuses another form than its own: %s.', (body) =>
     onShared(async (stage) => {
       const { approval } = await asked(stage);
       const at = await pathOfLink(stage, approval);
@@ -255,7 +257,7 @@ describe('the page of a link', () => {
   );
 
   test.for(['https://evil.example', 'null', 'http://box.example.evil.example'])(
-    'is not sent from the page %s.',
+    'A form from the page %s is refused.',
     (origin) =>
       onShared(async (stage) => {
         const { approval } = await asked(stage);
@@ -288,7 +290,7 @@ describe('the public host of links', () => {
         expect((await browse(stage, at, { headers: { host } })).status).toBe(200);
     }));
 
-  test('lets its page be sent under the name that the tunnel hands on.', () =>
+  test('A form from the public host that the tunnel forwards is accepted.', () =>
     onShared(async (stage) => {
       const { approval } = await asked(stage);
       const at = await pathOfLink(stage, approval);
@@ -316,7 +318,7 @@ describe('the secret of a link', () => {
         );
     }));
 
-  test('is not in the log, however its address is spelled.', () =>
+  test('The secret of a link is not in the log, however its address is spelled.', () =>
     withRuntime(async ({ url, logLines }) => {
       const secret = 's'.repeat(43);
       const places = [`/answer/${secret}`, `/answer/${secret}/`, `/answer/${secret}/x`];
@@ -330,7 +332,7 @@ describe('the secret of a link', () => {
       expect(JSON.stringify(logLines())).not.toContain(secret);
     }));
 
-  test('ends with its time.', async () => {
+  test('A link expires.', async () => {
     const clock = new ManualClock();
     await onStage(
       async (stage) => {
@@ -348,7 +350,7 @@ describe('the secret of a link', () => {
     );
   });
 
-  test('is made by those alone who may decide, for what two buttons can answer.', () =>
+  test('Only a token that may decide can create a link, and only if two buttons can answer it.', () =>
     onShared(async (stage) => {
       const { approval, session } = await asked(stage);
       const { body: read } = await stage.post<{ secret: string }>('/v1/tokens', {
@@ -376,7 +378,7 @@ describe('the secret of a link', () => {
 });
 
 describe('a hook that asks for links', () => {
-  test('gets one with each approval, which answers it.', async () => {
+  test('A hook with links gets a link with each approval, which answers it.', async () => {
     await using receiver = await new Receiver().open();
     await using own = tempDirectory('links');
     const secret_file = path.join(own.path, 'secret');

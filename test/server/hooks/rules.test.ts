@@ -20,7 +20,7 @@ describe('a hook of the configuration', () => {
     { ...post, url: 'http://[::1]:8080/' },
     { ...post, url: 'http://localhost:8080/' },
     { ...good, kinds: ['*'], session: 'sess_1' },
-  ])('is taken: %o', (hook) => {
+  ])('The hook %o is accepted.', (hook) => {
     expect(objection(hook)).toBe(null);
   });
 
@@ -38,15 +38,15 @@ describe('a hook of the configuration', () => {
     [{ ...good, kinds: [] }, /too small|at least/i],
     [{ ...good, kinds: ['turn completed'] }, /has to be a kind/],
     [{ ...good, session: 'sess_1', team: 'team_1' }, /one of session/],
-  ] as const)('is refused: %o', ([hook, why]) => {
+  ] as const)('The hook %o is refused.', ([hook, why]) => {
     expect(objection(hook)).toMatch(why);
   });
 
-  test('has a name of its own.', () => {
+  test('Two hooks may not have the same name.', () => {
     expect(configSchema.safeParse({ hooks: [good, good] }).success).toBe(false);
   });
 
-  test('is given no event of hooks, and no text that grows.', () => {
+  test('A hook gets no events of hooks and no streaming text.', () => {
     const [all] = definitions({ ...good, kinds: ['*'] });
     const kinds = [...(all?.scope.kinds ?? [])];
     expect(kinds.filter((kind) => /^hook\.|delta/.test(kind))).toEqual([]);
@@ -57,11 +57,11 @@ describe('a hook of the configuration', () => {
     ['turn.complete', /"turn.complete" matches no event kind/],
     ['hook.failing', /cannot be delivered/],
     ['message.delta', /is a streaming delta/],
-  ] as const)('cannot work with %s, and says why.', ([kind, why]) => {
+  ] as const)('A hook with the event kind %s reports its problem.', ([kind, why]) => {
     expect(definitions({ ...good, kinds: [kind] })[0]?.problem).toMatch(why);
   });
 
-  test('is also the notify_command of approvals, which is tried once.', () => {
+  test('The notify_command of approvals is a hook that is tried once.', () => {
     const config = configSchema.parse({ approvals: { notify_command: 'true' } });
     expect(definitionsOf(config)).toMatchObject([
       {
@@ -96,12 +96,12 @@ describe('an address', () => {
     '64:ff9b:1::a9fe:a9fe',
     '2002:a9fe:a9fe::1',
     '::ffff:0:169.254.169.254',
-  ])('%s gets nothing, whatever leads there.', (address) => {
+  ])('The address %s gets nothing, however it is reached.', (address) => {
     expect(objectionToAddress(address, https)).toMatch(/an address that hooks may not use/);
     expect(objectionToAddress(address, http)).not.toBe(null);
   });
 
-  test('beyond this machine gets nothing that is not encrypted.', () => {
+  test('An address on another machine gets only encrypted requests.', () => {
     expect(objectionToAddress('192.168.1.2', http)).toMatch(/not this machine/);
     expect(objectionToAddress('192.168.1.2', https)).toBe(null);
     expect(objectionToAddress('127.0.0.1', http)).toBe(null);
@@ -123,7 +123,7 @@ describe('an address', () => {
 });
 
 describe('a failed attempt', () => {
-  test('is made again after a pause that doubles, up to five minutes.', () => {
+  test('A failed attempt is repeated after a delay that doubles up to five minutes.', () => {
     expect([1, 2, 3, 9, 10, 1000].map(pauseAfter)).toEqual([
       1000, 2000, 4000, 256_000, 300_000, 300_000,
     ]);
@@ -131,7 +131,7 @@ describe('a failed attempt', () => {
 });
 
 describe('a hook that triggers itself', () => {
-  test('is slowed down to one round a second, and one that was quiet is not.', () => {
+  test('A hook that triggers itself is limited to one round a second, and a quiet one is not.', () => {
     const pace = new Throttle(0);
     let now = 0;
     for (let round = 0; round < 1000; round++) now += pace.begin(now) + 1;
@@ -143,7 +143,7 @@ describe('a hook that triggers itself', () => {
 });
 
 describe('a signature', () => {
-  test('is the one of Standard Webhooks.', () => {
+  test('The signature is the one of Standard Webhooks.', () => {
     // The example of its specification.
     const key = Buffer.from('MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'base64');
     const body = '{"test": 2432232314}';

@@ -96,7 +96,7 @@ describe('A request that is refused before its body has come', () => {
     ['for no route', (given) => post(given).replace('/v1/sessions', '/v1/nothing'), 404],
     ['of another type', (given) => post(given).replace('application/json', 'text/plain'), 415],
     ['that says it is too large', (given) => post(given).replace('1000', '10000000'), 413],
-  ])('%s is answered, and its connection ends.', ([, text, status]) =>
+  ])('A request %s is answered before its body, and its connection ends.', ([, text, status]) =>
     on(async (given) => {
       const { said, ended } = await connect(given, text(given));
       // No time limit of a request is in play here: it is a minute.

@@ -101,7 +101,7 @@ describe.for(tried)('$request', ({ endpoint }) => {
 });
 
 test.for([...tried, ...open])(
-  '$request refuses every method that its path does not have, and names the others.',
+  'The path of $request refuses all other methods, and lists its own.',
   ({ endpoint }) =>
     on(async ({ url, token }) => {
       const headers = { authorization: `Bearer ${token}` };
@@ -359,7 +359,7 @@ describe('A number in a query', () => {
   const on = sharedRuntime(options());
 
   test.for(outOfRange)(
-    '%s: %s is refused by name, not clamped, where it is one of %j.',
+    'The path %s with %s refuses the values %j by name, and does not clamp them.',
     ([path, name, values]) =>
       on(async ({ url, token, client, directory }) => {
         const { id } = await client.call(endpoints.createSession, {

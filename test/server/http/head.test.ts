@@ -59,7 +59,7 @@ describe('A path that is written out', () => {
   test.for([
     ['/v1/worktrees/gc', 'POST'],
     ['/v1/teams/team_1/members/spawn', 'POST'],
-  ] as const)('%s has its own methods alone: %s.', ([path, allowed]) =>
+  ] as const)('The path %s has only its own methods: %s.', ([path, allowed]) =>
     on(async ({ url, token }) => {
       const headers = { authorization: `Bearer ${token}` };
       for (const method of ['OPTIONS', 'GET', 'HEAD', 'DELETE', 'PUT']) {

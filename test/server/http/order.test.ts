@@ -284,12 +284,14 @@ describe('A text in a query', () => {
       status: 400,
     },
     { name: 'with too long a word', at: '/v1/search?q=', times: 1000, status: 400 },
-  ])('$name reaches its route, whatever its characters.', ({ at, times, status }) =>
-    on(async ({ url, token }) => {
-      const path = `${at}${encodeURIComponent(widest.repeat(times))}`;
-      const reply = await send(url, { path, headers: { authorization: `Bearer ${token}` } });
-      expect(reply.status).toBe(status);
-    }),
+  ])(
+    'A text $name in a query reaches its route, whatever its characters.',
+    ({ at, times, status }) =>
+      on(async ({ url, token }) => {
+        const path = `${at}${encodeURIComponent(widest.repeat(times))}`;
+        const reply = await send(url, { path, headers: { authorization: `Bearer ${token}` } });
+        expect(reply.status).toBe(status);
+      }),
   );
 });
 
@@ -301,7 +303,7 @@ describe('Bytes that are not an HTTP request', () => {
       status: 431,
       bytes: `GET /health HTTP/1.1\r\nHost: localhost\r\nX-Long: ${'x'.repeat(70_000)}\r\n\r\n`,
     },
-  ])('$name: is refused with the body every refusal has.', ({ status, bytes }) =>
+  ])('A connection with $name gets a refusal with the usual body.', ({ status, bytes }) =>
     on(async ({ url }) => {
       const answer = await sendBytes(url, bytes);
       expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));

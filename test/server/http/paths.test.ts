@@ -10,7 +10,7 @@ const on = sharedGate();
 const unknown = ['/v1', '/v1/', '/v1/nope', '/v1/sessions/x/y/z', '/v1?x=/health', '/v1/%20'];
 
 describe('An unknown path under /v1', () => {
-  test.for(unknown)('%s is 401 without a token, and 404 with one.', (path) =>
+  test.for(unknown)('The path %s is 401 without a token, and 404 with one.', (path) =>
     on(async ({ url, token }) => {
       const without = await send(url, { path });
       expect(without.json()).toEqual(unauthorized);
@@ -66,7 +66,7 @@ const disguises = [
 ];
 
 describe('A disguised path', () => {
-  test.for(disguises)('%s lets nobody see a session without a token.', (path) =>
+  test.for(disguises)('The path %s shows no session without a token.', (path) =>
     on(async ({ url, client, directory }) => {
       const { id } = await openSession(client, directory);
       for (const method of ['GET', 'POST', 'HEAD']) {

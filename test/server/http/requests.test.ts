@@ -13,7 +13,7 @@ const on = sharedRuntime({ providers: [scriptedProvider()] });
 
 describe('A number in a body', () => {
   test.for(['12345678901234567890', '9007199254740993', '1e400', '0.12345678901234567890123'])(
-    '%s, which would be stored as another, is refused by name.',
+    'The number %s, which would be stored as another one, is refused by name.',
     (number) =>
       on(async (given) => {
         const api = apiOf(given);

@@ -405,7 +405,7 @@ describe('POST /v1/sessions/{id}/turns', () => {
       await endTurn(given, session);
     }));
 
-  test('expected_turn_id has to name the most recent turn, active or not; null says nothing.', () =>
+  test('A turn whose expected_turn_id is not the most recent turn is refused, and null is ignored.', () =>
     withSessions(async (given) => {
       const { api } = given;
       const session = await create(api);

@@ -23,12 +23,12 @@ const NOBODY = 65_534;
 
 // A kill on it: test/campaigns/disk.test.ts.
 describe.skipIf(!canMount)('a disk that is really full', () => {
-  it('A server on a full disk refuses new work as storage_full, still answers reads, and recovers by itself', () =>
+  it('A server on a full disk refuses new work as storage_full, still answers reads, and recovers by itself.', () =>
     onSmallDisk(async ({ client, fill, free }, directory) => {
       const { id } = await openSession(client, directory);
       await runTurn(client, id, 'say before');
       fill();
-      // What fits into pages that are there already is still taken.
+      // A full disk still accepts rows that fit into existing pages of the database.
       const refusal = await refused(() =>
         openSession(client, directory, { metadata: 'x'.repeat(9000) }),
       );
@@ -50,7 +50,7 @@ describe.skipIf(!canMount)('a disk that is really full', () => {
       });
     }));
 
-  it('starts a killed server again below min_free_bytes: it answers reads, refuses new work and recovers by itself', () =>
+  it('A killed server starts below min_free_bytes, answers reads, refuses new work and recovers by itself.', () =>
     onSmallDisk(
       async ({ client, fill, free, restart }, directory) => {
         const { id } = await openSession(client, directory);
@@ -74,7 +74,7 @@ describe.skipIf(!canMount)('a disk that is really full', () => {
       { size: '24m', minFree: 8 * 1024 * 1024 },
     ));
 
-  it('refuses to start a server without a free byte, and loses nothing', () =>
+  it('A server does not start without a free byte, and loses nothing.', () =>
     onSmallDisk(async ({ client, fill, free, restart }, directory) => {
       const { id } = await openSession(client, directory);
       await runTurn(client, id, 'say before');
@@ -87,12 +87,12 @@ describe.skipIf(!canMount)('a disk that is really full', () => {
       expect((await runTurn(again, id, 'say after')).turn).toMatchObject({ text: 'after' });
     }));
 
-  it('Some room stays free: below retention.min_free_bytes new work is refused, and running work continues', () =>
+  it('Some room stays free: below retention.min_free_bytes new work is refused, and running work continues.', () =>
     onSmallDisk(
       async ({ client, fill, free }, directory) => {
         const { id } = await openSession(client, directory);
         const { turn_id } = await send(client, id, 'repeat 100 10 tick');
-        // What is left has room for the write-ahead log, which may take 4 MiB before it is written back.
+        // The free space has room for the write-ahead log, which grows to 4 MiB before a checkpoint.
         fill(7 * 1024 * 1024);
         const refusal = await refused(() => openSession(client, directory));
         expect(refusal).toMatchObject({ code: 'storage_full' });
@@ -109,7 +109,7 @@ describe.skipIf(!canMount)('a disk that is really full', () => {
 });
 
 describe.skipIf(!canLimit)('a server that may open no more files', () => {
-  it('fails the turn that needs an agent, says why, answers on, and recovers by itself', () =>
+  it('A server without free file descriptors fails the turn with the reason, and recovers by itself.', () =>
     withServer(async ({ client, pid, directory }) => {
       const { id } = await openSession(client, directory);
       const open = fs.readdirSync(`/proc/${pid}/fd`).length;
@@ -146,31 +146,34 @@ describe.skipIf(!canBeOthers)('a data directory that the user may not write', ()
       (data: string) => fs.chmodSync(path.join(data, 'events.cadre'), 0o400),
     ],
     ['that cannot be made', (data: string) => fs.rmSync(data, { recursive: true })],
-  ])('%s ends the start with what to do, and changes nothing', async (_what, forbid) => {
-    await using place = tempDirectory('readonly');
-    const data = path.join(place.path, 'data');
-    fs.cpSync(left(), data, { recursive: true });
-    for (const name of ['', ...fs.readdirSync(data, { recursive: true })])
-      fs.chownSync(path.join(data, String(name)), NOBODY, NOBODY);
-    // Where tests have their directories, nobody else may look.
-    fs.chmodSync(path.dirname(place.path), 0o711);
-    fs.chmodSync(place.path, 0o755);
-    forbid(data);
-    const content = () => fs.existsSync(data) && fs.readFileSync(path.join(data, 'events.cadre'));
-    const before = content();
-    const { file, args } = selfCommand();
-    const serve = [file, ...args, '--data-dir', data, 'serve', '--demo', '--port', '0'];
-    const ended = spawnSync(
-      'setpriv',
-      [`--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups', ...serve],
-      {
-        env: { PATH: process.env.PATH ?? '', HOME: '/nonexistent' },
-        encoding: 'utf8',
-        timeout: scaled(10_000),
-      },
-    );
-    expect(ended.stderr).toMatch(/^cadre: [^\n]*(make it|user)[^\n]*\n$/);
-    expect(ended.status).toBeGreaterThan(0);
-    expect(content()).toEqual(before);
-  });
+  ])(
+    'A data directory %s ends the start with what to do, and nothing changes.',
+    async (_what, forbid) => {
+      await using place = tempDirectory('readonly');
+      const data = path.join(place.path, 'data');
+      fs.cpSync(left(), data, { recursive: true });
+      for (const name of ['', ...fs.readdirSync(data, { recursive: true })])
+        fs.chownSync(path.join(data, String(name)), NOBODY, NOBODY);
+      // Where tests have their directories, nobody else may look.
+      fs.chmodSync(path.dirname(place.path), 0o711);
+      fs.chmodSync(place.path, 0o755);
+      forbid(data);
+      const content = () => fs.existsSync(data) && fs.readFileSync(path.join(data, 'events.cadre'));
+      const before = content();
+      const { file, args } = selfCommand();
+      const serve = [file, ...args, '--data-dir', data, 'serve', '--demo', '--port', '0'];
+      const ended = spawnSync(
+        'setpriv',
+        [`--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups', ...serve],
+        {
+          env: { PATH: process.env.PATH ?? '', HOME: '/nonexistent' },
+          encoding: 'utf8',
+          timeout: scaled(10_000),
+        },
+      );
+      expect(ended.stderr).toMatch(/^cadre: [^\n]*(make it|user)[^\n]*\n$/);
+      expect(ended.status).toBeGreaterThan(0);
+      expect(content()).toEqual(before);
+    },
+  );
 });

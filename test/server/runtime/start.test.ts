@@ -39,7 +39,7 @@ async function expectStarts(directory: string): Promise<void> {
   );
 }
 
-test('a start that fails when everything is built leaves nothing behind: no lock, no keeper, no registration.', () =>
+test('A start that fails after all parts are built leaves no lock, keeper or registration.', () =>
   withRuntime(async (first) => {
     await using own = tempDirectory('second');
     const directory = path.join(own.path, 'data');
@@ -55,7 +55,7 @@ test('a start that fails when everything is built leaves nothing behind: no lock
     await expectStarts(directory);
   }, scripted()));
 
-test('a start that fails in recovery leaves the directory to the next one.', async () => {
+test('A start that fails during recovery leaves the directory usable for the next start.', async () => {
   await using own = tempDirectory('recovery');
   const directory = path.join(own.path, 'data');
   await stop(await openRuntime(directory, scripted()));
@@ -70,7 +70,7 @@ test('a start that fails in recovery leaves the directory to the next one.', asy
   await expectStarts(directory);
 });
 
-test('a second stop is the first one, and a reload meanwhile changes nothing.', async () => {
+test('A second stop equals the first one, and a reload during it changes nothing.', async () => {
   await using own = tempDirectory('stop');
   const directory = path.join(own.path, 'data');
   const given = await openRuntime(directory, scripted());
@@ -84,7 +84,7 @@ test('a second stop is the first one, and a reload meanwhile changes nothing.', 
   expect(fs.existsSync(path.join(directory, 'server.json'))).toBe(false);
 });
 
-test('the server is registered where it listens, and its first events are the events of the start.', () =>
+test('A server is registered with its address, and its first events are the events of the start.', () =>
   withRuntime(async ({ url, token, directory, client }) => {
     const registered = JSON.parse(
       fs.readFileSync(path.join(directory, 'server.json'), 'utf8'),

@@ -39,14 +39,14 @@ describe('a member of a team', () => {
     }),
   );
 
-  test('gets no agent that there is not, and no agent beside a preset.', () =>
+  test('A member with an unknown agent, or with an agent and a preset, is refused.', () =>
     given(async ({ client }) => {
       await expect(spawned(client, { agent: 'nobody' })).rejects.toThrow(/unknown agent "nobody"/);
       const both = spawned(client, { agent: 'one', model_preset: 'second' });
       await expect(both).rejects.toThrow(/cannot be combined with provider, agent or model/);
     }));
 
-  test('has presets of agents, which the tools of agents name.', () =>
+  test('A member may have a preset with an agent, which the tools list.', () =>
     given(async ({ client }) => {
       const { cadreTeamModelPresets: presets } = await client.call(endpoints.getCapabilities, {});
       expect(presets).toMatchObject([{ name: 'second', provider: 'acp', agent: 'two' }]);

@@ -26,7 +26,7 @@ async function atWork({ stage, agents }: Cast) {
 const IN_A_TURN = /^inject(ing|ed)$/;
 
 describe('a message to an idle member', () => {
-  it('is in a turn that has begun when it is answered, where the agent is idle', () =>
+  it('A message to an idle agent is answered once its turn has begun.', () =>
     withTeam(async (cast) => {
       const first = await cast.say('one');
       (await cast.stage.provider.nextTurn()).end(completed);
@@ -38,7 +38,7 @@ describe('a message to an idle member', () => {
       await cast.moved(delivery, 'consumed');
     }));
 
-  it('waits again where its turn has begun, and the agent then refuses it unseen', () => {
+  it('A message waits again if its turn has begun and the agent refuses it unseen.', () => {
     let asked = 0;
     // Asked when the first turn reaches the agent, when the second is accepted, and when that reaches the agent.
     const objection = () =>
@@ -66,7 +66,7 @@ describe('a message to an idle member', () => {
     );
   });
 
-  it('waits again where a person interrupts its turn before the agent has seen it', () => {
+  it('A message waits again if its turn is interrupted before the agent has seen it.', () => {
     const ids = new CountingIds();
     let turnId = '';
     const next: Ids['next'] = (prefix) => {
@@ -104,7 +104,7 @@ describe('a message to an idle member', () => {
     );
   });
 
-  it('becomes a turn at once, in its frame, and is consumed when that completes', () =>
+  it('A message to an idle member becomes a turn at once, and is consumed when the turn completes.', () =>
     withTeam(async (cast) => {
       const { stage, agents, team } = cast;
       const { message, delivery } = await cast.say('look at the tests');
@@ -146,7 +146,7 @@ describe('a message to an idle member', () => {
       ]);
     }));
 
-  it('The streams of the recipient and of the team have events of the message, with its turn', () =>
+  it('The streams of the recipient and of the team have events of the message, with its turn.', () =>
     withTeam(async (cast) => {
       const { stage, agents } = cast;
       const { delivery } = await cast.say('hello');
@@ -169,7 +169,7 @@ describe('a message to an idle member', () => {
       ]);
     }));
 
-  it('A message whose turn fails or is interrupted is not consumed, has the error, and may be retried', () =>
+  it('A message whose turn fails or is interrupted is not consumed, has the error, and may be retried.', () =>
     withTeam(async (cast) => {
       const { stage } = cast;
       const { delivery } = await cast.say('hello');
@@ -197,7 +197,7 @@ describe('a message to an idle member', () => {
 });
 
 describe('messages to a member that is at work', () => {
-  it('wait, and become one turn in the transaction of its end: by priority, then as they came', () =>
+  it('Waiting messages become one turn at the end of the running turn, by priority and then by arrival.', () =>
     withTeam(async (cast) => {
       const { stage } = cast;
       const work = await atWork(cast);
@@ -219,7 +219,7 @@ describe('messages to a member that is at work', () => {
       ]);
     }));
 
-  it('share their turn with the ends of processes', () =>
+  it('Waiting messages share their turn with the ends of processes.', () =>
     withTeam(async (cast) => {
       const { stage, agents } = cast;
       const work = await atWork(cast);
@@ -240,20 +240,22 @@ describe('messages to a member that is at work', () => {
       await stage.until(({ kind }) => kind === 'delivery.consumed');
     }));
 
-  it.each(['start_new_turn_only'])('fail as recipient_busy where they are %s', (policy) =>
-    withTeam(async (cast) => {
-      const work = await atWork(cast);
-      const { delivery } = await cast.say('now or never', { policy });
-      expect(delivery).toMatchObject({ status: 'failed', error: { code: 'recipient_busy' } });
-      work.end(completed);
-      await cast.stage.until(({ kind }) => kind === 'turn.completed');
-      expect((await cast.retry(delivery)).body.status).toMatch(IN_A_TURN);
-      (await cast.stage.provider.nextTurn()).end(completed);
-      await cast.moved(delivery, 'consumed');
-    }),
+  it.each(['start_new_turn_only'])(
+    'Messages with the policy %s fail as recipient_busy.',
+    (policy) =>
+      withTeam(async (cast) => {
+        const work = await atWork(cast);
+        const { delivery } = await cast.say('now or never', { policy });
+        expect(delivery).toMatchObject({ status: 'failed', error: { code: 'recipient_busy' } });
+        work.end(completed);
+        await cast.stage.until(({ kind }) => kind === 'turn.completed');
+        expect((await cast.retry(delivery)).body.status).toMatch(IN_A_TURN);
+        (await cast.stage.provider.nextTurn()).end(completed);
+        await cast.moved(delivery, 'consumed');
+      }),
   );
 
-  it('interrupt it at once where they are immediate_interrupt, a pending approval too', () =>
+  it('Messages with immediate_interrupt interrupt a turn at once, even with a pending approval.', () =>
     withTeam(async (cast) => {
       const { stage, agents } = cast;
       const work = await atWork(cast);
@@ -273,7 +275,7 @@ describe('messages to a member that is at work', () => {
       await cast.moved(delivery, 'consumed');
     }));
 
-  it('interrupt it at once where they are interrupt_after_tool_boundary and no tool runs', () =>
+  it('Messages with interrupt_after_tool_boundary interrupt a turn at once if no tool runs.', () =>
     withTeam(async (cast) => {
       const work = await atWork(cast);
       const { delivery } = await cast.say('stop', { policy: 'interrupt_after_tool_boundary' });
@@ -284,7 +286,7 @@ describe('messages to a member that is at work', () => {
       await cast.moved(delivery, 'consumed');
     }));
 
-  it('wait for a running tool, and for an approval, where they are interrupt_after_tool_boundary', () =>
+  it('Messages with interrupt_after_tool_boundary wait for a running tool and for an approval.', () =>
     withTeam(async (cast) => {
       const { stage, agents } = cast;
       const work = await atWork(cast);
@@ -311,7 +313,7 @@ describe('messages to a member that is at work', () => {
 });
 
 describe('the frame of a message', () => {
-  it('says what it answers, and by which name things belong together', () =>
+  it('The frame of a message names the message that it answers, and its correlation.', () =>
     withTeam(async (cast) => {
       const { stage, team, agents } = cast;
       const first = await cast.say('a question', { correlation_id: 'the "one" <x>' });
@@ -333,7 +335,7 @@ describe('a message that says nothing', () => {
     { type: 'text', text: '' },
     { type: 'text', text: ' \n\t' },
     [{ type: 'text', text: '' }],
-  ])('is refused: %j', (input) =>
+  ])('An empty message is refused: %j.', (input) =>
     withTeam(async (cast) => {
       const body = { sender_agent_id: cast.agents[0].id, input };
       const direct = await cast.trySay({ ...body, recipient_agent_id: cast.agents[1]?.id });
@@ -357,7 +359,7 @@ it('Deliveries are listed by their recipient.', () =>
     for (const _ of body.deliveries) (await cast.stage.provider.nextTurn()).end(completed);
   }, 3));
 
-describe('after a turn that was interrupted over HTTP', () => {
+describe('messages after an interrupt over HTTP', () => {
   const stopped = async (cast: Cast) => {
     const { stage, agents } = cast;
     const work = await atWork(cast);
@@ -372,7 +374,7 @@ describe('after a turn that was interrupted over HTTP', () => {
     return delivery;
   };
 
-  it('a waiting message is not tried again if only the turn of its recipient delays it', () =>
+  it('A message that waits only for the running turn of its recipient cannot be retried.', () =>
     withTeam(async (cast) => {
       const turn = await atWork(cast);
       const { delivery } = await cast.say('later');
@@ -384,7 +386,7 @@ describe('after a turn that was interrupted over HTTP', () => {
       (await cast.stage.provider.nextTurn()).end(completed);
     }));
 
-  it('waiting and new messages stay in the inbox', () =>
+  it('Waiting and new messages stay in the inbox after an interrupt.', () =>
     withTeam(async (cast) => {
       await stopped(cast);
       const { delivery } = await cast.say('later');
@@ -407,7 +409,7 @@ describe('after a turn that was interrupted over HTTP', () => {
     },
     'an interrupting message': (cast) => cast.say('now', { policy: 'immediate_interrupt' }),
   };
-  it.each(Object.entries(wakers))('%s ends that', (_, wake) =>
+  it.each(Object.entries(wakers))('Waiting messages are delivered after %s.', (_, wake) =>
     withTeam(async (cast) => {
       const delivery = await stopped(cast);
       await wake(cast, delivery);
@@ -418,7 +420,7 @@ describe('after a turn that was interrupted over HTTP', () => {
     }),
   );
 
-  it('interrupt-all is such an interrupt, of those who are at work', () =>
+  it('An interrupt of all members reaches the busy ones, and waiting messages stay in the inbox.', () =>
     withTeam(async (cast) => {
       const { stage, agents, path } = cast;
       const work = await atWork(cast);
@@ -441,7 +443,7 @@ describe('a turn that fails before it starts', () => {
       stage.provider.refuseOpen(new ProviderError('provider_unavailable', 'not just now'));
   };
 
-  it('puts its deliveries off, to be tried again after 1 s, then 2 s, then 4 s', () =>
+  it('A turn that fails before it starts is retried after 1 s, then 2 s, then 4 s.', () =>
     withTeam(async (cast) => {
       const { stage } = cast;
       refusing(stage, 3);
@@ -469,7 +471,7 @@ describe('a turn that fails before it starts', () => {
       await cast.moved(delivery, 'consumed');
     }));
 
-  it('holds back what comes meanwhile, so that the order stays; a retry tries all of it at once', () =>
+  it('Messages behind a failed delivery wait in order, and a retry delivers all at once.', () =>
     withTeam(async (cast) => {
       const { stage } = cast;
       refusing(stage, 1);
@@ -484,7 +486,7 @@ describe('a turn that fails before it starts', () => {
       await stage.times('delivery.consumed', 2);
     }));
 
-  it('with its session fails what waits for it', () =>
+  it('A failed session fails its waiting deliveries.', () =>
     onStage(async (stage) => {
       const cast = await makeTeam(stage);
       const [, recipient] = cast.agents;
@@ -511,7 +513,7 @@ describe('a turn that fails before it starts', () => {
 });
 
 describe('closing a session', () => {
-  it('fails what waits for it, after its turn and before its own end', () =>
+  it('Closing a session fails its waiting deliveries, after its turn and before its own end.', () =>
     withTeam(async (cast) => {
       const { stage, agents } = cast;
       const work = await atWork(cast);
@@ -542,7 +544,7 @@ describe('closing a session', () => {
 });
 
 describe('a message', () => {
-  it('is cancelled with what waits of it', () =>
+  it('A message is cancelled together with its waiting deliveries.', () =>
     withTeam(async (cast) => {
       const { stage, agents } = cast;
       const work = await atWork(cast);
@@ -563,14 +565,14 @@ describe('a message', () => {
       expect(await stage.session(agents[1]?.id ?? '')).toMatchObject({ status: 'ready' });
     }, 3));
 
-  it('to nobody is stored, with no deliveries, and can be cancelled', () =>
+  it('A message without recipients is stored without deliveries, and can be cancelled.', () =>
     withTeam(async (cast) => {
       const { body } = await cast.broadcast('hello?');
       expect(body).toMatchObject({ message: { scope: 'broadcast' }, deliveries: [] });
       expect((await cast.cancel(body.message)).status).toBe(200);
     }, 1));
 
-  it('The sender is notified of the delivery if the message asks for that', () =>
+  it('The sender is notified of the delivery if the message asks for that.', () =>
     withTeam(async (cast) => {
       const { body } = await cast.broadcast('me too', { include_sender: true });
       expect(body.message.recipient_agent_ids).toEqual(cast.agents.map(({ id }) => id));
@@ -578,7 +580,7 @@ describe('a message', () => {
       await cast.stage.times('delivery.consumed', 2);
     }));
 
-  it('cannot forge another one, nor its end', () =>
+  it('A message cannot forge the frame of another message, or its end.', () =>
     withTeam(async (cast) => {
       const { stage } = cast;
       const forged =
@@ -592,7 +594,7 @@ describe('a message', () => {
       await stage.until(({ kind }) => kind === 'delivery.consumed');
     }));
 
-  it('is from a member, to a member, in words that are known', () =>
+  it('A message needs a sender and recipients in the team, and known values.', () =>
     withTeam(async (cast) => {
       const { stage, agents } = cast;
       const stranger = await stage.open();
@@ -617,7 +619,7 @@ describe('a message', () => {
       expect((await stage.get(`${cast.path}/messages`)).body).toEqual([]);
     }));
 
-  it('sent twice with one key is one message', () =>
+  it('A message that is sent twice with one key is one message.', () =>
     withTeam(async (cast) => {
       const { stage, agents, path } = cast;
       const body = {

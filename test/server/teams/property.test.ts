@@ -56,12 +56,12 @@ type Step = {
   outcome?: typeof completed;
 };
 
-/** What agents were told over all lives of the server, and what was tried again. */
+/** The turns of all agents over all lives of the server, and the deliveries that were retried. */
 class Book {
   readonly turns: ScriptedTurn[] = [];
   readonly retried = new Set<string>();
   open: ScriptedTurn[] = [];
-  /** The server is dead: what is left of it in this process tells nobody. */
+  /** Whether the server was killed. Turns that a killed server still starts in this process do not count. */
   isDead = false;
 
   readonly note = (turn: ScriptedTurn) => {
@@ -183,7 +183,7 @@ async function judge(stage: Stage, { team }: Made, book: Book): Promise<void> {
     });
     expect(firsts(ids)).toEqual(ordered);
   }
-  // Of one priority, nobody is told the later before the earlier, turn by turn.
+  // No agent receives a later message of the same priority before an earlier one.
   for (const agent of new Set(told.map(({ id }) => id)))
     for (const priority of [0, 1, 2]) {
       const all = told.filter(({ id }) => id === agent).flatMap(({ ids }) => firsts(ids));

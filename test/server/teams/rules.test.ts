@@ -10,7 +10,7 @@ const error = { code: 'why', message: 'because' };
 const ending = fc.constantFrom('completed' as const, 'failed' as const, 'interrupted' as const);
 
 describe('a delivery', () => {
-  it('is retried from failed, deferred, or a turn that did not complete, and from nothing else', () => {
+  it('A delivery can be retried only if it failed, is deferred, or its turn did not complete.', () => {
     const fresh = rules.newDelivery('dlv_1', { id: 'msg_1', team_id: 'team_1' }, 'sess_1', 1);
     const inTurn = rules.injected(rules.inject(fresh, aTurn(), 2), 3);
     const after = (status: 'completed' | 'failed') =>
@@ -29,7 +29,7 @@ describe('a delivery', () => {
       expect(() => rules.retry(one, 5)).toThrow(/^cannot retry delivery dlv_1, which is /);
   });
 
-  it('has a turn while it is in one, is consumed by a turn that completed alone, and counts its tries', () => {
+  it('A delivery is consumed only by a completed turn, and counts its attempts.', () => {
     const move = fc.oneof(
       fc.record({ to: fc.constantFrom('inject', 'start', 'defer', 'fail', 'retry') }),
       fc.record({ to: fc.constant('end'), status: ending }),

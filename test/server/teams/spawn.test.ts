@@ -42,7 +42,7 @@ async function claimsOn(stage: Stage, worktree: { id: string } | null): Promise<
 }
 
 describe('spawning a member', () => {
-  it('A spawn opens a session like the session of its caller, and sends it its task', () =>
+  it('A spawn opens a session like the session of its caller, and sends it its task.', () =>
     withTeam(async (cast) => {
       const { stage, agents, team } = cast;
       const { status, body } = await spawn(cast, { title: 'tester', prompt: 'write tests' });
@@ -88,7 +88,7 @@ describe('spawning a member', () => {
       ]);
     }));
 
-  it('is refused, with nothing changed, where it cannot be done', () =>
+  it('A spawn that is impossible is refused, and nothing changes.', () =>
     withTeam(async (cast) => {
       const { stage } = cast;
       const [stranger, closed] = [await stage.open(), cast.agents[1]];
@@ -108,7 +108,7 @@ describe('spawning a member', () => {
       expect((await cast.view()).messages).toEqual([]);
     }));
 
-  it('with a worktree lets it work there', () =>
+  it('A member with a worktree works there.', () =>
     onStage(async (stage) => {
       const cast = await inRepository(stage);
       const worktree = { mode: 'create', name: 'feature' };
@@ -147,7 +147,7 @@ describe('spawning a member', () => {
       await stage.times('delivery.consumed', 2);
     }));
 
-  it('leaves the session that wants it as it was: its worktree is its own, and it claims none of a member', () =>
+  it('A spawn does not change the spawning session: its worktree stays, and it claims no other.', () =>
     onStage(async (stage) => {
       const cast = await inRepository(stage);
       const [lead] = cast.agents;
@@ -178,7 +178,7 @@ describe('spawning a member', () => {
       }
     }));
 
-  it('A spawn that is refused or fails leaves no claim on an existing worktree', () =>
+  it('A spawn that is refused or fails leaves no claim on an existing worktree.', () =>
     onStage(
       async (stage) => {
         const cast = await inRepository(stage);
@@ -205,7 +205,7 @@ describe('spawning a member', () => {
 
   const policies = ['retain_on_last_claim', 'delete_on_last_claim', 'delete_if_clean'];
   it.each(someOf(policies, 3))(
-    'is undone, in reverse, where its last step fails, also under the policy %s',
+    'A spawn is undone in reverse order if its last step fails, also under the policy %s.',
     (policy) =>
       onStage(
         async (stage) => {

@@ -14,7 +14,7 @@ describe('a team', () => {
   const on = sharedStage();
   const make = (body: object) => on().post<Reply>('/v1/teams', body);
 
-  it('has its lead as a member, whoever else is in it, and each session once', async () => {
+  it('A team has its lead as a member, and each session once.', async () => {
     const [lead, other] = [await on().open(), await on().open()];
     const { status, body } = await make({
       name: 'a team',
@@ -34,7 +34,7 @@ describe('a team', () => {
     expect(list.body.map(({ id }) => id)).toEqual([other.id, lead.id]);
   });
 
-  it('needs a name and a lead, and sessions that are there and not closed', async () => {
+  it('A team needs a name, a lead, and sessions that exist and are open.', async () => {
     const [lead, closed] = [await on().open(), await on().open()];
     await on().close(closed.id);
     for (const [body, status, code] of [
@@ -54,7 +54,7 @@ describe('a team', () => {
 });
 
 describe('the members of a team', () => {
-  it('are added once, and come and go as events of the team and of their sessions', () =>
+  it('Members are added once, and their changes are events of the team and of their sessions.', () =>
     withTeam(async ({ stage, path, team, agents }) => {
       const third = await stage.open();
       const add = (body: object) => stage.post<Reply>(`${path}/members`, body);
@@ -79,7 +79,7 @@ describe('the members of a team', () => {
       ]);
     }));
 
-  it('are led on by who has been there for longest where the lead is removed', () =>
+  it('The member with the longest membership becomes lead when the lead is removed.', () =>
     withTeam(async ({ stage, path, agents }) => {
       const [lead, second, third] = agents;
       const { body } = await stage.del<Reply>(`${path}/members/${lead.id}`);
@@ -95,13 +95,13 @@ describe('the members of a team', () => {
       ]);
     }, 3));
 
-  it('cannot all go', () =>
+  it('The last member cannot be removed.', () =>
     withTeam(async ({ stage, path, agents }) => {
       const { status, body } = await stage.del<Reply>(`${path}/members/${agents[0].id}`);
       expect([status, body.code]).toEqual([409, 'conflict']);
     }, 1));
 
-  it('A member that leaves gets no more messages: its waiting deliveries fail', () =>
+  it('A member that leaves gets no more messages: its waiting deliveries fail.', () =>
     withTeam(async (cast) => {
       const { stage, path, agents } = cast;
       const work = await stage.play(agents[1] as { id: string });
@@ -117,7 +117,7 @@ describe('the members of a team', () => {
       expect(await stage.session(agents[1]?.id ?? '')).toMatchObject({ status: 'ready' });
     }));
 
-  it('stay members, and the lead its lead, when their sessions are closed', () =>
+  it('Members and lead stay when their sessions are closed.', () =>
     withTeam(async (cast) => {
       const { stage, path, agents } = cast;
       await stage.close(agents[0].id);
@@ -128,7 +128,7 @@ describe('the members of a team', () => {
 });
 
 describe('deleting a team', () => {
-  it('cancels what waits in it and leaves all else to be read, but not changed', () =>
+  it('Deleting a team cancels waiting deliveries, and all else becomes read-only.', () =>
     withTeam(async (cast) => {
       const { stage, path, agents } = cast;
       const work = await stage.play(agents[1] as { id: string });
@@ -162,7 +162,7 @@ describe('deleting a team', () => {
 });
 
 describe('the view of a team', () => {
-  it('shows who is at what, what they said last, and how full they are', () =>
+  it('The view of a team shows the activity, last words and context use of its members.', () =>
     withTeam(async (cast) => {
       const { stage, agents } = cast;
       const { message } = await cast.say('hello');
@@ -212,7 +212,7 @@ describe('the view of a team', () => {
       await stage.times('delivery.consumed', 2);
     }));
 
-  it('counts what is on its way for the diagnostics', () =>
+  it('The diagnostics count the deliveries that are in progress.', () =>
     withTeam(async (cast) => {
       await cast.say('hello');
       (await cast.stage.provider.nextTurn()).end(completed);

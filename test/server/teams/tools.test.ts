@@ -37,7 +37,7 @@ async function call(cast: Cast, caller: number, tool: string, args: object = {})
 const IN_A_TURN = /^inject(ing|ed)$/;
 
 describe('the team tools', () => {
-  it('show a member its only team, and no one else', () =>
+  it('The tools show a member its only team, and nobody else.', () =>
     withTeam(async (cast) => {
       const { result } = await call(cast, 1, 'status');
       expect(result.team.id).toBe(cast.team.id);
@@ -55,7 +55,7 @@ describe('the team tools', () => {
       expect((await call(cast, 1, 'status', named)).ok).toBe(true);
     }));
 
-  it('send what HTTP sends', () =>
+  it('The tools send messages like the HTTP API.', () =>
     withTeam(async (cast) => {
       const { stage, agents } = cast;
       const { result } = await call(cast, 0, 'message', {
@@ -79,7 +79,7 @@ describe('the team tools', () => {
       await stage.times('delivery.consumed', 3);
     }));
 
-  it('refuse an argument that says who calls, and values that are not known', () =>
+  it('The tools refuse an argument for the caller, and unknown values.', () =>
     withTeam(async (cast) => {
       const good = { recipient_agent_id: 'broadcast', message: 'x' };
       for (const wrong of [
@@ -93,7 +93,7 @@ describe('the team tools', () => {
       }
     }));
 
-  it('are not there where they are switched off; the routes are', () =>
+  it('The tools do not exist if teams are disabled, and the routes do.', () =>
     withTeam(
       async (cast) => {
         expect((await call(cast, 0, 'status')).error.code).toBe('feature_disabled');
@@ -110,7 +110,7 @@ describe('membership by tools', () => {
       remove_agent_ids: removed.map((one) => cast.agents[one]?.id),
     });
 
-  it('is for the lead, and for each member itself', () =>
+  it('Membership is changed by the lead, and by each member for itself.', () =>
     withTeam(async (cast) => {
       expect((await add(cast, 1)).error.code).toBe('unauthorized');
       expect((await remove(cast, 1, 2)).error.code).toBe('unauthorized');
@@ -124,7 +124,7 @@ describe('membership by tools', () => {
       ]);
     }));
 
-  it('is for others, too, where the configuration says so; they cannot remove the lead', () =>
+  it("Membership may be changed by others if that is configured, except the lead's.", () =>
     withTeam(
       async (cast) => {
         const { stage } = cast;
@@ -138,7 +138,7 @@ describe('membership by tools', () => {
       { non_lead_can_add_members: true, non_lead_can_remove_members: true },
     ));
 
-  it('takes a preset for provider, model and effort, and says which there are', () =>
+  it('A preset replaces provider, model and effort, and an unknown one is refused with the list.', () =>
     withTeam(
       async (cast) => {
         const { stage } = cast;
@@ -182,7 +182,7 @@ describe('a member that an agent spawns', () => {
     ['read_only', null],
     [null, null],
   ] as const)(
-    'A member that a session in mode %s spawns by a turn in mode %s has the mode of the turn',
+    'A member that a session in mode %s spawns by a turn in mode %s has the mode of the turn.',
     ([own, turn]) =>
       withTeam(async (cast) => {
         const { stage } = cast;
@@ -197,7 +197,7 @@ describe('a member that an agent spawns', () => {
       }),
   );
 
-  it('brings no script of the repository to run, whatever the mode', () =>
+  it('A spawned member runs no script of the repository, whatever the mode.', () =>
     onStage(async (stage) => {
       const repo = makeRepository(path.join(path.dirname(stage.directory), 'repo'));
       const marker = path.join(repo, 'marker');
@@ -218,7 +218,7 @@ describe('a member that an agent spawns', () => {
       expect((await stage.get<Worktree[]>('/v1/worktrees')).body).toHaveLength(1);
     }));
 
-  it('with a worktree is shown with repository, name and branch before anything is made', () =>
+  it('A spawn with a worktree shows repository, name and branch before anything is created.', () =>
     onStage(async (stage) => {
       const repo = makeRepository(path.join(path.dirname(stage.directory), 'repo'));
       const lead = await stage.open({ cwd: repo, permission_mode: null });
@@ -245,7 +245,7 @@ describe('a member that an agent spawns', () => {
       expect((await adding).result.worktree).toMatchObject({ branch: 'cadre/feature' });
     }));
 
-  it('is refused before anybody is asked where it could not be added anyway', () =>
+  it('A spawn that is impossible is refused before an approval is requested.', () =>
     onStage(async (stage) => {
       const lead = await stage.open({ permission_mode: null });
       await stage.post('/v1/teams', { name: 'askers', lead_agent_id: lead.id });
@@ -269,7 +269,7 @@ describe('images', () => {
     return file;
   };
 
-  it('are copied, and come to the recipient after the words', () =>
+  it('Images are copied, and arrive at the recipient after the text.', () =>
     withTeam(
       async (cast) => {
         const { stage, agents } = cast;
@@ -294,7 +294,7 @@ describe('images', () => {
       { played: { capabilities: { images: true } } },
     ));
 
-  it('are refused, with nothing stored, where only an agent could tell whether it takes them', () =>
+  it('Images are refused, with nothing stored, if only a running agent could report support for them.', () =>
     withTeam(
       async (cast) => {
         const { stage, agents } = cast;
@@ -324,7 +324,7 @@ describe('images', () => {
 });
 
 describe('[teams] max_hops', () => {
-  it('puts off what agents say after so many messages in a row, until a person speaks to one of them', () =>
+  it('Messages of agents are deferred after max_hops in a row, until a user sends one of them a prompt.', () =>
     withTeam(
       async (cast) => {
         const { stage, agents } = cast;

@@ -20,7 +20,7 @@ import { ServerLink } from '../../../src/frontends/editor/server-link.ts';
 import { type Client, HttpClient } from '../../../src/client/client.ts';
 import { systemClock } from '../../../src/core/lib/clock.ts';
 
-/** The server that an editor's agent finds; a test may put another one into its place. */
+/** The server that the agent of an editor finds; a test may replace it. */
 export interface Place {
   url: string;
   token: string;
@@ -33,7 +33,7 @@ export type AskUser = (
 
 export interface EditorOptions {
   askUser?: AskUser;
-  /** Makes it an editor that shows forms. */
+  /** Makes the editor support forms. */
   fillForm?: (request: CreateElicitationRequest) => CreateElicitationResponse;
   capabilities?: ClientCapabilities;
   connect?: () => Promise<Client>;
@@ -46,14 +46,14 @@ export interface EditorOptions {
 export interface Editor {
   agent: ClientContext;
   hello: InitializeResponse;
-  /** Every update so far, in order, with its session. */
+  /** All updates so far, in order, with their sessions. */
   updates: (SessionUpdate & { sessionId: string })[];
   open(cwd: string, more?: Partial<NewSessionRequest>): Promise<NewSessionResponse>;
   prompt(sessionId: string, prompt: string | ContentBlock[]): Promise<PromptResponse>;
   cancel(sessionId: string): Promise<void>;
-  /** The first update that meets the condition, whether it was received already or is still to come. */
+  /** Resolves with the first update, old or new, that meets a condition. */
   told(condition: (update: SessionUpdate) => boolean): Promise<SessionUpdate>;
-  /** The texts of the chunks of a kind so far, joined. */
+  /** Returns the joined texts of all chunks of a kind so far. */
   text(kind?: 'agent_message_chunk' | 'agent_thought_chunk' | 'user_message_chunk'): string;
   leave(): void;
 }

@@ -31,7 +31,7 @@ export const PHONE = { width: 360, height: 740 } as const;
 
 type Json = Record<string, unknown>;
 
-/** Starts a browser of its own, with an empty profile and without a network but this machine. */
+/** Starts a separate browser, with an empty profile and with access to this machine only. */
 export async function openPhone(): Promise<PhonePage> {
   const profile = tempDirectory('browser');
   const child = spawn(

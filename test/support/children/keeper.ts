@@ -14,10 +14,10 @@ import { startServerWithAgent, type TestServer } from '../server.ts';
 import { tempDirectory } from '../temp.ts';
 import { scaled } from '../patience.ts';
 
-/** After a kill nothing may be left once this has passed. */
+/** Time after a kill within which all processes must be gone. */
 export const LIMIT_MS = 2000;
 
-/** A directory that is gone afterwards, with all that was started for it. */
+/** Runs a test with a directory that is removed afterwards, together with all processes started for it. */
 export async function withDirectory(test: (directory: string) => Promise<void>): Promise<void> {
   await using directory = tempDirectory('keeper');
   try {
@@ -42,7 +42,7 @@ export function assertUnreachable(error: unknown): void {
   if (!(error instanceof AppError) || error.code !== 'unreachable') throw error;
 }
 
-/** Sends a turn to a new session; resolves once the agent has said something of that form. */
+/** Sends a turn to a new session; resolves once the output of the agent matches. */
 export async function sayUntil(
   server: TestServer,
   text: string,
@@ -97,7 +97,7 @@ export async function poll<T>(
   throw new Error(`waited for ${what} in vain`);
 }
 
-/** The server dies at a place before a command runs: it has not run, and the next server runs it after all. */
+/** Expects that a command does not run if the server dies at a failpoint before it, and runs at the next start. */
 export async function expectHeldBack(place: string): Promise<void> {
   await withDirectory(async (directory) => {
     const proof = path.join(directory, 'it-ran');
@@ -111,7 +111,7 @@ export async function expectHeldBack(place: string): Promise<void> {
     expect(await untilNothingRemains(directory, scaled(LIMIT_MS))).toMatchObject({ left: [] });
     expect(fs.existsSync(proof)).toBe(false);
 
-    // The turn was acknowledged and nobody has seen it: the next server starts the command after all.
+    // The turn was acknowledged and no agent has seen it, so that the next server starts the command.
     await withRuntime(
       async () => void (await poll('the command to run', () => fs.existsSync(proof))),
       {

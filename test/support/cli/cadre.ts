@@ -8,19 +8,19 @@ import { systemClock } from '../../../src/core/lib/clock.ts';
 import { selfCommand } from '../../../src/core/lib/self.ts';
 import { recordedServer, samePlatform, sharedCode, type TestServer } from '../server.ts';
 
-/** How a command ended, and all it wrote. */
+/** The exit and the output of a command. */
 export interface Ended {
   code: number | null;
   stdout: string;
   stderr: string;
-  /** Its stdout, read as one JSON document. */
+  /** Parses its stdout as one JSON document. */
   json: () => unknown;
-  /** Its stdout, read as one JSON document a line. */
+  /** Parses each line of its stdout as a JSON document. */
   lines: () => Record<string, unknown>[];
 }
 
 export interface RunOptions {
-  /** Undefined removes a variable that it would have otherwise. */
+  /** Environment variables; undefined removes a default variable. */
   env?: Record<string, string | undefined>;
   stdin?: string;
   cwd?: string;
@@ -30,13 +30,13 @@ export interface RunOptions {
   columns?: number;
 }
 
-/** A command that runs. */
+/** A running command. */
 export interface Running {
   child: ChildProcess;
   stdout: () => string;
   stderr: () => string;
   ended: Promise<Ended>;
-  /** Resolves once its stdout has that text, or it has ended. */
+  /** Resolves once its stdout contains a text, or the command has ended. */
   until: (text: string) => Promise<void>;
 }
 
@@ -54,7 +54,7 @@ function ended(code: number | null, stdout: string, stderr: string): Ended {
   };
 }
 
-/** An environment that knows of nothing, and of no server. */
+/** An environment without configuration and without a server. */
 function environment(
   directory: string,
   env: Record<string, string | undefined>,
@@ -63,7 +63,7 @@ function environment(
     PATH: process.env.PATH ?? '',
     TMPDIR: process.env.TMPDIR ?? '/tmp',
     HOME: directory,
-    // A server that a command starts by itself would outlive its test.
+    // A server that a command starts automatically would outlive its test.
     CADRE_CLIENT_AUTOSTART: 'never',
     ...samePlatform(),
     ...sharedCode(),
@@ -76,7 +76,7 @@ function isSet(variable: [string, string | undefined]): variable is [string, str
   return variable[1] !== undefined;
 }
 
-/** Starts the built command, as somebody at home in `directory` would. */
+/** Starts the built command with `directory` as the home directory. */
 export function startCadre(
   directory: string,
   args: readonly string[],
@@ -118,8 +118,8 @@ export function runCadre(
 }
 
 /**
- * Runs a command line to its end in this process, as somebody at home in `directory` would: for what is said and done,
- * where the process itself is not what is tested.
+ * Runs a command line to its end in this process, with `directory` as the home directory. For tests of the output and
+ * the effects of a command, not of its process.
  */
 export async function runHere(
   directory: string,
@@ -144,7 +144,7 @@ export async function runHere(
   return ended(code, stdout.text, stderr.text);
 }
 
-/** As `cadre __complete` for the words of a command line, in this process. */
+/** Runs `cadre __complete` for the words of a command line in this process. */
 export async function completeHere(directory: string, words: readonly string[]): Promise<Ended> {
   const stdout = new Written();
   const world = { env: environment(directory, {}), stdout, clock: systemClock };
@@ -154,7 +154,7 @@ export async function completeHere(directory: string, words: readonly string[]):
 
 const never = new AbortController().signal;
 
-/** Keeps what is written to it. */
+/** A stream that keeps all written text. */
 class Written extends Writable {
   text = '';
 
@@ -164,13 +164,13 @@ class Written extends Writable {
   }
 }
 
-/** Runs commands in this process against a server, which they find by its registration. */
+/** Returns a function that runs commands in this process against a server, which they find by its registration. */
 export function cadreOn({ directory }: Pick<TestServer, 'directory'>) {
   return (args: readonly string[], options: RunOptions = {}) =>
     runHere(directory, ['--data-dir', directory, ...args], options);
 }
 
-/** Runs a line of shell in which `cadre` is the built command. Answers what it wrote. */
+/** Runs a line of shell in which `cadre` is the built command; returns its output. */
 export async function shell(directory: string, script: string): Promise<Ended> {
   const { file, args } = selfCommand();
   const quoted = [file, ...args].map((word) => `'${word}'`).join(' ');

@@ -28,11 +28,11 @@ export interface TestClient {
   newSession(cwd?: string): Promise<string>;
   prompt(sessionId: string, prompt: string | ContentBlock[]): Promise<PromptResponse>;
   cancel(sessionId: string): Promise<void>;
-  /** The first update, sent already or yet to come, of which the condition is true. */
+  /** Resolves with the first update, old or new, that meets a condition. */
   update(condition: (update: SessionUpdate) => boolean): Promise<SessionUpdate>;
-  /** What was said in all `agent_message_chunk`s so far, each message in brackets. */
+  /** Returns the texts of all `agent_message_chunk` updates so far, each message in brackets. */
   said(): string;
-  /** Ends the connection and waits until the agent is at rest, as a restart would. */
+  /** Ends the connection, as a restart would, and waits until the agent has settled. */
   disconnect(): Promise<void>;
 }
 
@@ -96,7 +96,7 @@ export function choose(optionId: string): AskUser {
   return () => ({ outcome: 'selected', optionId });
 }
 
-/** The text of an update that is a chunk of the agent's answer. */
+/** Returns the text of an `agent_message_chunk` update; undefined for all other updates. */
 export function chunkOf(update: SessionUpdate): string | undefined {
   if (update.sessionUpdate !== 'agent_message_chunk') return undefined;
   return update.content.type === 'text' ? update.content.text : undefined;

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 
-/** A directory that is gone after the test. */
+/** Makes a directory that is removed after the test. */
 export function temporaryDirectory(): string {
   const directory = mkdtempSync(join(tmpdir(), 'cadre-demo-agent-'));
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }));

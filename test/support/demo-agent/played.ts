@@ -9,7 +9,7 @@ import { systemClock } from '../../../src/core/lib/clock.ts';
 import { envOf, type Actor, openTheatre } from '../providers/scripted-agent.ts';
 import { tempDirectory } from '../temp.ts';
 
-/** The section of a configuration that says how an agent is started. */
+/** The keys of a provider section that start an agent. */
 interface AgentSection {
   command: string;
   args: string[];
@@ -17,8 +17,8 @@ interface AgentSection {
 }
 
 /**
- * The demo agent at home in a directory. Each process of it is a small program that hands on what it hears and says; what
- * thinks for it is in this process, which costs a tenth. It starts no process of its own.
+ * Runs `use` with a demo agent that keeps its state in `home`. Its processes are small programs that forward messages
+ * to the demo agent in this process, which takes a tenth of the time. This demo agent starts no processes.
  */
 export async function withPlayedDemoAgent<T>(
   home: string,
@@ -40,7 +40,7 @@ export async function withPlayedDemoAgent<T>(
   }
 }
 
-/** Lets one process be the demo agent. */
+/** Connects one process to a new demo agent. */
 function play(
   process: net.Socket,
   pid: number,
@@ -66,7 +66,7 @@ function play(
     startSleeper: () => Promise.reject(new Error('this demo agent starts no process')),
     exit(code) {
       order({ exit: code });
-      // What it would say after its end is not heard.
+      // A process that has ended must not send any more messages.
       process.end();
       throw new Error(`it has ended with ${code}`);
     },

@@ -1,13 +1,13 @@
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 
-/** The protocol by hand, for what a client library hides: lines, and the end of the agent. */
+/** The protocol without a client library, which hides lines and the end of the agent. */
 export interface Wire {
   /** Sends a request and waits for its answer; the updates before it are skipped. */
   request(method: string, params: object): Promise<Message>;
   /** Sends a request without waiting for its answer. */
   send(method: string, params: object): number;
-  /** The next line, whatever it is. */
+  /** Resolves with the next line. */
   line(): Promise<string>;
 }
 
@@ -43,7 +43,7 @@ export function openWire(stdin: Writable, stdout: Readable): Wire {
   return wire;
 }
 
-/** The parameters of a prompt that is one text. */
+/** Returns the parameters of a prompt with one text. */
 export function promptOf(sessionId: string, text: string): object {
   return { sessionId, prompt: [{ type: 'text', text }] };
 }
@@ -55,7 +55,7 @@ export async function newSession(wire: Wire): Promise<string> {
   return result?.sessionId ?? '';
 }
 
-/** Runs a script, and gives what was said in it. */
+/** Runs a script; returns the text of the answer. */
 export async function run(wire: Wire, sessionId: string, script: string): Promise<string> {
   const id = wire.send('session/prompt', promptOf(sessionId, script));
   let said = '';

@@ -11,17 +11,17 @@ import { scaled } from '../patience.ts';
 import { tempDirectory } from '../temp.ts';
 import { natsServer } from './nats-server.ts';
 
-/** How the servers of a cluster are started. */
+/** The options of a cluster. */
 export interface ClusterOptions {
-  /** 1 or 3. */
+  /** Number of servers: 1 or 3. */
   servers?: number;
-  /** More of the configuration of each server, such as accounts. `directory` is its own. */
+  /** More configuration of each server, such as accounts; `directory` is the directory of the server. */
   config?: (directory: string, index: number) => string;
-  /** Settings in `jetstream { … }`, beside the directory. */
+  /** More settings in `jetstream { … }`. */
   jetstream?: string;
-  /** The whole configuration of a server, instead of one that is made here; its port and name are replaced. */
+  /** The whole configuration of a server, instead of the default one; its port and name are replaced. */
   whole?: (at: number) => string;
-  /** The addresses begin with it; `tls` where `config` has certificates. */
+  /** Scheme of the addresses: `tls` if `config` has certificates. */
   scheme?: 'nats' | 'tls';
 }
 
@@ -30,11 +30,11 @@ export interface EngineServer {
   name: string;
   port: number;
   directory: string;
-  /** Null before the first start. */
+  /** The process. Null before the first start. */
   process: ChildProcess | null;
 }
 
-/** JetStream servers on loopback, each with a directory of its own. */
+/** JetStream servers on loopback, each with its own directory. */
 export class Cluster implements AsyncDisposable {
   readonly servers: EngineServer[];
   readonly #scheme: string;
@@ -49,7 +49,7 @@ export class Cluster implements AsyncDisposable {
     });
   }
 
-  /** Starts a cluster; resolves once each of its servers takes connections. */
+  /** Starts a cluster; resolves once all servers accept connections. */
   static async start(options: ClusterOptions = {}): Promise<Cluster> {
     const { servers: count = 1, scheme = 'nats' } = options;
     const ports = await freePorts(count * 2);
@@ -66,7 +66,7 @@ export class Cluster implements AsyncDisposable {
     return this.servers.map(({ port }) => `${this.#scheme}://127.0.0.1:${port}`);
   }
 
-  /** A file or directory for the test, beside the directories of the servers. */
+  /** Returns the path of a file of the test, beside the directories of the servers. */
   place(name: string): string {
     return path.join(this.#directory.path, name);
   }
@@ -93,7 +93,7 @@ export class Cluster implements AsyncDisposable {
   }
 }
 
-/** A cluster with a fleet in it, and a connection that may do everything. */
+/** A cluster with a fleet, and a connection with all permissions. */
 export interface TestFleet {
   cluster: Cluster;
   fleet: string;
@@ -101,7 +101,7 @@ export interface TestFleet {
   connection: NatsConnection;
 }
 
-/** Runs `test` with a fresh cluster in which `cadre fleet init` has been run, and ends it whatever happens. */
+/** Runs `test` with a new cluster after `cadre fleet init`; always ends it afterwards. */
 export async function withFleet<T>(
   test: (given: TestFleet) => Promise<T>,
   options: ClusterOptions & { maxBytes?: number } = {},
@@ -124,7 +124,7 @@ export async function withFleet<T>(
   }
 }
 
-/** Repeats what fails until it does not: a new cluster has no leader for a second or two. */
+/** Repeats a request until it succeeds, because a new cluster has no leader for a second or two. */
 export async function untilDone<T>(work: () => Promise<T>, ms = 30_000): Promise<T> {
   for (const deadline = performance.now() + scaled(ms); ; await pause(50)) {
     try {

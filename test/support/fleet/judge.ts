@@ -7,24 +7,24 @@ import {
 } from '../../../src/api/events.ts';
 import { isMark, stays } from '../../../src/fleet/mirrored.ts';
 
-/** An event as a mirror or a reader had it. */
+/** An event that a mirror or a reader has received. */
 export interface Had {
   seq: number;
   kind: string;
   text: string;
-  /** The link of the mirror; absent where a reader is judged. */
+  /** The link of the mirror. Absent for a reader. */
   prev?: number;
 }
 
-/** All of the first five are 0 where nothing is wrong. */
+/** The first five counts are 0 if nothing is wrong. */
 export interface Verdict {
-  /** Shown by the server or in its log, and not had; a delta of a closed item does not count, since it leaves the log. */
+  /** Missing events of the server or its log. Deltas of closed items do not count, because they leave the log. */
   lost: number;
   doubled: number;
   disorder: number;
-  /** Had with another text than the server has shown. */
+  /** Events with another text than on the server. */
   changed: number;
-  /** Links that lead to another event than the one before. */
+  /** Links to an event other than the one before. */
   broken: number;
   /** The number of events that were read, and the number that could be read. */
   had: number;
@@ -33,7 +33,7 @@ export interface Verdict {
   compacted: number;
 }
 
-/** Compares what a mirror or reader had of one log, in its order, with what the server has shown, by seq. */
+/** Compares the events that a mirror or reader has received of one log, in order, with the server's events, by seq. */
 export function judge(shown: ReadonlyMap<number, string>, had: readonly Had[]): Verdict {
   const events = had.filter(({ kind }) => !isMark(kind));
   const seen = new Set<number>();

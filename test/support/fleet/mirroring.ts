@@ -53,7 +53,7 @@ export function startMirror(
   };
 }
 
-/** Appends events of a session to a log, in one transaction: of an item's deltas and its end, or none of these. */
+/** Appends events of one kind to a log in one transaction. */
 export function append(
   { db, log }: Pick<TestStore, 'db' | 'log'>,
   count: number,
@@ -70,12 +70,12 @@ export function append(
   );
 }
 
-/** Every event of a log, by seq. */
+/** Returns all events of a log, by seq. */
 export function wholeLog(store: Pick<TestStore, 'log'>, upTo: number): Map<number, string> {
   return new Map(entriesBetween(store, 0, upTo).map(({ seq, text }) => [seq, text]));
 }
 
-/** The entries of a log after one seq and up to another. */
+/** Returns the entries of a log after one seq and up to another. */
 export function entriesBetween({ log }: Pick<TestStore, 'log'>, after: number, upTo: number) {
   const bounds = { after, upTo, limit: 1_000_000, maxBytes: Number.MAX_SAFE_INTEGER };
   const entries: LogEntry[] = [];

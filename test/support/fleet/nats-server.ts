@@ -14,8 +14,8 @@ export const natsServer = path.join(directory, 'nats-server');
 const execute = promisify(execFile);
 
 /**
- * Installs the engine from its source, unless it is there already. Returns why it could not: a machine without Go has
- * none. Not meant for two callers at once.
+ * Installs the engine from its source unless it is already installed. Returns the reason of a failure, such as a
+ * machine without Go. Two callers must not run it at once.
  */
 export async function installNatsServer(): Promise<string | null> {
   if (versionOf() === VERSION) return null;

@@ -27,12 +27,12 @@ export class Relay implements AsyncDisposable {
     return `nats://127.0.0.1:${this.port}`;
   }
 
-  /** From now on nothing arrives, in neither direction. */
+  /** Drops all data in both directions from now on. */
   freeze(): void {
     this.#isFrozen = true;
   }
 
-  /** Ends every connection that has lost something meanwhile, as TCP would in the end. */
+  /** Ends all connections that have lost data, as TCP does eventually. */
   thaw(): void {
     this.#isFrozen = false;
     for (const pair of this.#pairs) if (pair.hasLost) close(pair);

@@ -42,12 +42,12 @@ export class ScriptedStream {
     };
   }
 
-  /** Stores what was late. */
+  /** Stores the delayed messages. */
   deliverLate(): void {
     for (const store of this.#late.splice(0)) store();
   }
 
-  /** The engine loses its newest messages, though it has acknowledged them, and whatever was under way. */
+  /** Loses the newest messages, although they are acknowledged, and all pending ones. */
   setBack(count: number): void {
     this.#late.length = 0;
     this.messages.splice(Math.max(0, this.messages.length - count));
@@ -55,22 +55,22 @@ export class ScriptedStream {
     this.interrupt();
   }
 
-  /** Retention of the stream takes its oldest messages. */
+  /** Removes the oldest messages, as the retention of a stream does. */
   trim(count: number): void {
     this.#retired = this.messages.splice(0, count).at(-1)?.streamSeq ?? this.#retired;
   }
 
-  /** Somebody empties the stream. */
+  /** Removes all messages. */
   purge(): void {
     this.messages.length = 0;
   }
 
-  /** Ends all readings, as a lost connection does. */
+  /** Ends all reads, as a lost connection does. */
   interrupt(): void {
     for (const end of this.#readings) end();
   }
 
-  /** The stream as a reader has it. */
+  /** Returns the stream for a reader. */
   reader(): ReaderStream {
     return {
       info: async () => ({

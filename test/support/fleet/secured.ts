@@ -20,13 +20,13 @@ export const names = namesOf('f');
 export interface Secured {
   /** Connects as a node or person, with its own key. */
   as(who: string): Promise<NatsConnection>;
-  /** The file with that key. */
+  /** Returns the file with the key of a node or person. */
   keyOf(who: string): string;
   urls: string[];
   ca: string;
 }
 
-/** One for the whole file, with the nodes n1, which is a server, and n2, and with alice, who may everything, and bob, who reads. */
+/** One fleet for a test file: nodes n1 (a server) and n2, and the persons alice (scope admin) and bob (scope read). */
 export function securedFleet(): () => Secured {
   return shared<Secured>('secured fleet', (use) => withSecured(use));
 }
@@ -88,7 +88,7 @@ async function withSecured(use: (given: Secured) => Promise<void>): Promise<void
   );
 }
 
-/** The commands that the configuration itself names. */
+/** Makes certificates with the commands that the printed configuration names. */
 function makeCertificates(directory: string): void {
   fs.mkdirSync(directory);
   const openssl = (...args: string[]) =>

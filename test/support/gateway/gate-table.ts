@@ -1,6 +1,6 @@
 import { policyTable, type Row } from '../../../src/server/teams/gateway/tool-policy-table.ts';
 
-/** Modes of each kind, as the columns of the table have them. */
+/** The modes of each column of the table. */
 export const columns = [
   { kind: 'read_only', modes: ['read_only'] },
   { kind: 'asks', modes: [null, 'default', 'require_approval', 'a-mode-of-its-agent'] },

@@ -4,7 +4,7 @@ import http from 'node:http';
 import type { Socket } from 'node:net';
 import { keptPort } from '../kept-port.ts';
 
-/** A POST that a receiver got. */
+/** A POST that a receiver has received. */
 export interface Received {
   path: string;
   headers: http.IncomingHttpHeaders;
@@ -14,14 +14,14 @@ export interface Received {
 
 export type Answer = (got: Received, reply: Reply) => void;
 
-/** How a request is answered. It is written to the socket: what Node's own response sends is judged as an answer of ours. */
+/** The response to a request, written to the socket, because Node's responses are recorded as responses of cadre. */
 export interface Reply {
   socket: Socket;
-  /** A whole answer. */
+  /** Returns a complete response. */
   send(status: number, body?: string, headers?: readonly string[]): void;
 }
 
-/** An HTTP server of a test's own, which may go away and come back on its port. */
+/** An HTTP server of a test, which can stop and start again on its port. */
 export class Receiver implements AsyncDisposable {
   readonly got: Received[] = [];
   answer: Answer = (_got, reply) => reply.send(204);
@@ -50,7 +50,7 @@ export class Receiver implements AsyncDisposable {
     await once(server, 'close');
   }
 
-  /** Resolves once so many were got. */
+  /** Resolves once so many requests have arrived. */
   async until(count: number): Promise<void> {
     while (this.got.length < count) await this.#news.promise;
   }
@@ -70,7 +70,7 @@ export class Receiver implements AsyncDisposable {
       this.#news.resolve();
       this.#news = Promise.withResolvers();
     } catch {
-      // Who sent it was killed.
+      // The sender was killed.
       request.socket.destroy();
     }
   }
@@ -87,7 +87,7 @@ function replyOn(socket: Socket): Reply {
   };
 }
 
-/** The signature that a POST has to have. */
+/** Returns the expected signature of a POST. */
 export function signatureOf({ headers, body }: Received, secret: string): string {
   const signed = `${String(headers['webhook-id'])}.${String(headers['webhook-timestamp'])}.${body}`;
   return `v1,${createHmac('sha256', secret).update(signed).digest('base64')}`;

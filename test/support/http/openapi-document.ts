@@ -32,7 +32,7 @@ const operation = z.strictObject({
 });
 const named = <T extends z.ZodType>(part: T) => z.record(z.string().regex(/^[\w.-]+$/), part);
 
-/** An OpenAPI document, as far as ours makes use of what there is; anything else is refused. */
+/** The parts of OpenAPI that our document uses. All other fields are refused. */
 export const openApi = z.strictObject({
   openapi: z.string().regex(/^3\.1\.\d+$/),
   info: z.strictObject({

@@ -7,12 +7,12 @@ import type { Endpoint } from '../../../src/api/endpoint.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import { errorCodes } from '../../../src/api/errors.ts';
 
-/** An answer, as it came. */
+/** A response. */
 export interface Reply {
   status: number;
   headers: http.IncomingHttpHeaders;
   text: string;
-  /** The body, read as JSON. */
+  /** Parses the body as JSON. */
   json: () => unknown;
 }
 
@@ -21,16 +21,16 @@ export interface Asked {
   path: string;
   headers?: Record<string, string>;
   body?: string;
-  /** Leaves out the Host header that goes with every request. */
+  /** Whether to omit the Host header. */
   noHost?: boolean;
 }
 
-/** Every endpoint with its name. */
+/** All endpoints, each with its name, method and path. */
 export const table = Object.entries(endpoints as Record<string, Endpoint>).map(
   ([name, endpoint]) => ({ name, endpoint, request: `${endpoint.method} ${endpoint.path}` }),
 );
 
-/** Sends a request as it stands: the path is not touched, and nothing is added but Host. */
+/** Sends a request unchanged: the path is not normalized, and only Host is added. */
 export function send(url: string, asked: Asked): Promise<Reply> {
   const { method = 'GET', path, headers = {}, body, noHost = false } = asked;
   const { hostname, port } = new URL(url);
@@ -55,7 +55,7 @@ export function send(url: string, asked: Asked): Promise<Reply> {
   });
 }
 
-/** Sends bytes that need not be HTTP; resolves with all that came back. */
+/** Sends any bytes; resolves with all received bytes. */
 export function sendBytes(url: string, bytes: string): Promise<string> {
   const { hostname, port } = new URL(url);
   const socket = net.connect({ host: hostname, port: Number(port) });
@@ -72,7 +72,7 @@ export interface Api {
   ): Promise<Reply>;
 }
 
-/** Asks with the token and JSON; what comes back has to be as described, good or bad. */
+/** Sends a JSON request with the token; expects a response that matches the description, even if it is an error. */
 export function apiOf({ url, token }: { url: string; token: string }): Api {
   return async (method, path, { body, headers = {} } = {}) => {
     const asked: Asked = {
@@ -90,7 +90,7 @@ export function apiOf({ url, token }: { url: string; token: string }): Api {
   };
 }
 
-/** Fails unless the answer is what its endpoint promises, with no field that it does not tell of. */
+/** Expects that a response matches its endpoint, without undescribed fields. */
 export function expectAsDescribed(method: string, path: string, reply: Reply): void {
   if (reply.status >= 300) return expectRefusal(reply);
   const found = table.find(({ endpoint }) => endpoint.method === method && matches(endpoint, path));
@@ -104,7 +104,7 @@ export function expectAsDescribed(method: string, path: string, reply: Reply): v
   expect(undescribed(endpoint.response, value), `${method} ${path}`).toEqual([]);
 }
 
-/** Fails unless the body is the one every refusal has. */
+/** Expects the usual body of a refusal. */
 export function expectRefusal(reply: Reply): void {
   expect(reply.headers['content-type']).toBe('application/json; charset=utf-8');
   const body = reply.json() as { error: unknown; code: unknown };
@@ -117,13 +117,13 @@ export function expectRefusal(reply: Reply): void {
 /** Interface 2.2. */
 export const unauthorized = { error: 'missing or invalid bearer token' };
 
-/** The path of an endpoint with something in each parameter. */
+/** Returns the path of an endpoint with a value for each parameter. */
 export function pathOf(endpoint: Endpoint, fill = 'sess_0123'): string {
-  // There are only the providers that the interface names.
+  // Only known providers are valid.
   return endpoint.path.replaceAll('{provider}', 'acp').replaceAll(/\{\w+\}/g, fill);
 }
 
-/** Whether a path is one of an endpoint's. */
+/** Reports whether a path matches an endpoint. */
 export function matches(endpoint: Endpoint, path: string): boolean {
   const pattern = endpoint.path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+');
   return new RegExp(`^${pattern}$`).test(path.split('?')[0] ?? '');
@@ -136,7 +136,7 @@ interface Definition {
   shape?: Record<string, z.ZodType>;
 }
 
-/** The fields of a value that its schema says nothing of. */
+/** Returns the fields of a value that its schema does not have. */
 function undescribed(schema: z.ZodType, value: unknown, at = ''): string[] {
   if (value === null || value === undefined) return [];
   const def = schema.def as unknown as Definition;

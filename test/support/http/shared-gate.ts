@@ -4,8 +4,8 @@ import { sharedRuntime } from '../runtime.ts';
 import { scriptedProvider } from '../scripted-provider.ts';
 
 /**
- * One runtime for all tests of a file or `describe` that ask without a valid token. Answers to those are delayed after
- * some within a minute, so each test has a minute of its own.
+ * One runtime for all tests of a file or `describe` that send requests without a valid token. Many such requests within
+ * a minute are answered late, so that each test has a separate minute.
  */
 export function sharedGate() {
   const clock = new ManualClock();

@@ -2,23 +2,23 @@ import { once } from 'node:events';
 import http from 'node:http';
 import type { RuntimeEventRecord, StreamGap } from '../../../src/api/events.ts';
 
-/** An open stream, read as it comes. */
+/** An open stream. */
 export interface Stream {
   headers: http.IncomingHttpHeaders;
-  /** All that has come, to the byte. */
+  /** Returns all received text. */
   text: () => string;
-  /** The records that have come, in order. */
+  /** Returns the received records, in order. */
   events: () => RuntimeEventRecord[];
   seqs: () => number[];
-  /** The gap frames that have come, each with the seq of the record before it. */
+  /** Returns the received gap frames, each with the seq of the record before it. */
   gaps: () => (StreamGap & { after: number })[];
-  /** Resolves once `enough` holds, which is looked at whenever something came; rejects when the stream ends first. */
+  /** Resolves once `enough` is true, which is checked after each chunk; rejects if the stream ends first. */
   until: (enough: (stream: Stream) => boolean) => Promise<void>;
-  /** Resolves once the record with that seq has come. */
+  /** Resolves once the record with a seq has arrived. */
   untilSeq: (seq: number) => Promise<void>;
-  /** How it ended: by the server in order, or cut off. */
+  /** Resolves with the end of the stream: in order or cut off. */
   ended: Promise<'ended' | 'cut'>;
-  /** Stops taking anything from the socket. */
+  /** Stops reading from the socket. */
   pause: () => void;
   resume: () => void;
   close: () => void;
@@ -27,11 +27,11 @@ export interface Stream {
 export interface StreamOptions {
   path?: string;
   headers?: Record<string, string>;
-  /** Takes nothing until `resume`. */
+  /** Whether not to read before `resume`. */
   paused?: boolean;
 }
 
-/** Opens a stream; rejects where the server refuses it. */
+/** Opens a stream; rejects if the server refuses it. */
 export async function openStream(
   { url, token }: { url: string; token: string },
   { path = '/v1/events/stream', headers = {}, paused = false }: StreamOptions = {},
@@ -104,7 +104,7 @@ export async function openStream(
   return stream;
 }
 
-/** A frame without what may come in its block before it: when to come back, and pings. */
+/** Removes the retry time and pings that may precede a frame in its block. */
 function withoutPrelude(block: string): string {
   return block.replace(/^(?:retry: \d+\n|: [^\n]*\n)*/, '');
 }

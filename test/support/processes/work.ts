@@ -7,14 +7,14 @@ import type { createProcess, getProcessLogs, Process } from '../../../src/api/pr
 import type { Client } from '../../../src/client/client.ts';
 import type { UntypedEvent } from '../untyped-events.ts';
 
-/** The parts that run commands in a test. */
+/** The client of a server that runs commands. */
 export interface Server {
   client: Client;
 }
 
 type More = Omit<BodyInputOf<typeof createProcess>, 'command'>;
 
-/** Runs a command; answers the record that was stored first. */
+/** Runs a command; returns its first record. */
 export async function run({ client }: Server, command: string, more: More = {}): Promise<Process> {
   return (await client.call(endpoints.createProcess, { body: { command, ...more } })).process;
 }
@@ -23,7 +23,7 @@ export function get({ client }: Server, { process_id }: { process_id: string }):
   return client.call(endpoints.getProcess, { params: { process_id } });
 }
 
-/** The record once it has ended. */
+/** Resolves with the record of a process that has ended. */
 export async function ended(server: Server, { process_id }: { process_id: string }) {
   const params = { process_id };
   const { process, matched } = await server.client.call(endpoints.waitForProcess, { params });
@@ -58,7 +58,7 @@ export function logs(
   return client.call(endpoints.getProcessLogs, { params: { process_id }, query });
 }
 
-/** All a process has printed, as far as one answer holds it. */
+/** Returns the output of a process in one response. */
 export async function stdout(server: Server, process: { process_id: string }): Promise<string> {
   const bounds = { tail_lines: 10_000, max_bytes: 4 * 1024 * 1024 };
   return (await logs(server, process, bounds)).stdout?.content ?? '';
@@ -76,12 +76,12 @@ const endings = new Set([
   'process.killed',
 ]);
 
-/** The events that say that a process has ended: there has to be one. */
+/** Returns the events that report the end of a process. There must be exactly one. */
 export function endingsIn(events: readonly UntypedEvent[]): UntypedEvent[] {
   return events.filter(({ kind }) => endings.has(kind));
 }
 
-/** The kinds of some events, without the pieces of output: how many there are is up to the time they take. */
+/** Returns the kinds of events without output chunks, whose number depends on the timing. */
 export function kindsOf(events: readonly UntypedEvent[]): string[] {
   return events.map(({ kind }) => kind).filter((kind) => kind !== 'process.output');
 }
@@ -97,16 +97,16 @@ export class Gate implements Disposable {
     // Each test has its own path, so that a late command of another test does not use it.
     this.#path = path.join(directory, `gate-${(gates += 1)}`);
     execFileSync('mkfifo', [this.#path]);
-    // Held open at both ends: nobody reads its end, and a word waits for whoever comes.
+    // Both ends stay open, so that no reader sees an end of file, and a word waits for a later reader.
     this.#fd = fs.openSync(this.#path, fs.constants.O_RDWR | fs.constants.O_NONBLOCK);
   }
 
-  /** Shell code that makes a command wait here. */
+  /** Returns shell code that makes a command wait for the test. */
   get wait(): string {
     return `read -r _ <> '${this.#path}'`;
   }
 
-  /** Lets so many go that wait, or come to wait. */
+  /** Releases so many commands that wait now or later. */
   open(count = 1): void {
     fs.writeSync(this.#fd, '\n'.repeat(count));
   }

@@ -8,10 +8,10 @@ import type { Watch } from './watch.ts';
 import { scaled } from '../patience.ts';
 import type { InputItem } from '../../../src/api/input.ts';
 
-/** A turn's input: a text, or all its pieces. */
+/** The input of a turn: a text or a list of input items. */
 export type Input = string | InputItem[];
 
-/** What a turn may want for itself. */
+/** Settings of one turn. */
 export interface Wishes {
   permission_mode?: string;
   agent_mode?: string;
@@ -61,7 +61,7 @@ export function sessionOf(client: Client, { id }: Pick<Session, 'id'>): Promise<
   return client.call(endpoints.getSession, { params: { session_id: id } });
 }
 
-/** Asks for a turn to end; gives the status of the answer and the turn as it was then. */
+/** Interrupts a turn; returns the HTTP status and the turn of the response. */
 export async function interrupt(
   client: Client,
   { id: session_id }: Pick<Session, 'id'>,
@@ -72,7 +72,7 @@ export async function interrupt(
   return { status: response.statusCode, turn: JSON.parse(await text(response)) as Turn };
 }
 
-/** The approval that a turn asks for, once it does. */
+/** Resolves with the first approval that a turn requests. */
 export async function asked(watch: Watch, turnId: string): Promise<Approval> {
   const { payload } = await watch.kind('approval.requested', turnId);
   return payload.approval as Approval;
@@ -88,7 +88,7 @@ export function decide(
   return client.call(endpoints.decideApproval, { params, body: { decision, scope } });
 }
 
-/** Waits until a condition holds that no event tells of. */
+/** Waits for a condition that no event reports. */
 export async function until(
   what: string,
   holds: () => boolean | Promise<boolean>,

@@ -18,7 +18,7 @@ import {
 import { Watch } from './watch.ts';
 
 export interface StageOptions extends StartOptions {
-  /** Of the session. */
+  /** Permission mode of the session. */
   permissionMode?: string;
 }
 
@@ -56,24 +56,24 @@ export interface Stage {
   readonly world: ProviderWorld;
   readonly server: TestServer;
   readonly client: Client;
-  /** Where sessions work: a directory with nothing in it. */
+  /** The working directory of the sessions, empty at first. */
   readonly cwd: string;
-  /** The session; after a restart it is the same one, watched anew. */
+  /** The session. After a restart it is the same session with a new watch. */
   readonly session: WatchedSession;
-  /** The processes of agents, and of what they started. */
+  /** The process ids of the agents and their children. */
   agents(): number[];
   noAgents(): Promise<void>;
-  /** One more session. */
+  /** Opens one more session. */
   another(more?: { permission_mode?: string; cwd?: string }): Promise<WatchedSession>;
-  /** Ends the server and starts it again on its data, when nothing of the first is left. */
+  /** Ends the server and starts it again on its data, once all processes of the first one are gone. */
   restart(signal: NodeJS.Signals): Promise<Awaited<TestServer['exited']>>;
-  /** What the last start found, once it is done with it. */
+  /** Resolves with the recovery summary of the last start once recovery is done. */
   recovered(): Promise<RecoverySummary>;
-  /** Writes a file where no session works. */
+  /** Writes a file outside of the working directories. */
   file(name: string, bytes: Buffer): string;
 }
 
-/** A stage of which the server may be that of others, too: there is nothing to end and nobody to count. */
+/** A stage on a server that other tests may share: it cannot end the server or count its agents. */
 export type SharedStage = Pick<Stage, 'world' | 'client' | 'cwd' | 'session' | 'another' | 'file'>;
 
 type WithSharedStage = (
@@ -82,8 +82,8 @@ type WithSharedStage = (
 ) => Promise<void>;
 
 /**
- * Runs tests of a file on servers that they share, one for each set of options, each with a directory and a session of
- * its own; where a fixture bears only one at once, on stages of their own.
+ * Returns a function that runs tests of one file on shared servers, one server for each set of options. Each test has
+ * its own directory and session. A fixture without `severalAtOnce` gets one stage for each test.
  */
 export function sharedStages(fixture: ProviderFixture): WithSharedStage {
   if (!fixture.severalAtOnce) return (options, test) => onStage(fixture, options, test);
@@ -116,7 +116,7 @@ export function sharedStages(fixture: ProviderFixture): WithSharedStage {
   };
 }
 
-/** A stage that stays until a promise is kept. */
+/** Opens a stage that stays open until a promise resolves. */
 function openedUntil(fixture: ProviderFixture, options: StartOptions, over: Promise<void>) {
   const ready = Promise.withResolvers<Stage>();
   const open = onStage(fixture, options, async (stage) => {
@@ -133,7 +133,7 @@ function fileIn(directory: string, name: string, bytes: Buffer): string {
   return path;
 }
 
-/** Runs `test` on a stage of its own, and ends everything by a SIGKILL whatever happens. */
+/** Runs `test` on its own stage; always ends the server with a SIGKILL afterwards. */
 export async function onStage(
   fixture: ProviderFixture,
   { permissionMode, ...options }: StageOptions,

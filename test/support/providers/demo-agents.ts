@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { selfCommand } from '../../../src/core/lib/self.ts';
 
-/** The section of an agent that is the demo agent, which speaks ACP without a model. */
+/** The configuration of the demo agent as an ACP agent. */
 export function demoSection(more: object = {}): object {
   const { file, args } = selfCommand();
   return { command: file, args: [...args, 'demo-agent'], ...more };

@@ -24,17 +24,17 @@ const TOO_LONG_BYTES = 33 * 1024 * 1024;
 
 const asking: StageOptions = { asks: true, permissionMode: 'require_approval' };
 
-/** What every provider has to do, whatever its agent speaks: over HTTP, with real servers and real processes. */
+/** Describes the behaviour that all providers share, over HTTP, with real servers and real processes. */
 export function describeProvider(name: string, fixture: ProviderFixture): void {
   const { patienceMs = usualPatienceMs, declinedEnd = 'turn.completed' } = fixture;
-  // Over its patience, so that a case which waits in vain can still say for what.
+  // Longer than the patience: a case that waits in vain can then name the missing event.
   const options = { concurrent: fixture.severalAtOnce, timeout: scaled(patienceMs) + 2000 };
   const onShared = sharedStages(fixture);
   const long = { timeout: scaled(3 * patienceMs) };
 
-  describe(`${name}: what it says and does`, options, () => {
+  describe(`${name}: answers`, options, () => {
     test(
-      'is healthy, says what it can do, and gives a list of models',
+      'A configured provider is healthy and lists its capabilities and models.',
       shared({}, async ({ client }) => {
         const providers = await client.call(endpoints.listProviders, {});
         const own = providers.find(({ id }) => id === fixture.provider);
@@ -47,7 +47,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
 
     test(
-      'streams a text in deltas that add up to one whole message',
+      'The deltas of a message add up to its whole text.',
       shared({}, async ({ client, session }) => {
         const text = 'the quick brown füx jumps over 日本 and 🦊 comes back again';
         const turn = await session.run(fixture.sayWords(text));
@@ -66,7 +66,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
 
     test(
-      'keeps what it thinks apart from what it says',
+      'Reasoning is reported apart from the answer.',
       optionalShared(fixture.think, {}, async ({ session }, think) => {
         const thought = 'what a long and winding thought';
         const turn = await session.run(think(thought));
@@ -78,7 +78,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
 
     test(
-      'tells of a tool from its start to its end, with its whole output',
+      'A tool call is reported when it starts and when it ends, with its whole output.',
       shared({}, async ({ client, session }) => {
         const { prompt, title } = fixture.runTool('forty-two');
         const turn = await session.run(prompt);
@@ -99,7 +99,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
 
     test(
-      'gives the images of a turn to the agent, or says that it takes none',
+      'The images of a turn reach the agent, or the turn is refused or fails as unsupported.',
       shared({}, async ({ client, session, file, world }) => {
         const [kept, inline] = [png(3, 2), png(20, 10)];
         const input: InputItem[] = [
@@ -125,7 +125,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
 
     test(
-      'counts what a turn has used, for the turn and its session',
+      'The usage of a turn is added to the turn and to its session.',
       optionalShared(fixture.usage, {}, async ({ session }, { prompt, usage }) => {
         const turn = await session.run(prompt);
         expect(turn.usage).toMatchObject(usage);
@@ -142,7 +142,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
 
     test(
-      'fails a turn for want of a login with auth_required and the way to log in, and is not healthy until a turn completes',
+      'A turn without a login fails with auth_required, and the provider is unhealthy until a turn completes.',
       optional(fixture.loggedOut, {}, async ({ client, session }, prompt) => {
         const health = async () =>
           (await client.call(endpoints.listProviders, {})).find(
@@ -164,7 +164,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
 
     test(
-      'remembers what was said before',
+      'An agent remembers the earlier turns of its session.',
       staged({}, async (stage) => {
         await stage.session.run(fixture.sayWords('a plover is a bird'));
         const prompt = fixture.sayWords('and so is an owl');
@@ -174,9 +174,9 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
   });
 
-  describe(`${name}: permission`, options, () => {
+  describe(`${name}: permissions`, options, () => {
     test(
-      'asked for and given, the agent goes on',
+      'The turn continues when its approval is accepted.',
       shared(asking, async ({ client, cwd, session }) => {
         const { prompt, names, wasDone } = fixture.askPermission(cwd);
         const turnId = await session.send(prompt);
@@ -198,7 +198,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
 
     test(
-      'asked for and declined, what was asked for is not done',
+      'A declined action is not done.',
       shared(asking, async ({ client, cwd, session }) => {
         const { prompt, wasDone } = fixture.askPermission(cwd);
         const turnId = await session.send(prompt);
@@ -214,7 +214,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
 
     test(
-      'asked for in the default mode is asked of nobody, and the way to be asked is named',
+      'In the default mode no approval is requested, and the refusal names the mode require_approval.',
       shared({ asks: true }, async ({ cwd, session }) => {
         const { prompt, names, wasDone } = fixture.askPermission(cwd);
         const turn = await session.run(prompt);
@@ -227,7 +227,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
 
     test(
-      'is asked of people for one turn, where only that turn wants it',
+      'The permission mode of one turn does not apply to the next turn.',
       shared({ asks: true }, async ({ client, cwd, session }) => {
         const { prompt, names } = fixture.askPermission(cwd);
         const turnId = await session.send(prompt, { permission_mode: 'require_approval' });
@@ -240,7 +240,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
 
     test(
-      'given after a SIGKILL of the server lets the same turn go on',
+      'An approval that is accepted after a SIGKILL of the server continues the same turn.',
       optional(fixture.approvedAway ?? true, asking, async (stage) => {
         const { prompt } = fixture.askPermission(stage.cwd);
         const turnId = await stage.session.send(prompt);
@@ -252,7 +252,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
         await decide(client, approval, 'accept');
         expect((await session.watch.end(turnId)).kind).toBe('turn.completed');
         expect(ofKind(session.watch.events, 'approval.requested')).toHaveLength(1);
-        // Whether it asks again is up to its model.
+        // The model decides whether the agent requests the action again, so only the prompt is checked.
         await expectMemory(
           stage,
           'The request below was approved while you were not running. Continue.',
@@ -261,9 +261,9 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
   });
 
-  describe(`${name}: interrupt`, options, () => {
+  describe(`${name}: interrupts`, options, () => {
     test(
-      'right after acceptance, with the agent yet to start',
+      'A turn can be interrupted right after it is accepted, before its agent has started.',
       shared({}, async ({ session }) => {
         await expectInterrupted(session, await session.send(fixture.longStream));
         await expectAnotherTurn(session);
@@ -271,7 +271,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
 
     test(
-      'right after acceptance, with an agent that waits for it',
+      'A turn can be interrupted right after it is accepted, while its agent runs.',
       shared({}, async ({ session }) => {
         await expectAnotherTurn(session);
         const turnId = await session.send(fixture.longStream);
@@ -281,7 +281,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
 
     test(
-      'in the middle of a text, whose beginning stays',
+      'A turn that is interrupted in the middle of a text keeps the first part of the text.',
       shared({}, async ({ session }) => {
         const turnId = await session.send(fixture.longStream);
         const { payload } = await session.watch.kind('message.delta', turnId);
@@ -295,7 +295,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
 
     test(
-      'while a tool runs',
+      'A turn can be interrupted while a tool runs.',
       optionalShared(fixture.longTool, {}, async ({ session }, prompt) => {
         const turnId = await session.send(prompt);
         await session.watch.until(
@@ -305,14 +305,14 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
         await expectInterrupted(session, turnId);
 
         const [tool] = ofKind(session.watch.of(turnId), 'tool.completed');
-        // Some say that it had been completed: so it was, as far as it went.
+        // Some agents report an interrupted tool call as completed.
         expect(['interrupted', 'failed', 'completed']).toContain(tool?.payload.status);
         await expectAnotherTurn(session);
       }),
     );
 
     test(
-      'while an approval is open, which is cancelled',
+      'An interrupt cancels the pending approval of the turn.',
       shared(asking, async ({ client, cwd, session }) => {
         const { prompt, wasDone } = fixture.askPermission(cwd);
         const turnId = await session.send(prompt);
@@ -329,7 +329,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
 
     test(
-      'of an agent that is silent',
+      'A turn can be interrupted while its agent is silent.',
       optionalShared(fixture.silence, {}, async ({ session }, prompt) => {
         const turnId = await session.send(prompt);
         await session.watch.kind('turn.started', turnId);
@@ -342,7 +342,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
 
     test(
-      'holds against an answer that comes later',
+      'An answer that arrives after an interrupt does not change the end of the turn.',
       optionalShared(fixture.lateAnswer, {}, async ({ cwd, session }, prompt) => {
         const { hasBegun } = fixture;
         const turnId = await session.send(prompt);
@@ -356,7 +356,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
 
     test(
-      'kills an agent that ignores it, when its time is up',
+      'An agent that ignores the interrupt is killed after the grace period.',
       long,
       optional(fixture.ignoreCancel, {}, async (stage, prompt) => {
         const { session, agents } = stage;
@@ -366,7 +366,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
         expect(before).not.toEqual([]);
         fixture.deafen?.(before);
         const ending = expectInterrupted(session, turnId);
-        // The time is the server's, which sessions/interrupt.test.ts lets pass by hand: until then the agent lives.
+        // sessions/interrupt.test.ts tests the length of the grace period with a manual clock.
         await session.watch.kind('turn.interrupt_requested', turnId);
         expect(agents()).toEqual(expect.arrayContaining(before));
         await ending;
@@ -379,9 +379,9 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
   });
 
-  describe(`${name}: an agent that fails`, options, () => {
+  describe(`${name}: agent failures`, options, () => {
     test(
-      'by dying in a turn fails that turn, and the next one remembers',
+      'A turn fails when its agent dies, and the next turn remembers it.',
       optional(fixture.crash, {}, async (stage, { prompt, provoke, says }) => {
         const { session } = stage;
         await session.run(fixture.sayWords('a plover is a bird'));
@@ -401,7 +401,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
 
     test(
-      'to speak the protocol in one line has that line passed over',
+      'A line that is not a protocol message is ignored.',
       optionalShared(fixture.garbage, {}, async ({ session }, { prompt, texts }) => {
         const turn = await session.run(prompt);
         expect(turn.status).toBe('completed');
@@ -412,7 +412,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
 
     test(
-      'to end its line fails its turn, which says why, and no other session notices',
+      'A turn whose agent writes an endless line fails with the reason, and other sessions are not affected.',
       long,
       optional(fixture.longLine, {}, async (stage, longLine) => {
         const { client, session } = stage;
@@ -436,7 +436,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
 
     test(
-      'to be quiet after its turn is heard outside of any turn',
+      'A message that arrives after the end of a turn is reported outside of any turn.',
       optionalShared(fixture.lateWords, {}, async ({ session }, lateWords) => {
         const turn = await session.run(lateWords('one more thing'));
         expect(turn.status).toBe('completed');
@@ -454,27 +454,29 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
   });
 
-  describe(`${name}: a session`, options, () => {
+  describe(`${name}: sessions`, options, () => {
     test.each([
       ['SIGTERM', { code: 0, signal: null }],
       ['SIGKILL', { code: null, signal: 'SIGKILL' }],
-    ] as const)('goes on where it was after a restart by %s', (signal, how) =>
-      onStage(fixture, {}, async (stage) => {
-        const prompt = fixture.sayWords('a plover is a bird');
-        await stage.session.run(prompt);
-        const before = settle(stage.session.watch.events);
-        expect(await stage.restart(signal)).toEqual(how);
+    ] as const)(
+      'A session keeps its history and its memory across a restart by %s.',
+      (signal, how) =>
+        onStage(fixture, {}, async (stage) => {
+          const prompt = fixture.sayWords('a plover is a bird');
+          await stage.session.run(prompt);
+          const before = settle(stage.session.watch.events);
+          expect(await stage.restart(signal)).toEqual(how);
 
-        await expectMemory(stage, prompt);
-        const { events } = stage.session.watch;
-        expect(settle(events).slice(0, before.length)).toEqual(before);
-        expect(ofKind(events, 'turn.accepted')).toHaveLength(2);
-        expect((await stage.recovered()).sessions_failed).toEqual([]);
-      }),
+          await expectMemory(stage, prompt);
+          const { events } = stage.session.watch;
+          expect(settle(events).slice(0, before.length)).toEqual(before);
+          expect(ofKind(events, 'turn.accepted')).toHaveLength(2);
+          expect((await stage.recovered()).sessions_failed).toEqual([]);
+        }),
     );
 
     test(
-      'goes on after a SIGKILL in the middle of a turn, and that turn has failed',
+      'After a SIGKILL in the middle of a turn, the turn has failed and its session accepts another turn.',
       staged({}, async (stage) => {
         const turnId = await stage.session.send(fixture.longStream);
         await stage.session.watch.kind('message.delta', turnId);
@@ -488,7 +490,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
 
     test(
-      'that idles gives its agent up, and goes on with another',
+      'An idle session releases its agent and remembers its history with the next agent.',
       staged({ env: { CADRE_PROVIDERS_IDLE_TIMEOUT_MS: '200' } }, async (stage) => {
         const { client, session } = stage;
         const prompt = fixture.sayWords('a plover is a bird');
@@ -503,7 +505,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
 
     test(
-      'that is closed ends its turn and its agent',
+      'Closing a session interrupts its turn and ends its agent.',
       staged({}, async ({ client, session, agents, noAgents }) => {
         const turnId = await session.send(fixture.longStream);
         await session.watch.kind('message.delta', turnId);
@@ -520,12 +522,12 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     );
   });
 
-  /** A case on a server that others use, too. */
+  /** Runs a case on a server that other cases use, too. */
   function shared(options: StageOptions, body: (stage: SharedStage) => Promise<void>) {
     return () => onShared(options, body);
   }
 
-  /** Such a case that needs what not every agent can be brought to. */
+  /** Runs a case on a shared server, or skips it if the agent cannot show the behaviour. */
   function optionalShared<T>(
     phase: Optional<T>,
     options: StageOptions,
@@ -535,12 +537,12 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
       isLeftOut(phase) ? skip(phase.leftOut) : onShared(options, (stage) => body(stage, phase));
   }
 
-  /** A case on a stage of its own. */
+  /** Runs a case on its own stage. */
   function staged(options: StageOptions, body: (stage: Stage) => Promise<void>) {
     return () => onStage(fixture, options, body);
   }
 
-  /** A case that needs what not every agent can be brought to. */
+  /** Runs a case on its own stage, or skips it if the agent cannot show the behaviour. */
   function optional<T>(
     phase: Optional<T>,
     options: StageOptions,
@@ -552,7 +554,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
         : onStage(fixture, options, (stage) => body(stage, phase));
   }
 
-  /** A request for permission that nobody was asked for ended as this provider has it end. */
+  /** Expects that a request for permission ended without an approval, in the way of this provider. */
   function expectUnasked({ watch }: WatchedSession, turn: Turn, names: string): void {
     if (fixture.unasked === 'fails') {
       expect(turn).toMatchObject({ status: 'failed', error: { code: 'permission_required' } });
@@ -569,13 +571,13 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     });
   }
 
-  /** The session is as good as new: its agent says what it is told to. */
+  /** Expects that the session completes another turn. */
   async function expectAnotherTurn(session: WatchedSession): Promise<void> {
     const turn = await session.run(fixture.sayWords('still here'));
     expect(turn).toMatchObject({ status: 'completed', text: 'still here', error: null });
   }
 
-  /** The agent knows of the turn before this one. */
+  /** Expects that the agent remembers the prompt of an earlier turn. */
   async function expectMemory({ session, world }: SharedStage, prompt: string): Promise<void> {
     const turn = await session.run(fixture.recall);
     expect(turn).toMatchObject({ status: 'completed', error: null });
@@ -583,7 +585,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
   }
 }
 
-/** Interrupts a turn: that is answered first, and then the turn ends so, once. */
+/** Interrupts a turn; expects an answer before the turn ends, and exactly one end. */
 async function expectInterrupted(session: WatchedSession, turnId: string): Promise<Turn> {
   const { client, watch } = session;
   const answer = await interrupt(client, session, turnId);
@@ -602,7 +604,7 @@ async function expectInterrupted(session: WatchedSession, turnId: string): Promi
   return turn;
 }
 
-/** Each item's deltas follow one another by their offsets, and together are its whole text. */
+/** Expects that the deltas of each item follow one another by their offsets and add up to its text. */
 function expectDeltasAddUp(
   events: readonly UntypedEvent[],
   kind: 'message' | 'reasoning',

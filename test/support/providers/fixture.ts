@@ -1,75 +1,75 @@
 import type { Session, Turn, Usage } from '../../../src/api/sessions.ts';
 import type { TestServer } from '../server.ts';
 
-/** Some time over the 10 s that a server waits for an agent that was interrupted. */
+/** Longer than the 10 s for which a server waits for an interrupted agent. */
 export const usualPatienceMs = 18_000;
 
-/** What describeProvider needs to know of a provider and of the agent behind it. */
+/** The differences between providers and their agents that `describeProvider` depends on. */
 export interface ProviderFixture {
   provider: Session['provider'];
-  /** Whether its cases may run side by side: not where a few agents are all that the machine can bear. */
+  /** Whether its cases may run side by side. False if the agent is too large for several at once. */
   severalAtOnce: boolean;
-  /** How long a case waits for an event: `usualPatienceMs`, unless the agent is slow. */
+  /** How long a case waits for an event (default `usualPatienceMs`). */
   patienceMs?: number;
-  /** Whether it has models to choose from; that is usual. */
+  /** Whether the provider lists models (default true). */
   offersModels?: boolean;
-  /** Makes the world of one test, all of it in a directory of its own. */
+  /** Makes the world of one test in the given directory. */
   open(directory: string): Promise<ProviderWorld>;
 
-  /** Says a text of several words, in pieces. */
+  /** Prompt for an answer with this text, in several deltas. */
   sayWords(text: string): string;
-  /** Speaks, piece by piece and for minutes, unless it is interrupted. */
+  /** Prompt for an answer that streams for minutes. */
   longStream: string;
-  /** Runs one tool that prints a word; `title` is in the tool's title. */
+  /** Prompt for one tool call that prints a word; `title` is part of the tool's title. */
   runTool(word: string): { prompt: string; title: string };
-  /** Asks for permission; `names` is in whatever tells a person of it. Only with `StartOptions.asks`. */
+  /** Prompt for an action that needs permission; its approval names `names`. Needs `StartOptions.asks`. */
   askPermission(cwd: string): {
     prompt: string;
     names: string;
-    /** Whether what it asked for was really done, where that can be seen from outside. */
+    /** Reports whether the action was done, if that can be observed. */
     wasDone?: () => boolean;
   };
-  /** What becomes of a request for permission where nobody is to be asked: it fails the turn, or is declined. */
+  /** Effect of a request for permission in a mode without approvals: the turn fails, or the request is declined. */
   unasked: 'fails' | 'declined';
-  /** How a turn ends in which that was declined: it completes, unless a refusal also stops the agent. */
+  /** End of a turn whose approval was declined (default `turn.completed`). */
   declinedEnd?: 'turn.interrupted';
-  /** Left out where its requests do not say all of what they would do, so that no answer holds for a later one. */
+  /** Left out if requests do not describe the whole action, so that no answer applies to a repeated request. */
   approvedAway?: LeftOut;
-  /** Looks at the images of its turn. */
+  /** Prompt for a report on the images of the turn. */
   showImages: string;
-  /** What is asked to have the memory of the agent shown. */
+  /** Prompt for a report of everything that the agent remembers. */
   recall: string;
 
-  // What not every agent can be made to do.
-  /** Thinks a text of several words, before it says something. */
+  // Behaviour that some agents cannot be made to show.
+  /** Prompt for this reasoning text before an answer. */
   think: Optional<(text: string) => string>;
-  /** A tool that runs for minutes. */
+  /** Prompt for a tool call that runs for minutes. */
   longTool: Optional<string>;
-  /** Dies at its work, having said something; by itself, or by what `provoke` does then. */
+  /** Prompt for an answer during which the agent dies, by itself or because of `provoke`. */
   crash: Optional<{ prompt: string; provoke?: (agents: number[]) => void; says: string }>;
-  /** Writes a line that is no message, between two texts. */
+  /** Prompt for a line that is not a protocol message, between two texts. */
   garbage: Optional<{ prompt: string; texts: string[] }>;
-  /** Writes one line of so many bytes and more. */
+  /** Prompt for one line of at least so many bytes. */
   longLine: Optional<(bytes: number) => string>;
-  /** Says nothing, and does not end. */
+  /** Prompt for a turn without output that does not end. */
   silence: Optional<string>;
-  /** Does not listen to the interrupt: says something, and after a while ends as if nothing had been. */
+  /** Prompt for a turn that ignores an interrupt and completes later. */
   lateAnswer: Optional<string>;
-  /** Whether it is at its late answer, where it says nothing before. */
+  /** Reports whether the agent has started on `lateAnswer`. Absent if the agent streams a delta first. */
   hasBegun?: (cwd: string) => boolean;
-  /** Says something, does not listen to the interrupt, and does not end. */
+  /** Prompt for a turn that ignores an interrupt and does not end. */
   ignoreCancel: Optional<string>;
-  /** Brings it to ignore the interrupt, where its prompt alone does not. */
+  /** Makes the agents ignore the interrupt if the prompt alone does not. */
   deafen?: (agents: number[]) => void;
-  /** Ends the turn, and only then says this text. */
+  /** Prompt for a text that follows the end of the turn. */
   lateWords: Optional<(text: string) => string>;
-  /** Fails as it does where its login has ended. */
+  /** Prompt for the failure of an agent without a valid login. */
   loggedOut: Optional<string>;
-  /** Reports what it has used. */
+  /** Prompt for a turn with a usage report. */
   usage: Optional<{ prompt: string; usage: Partial<Usage> }>;
 }
 
-/** Left out, with the reason, where the agent cannot be brought to it. */
+/** A value, or the reason why the agent cannot show the behaviour. */
 export type Optional<T> = T | LeftOut;
 export interface LeftOut {
   leftOut: string;
@@ -80,17 +80,17 @@ export function isLeftOut<T>(phase: Optional<T>): phase is LeftOut {
 }
 
 export interface StartOptions {
-  /** Whether the agent asks before it does what may need permission. */
+  /** Whether the agent requests permission. */
   asks?: boolean;
-  /** More of the server's environment. */
+  /** More environment variables of the server. */
   env?: Record<string, string>;
 }
 
 export interface ProviderWorld extends AsyncDisposable {
-  /** Starts a server with the provider; again, once it has ended, on the same data. */
+  /** Starts a server with the provider. A later call starts it again on the same data. */
   start(options?: StartOptions): Promise<TestServer>;
-  /** What the agent showed it remembers, in a turn that sent `recall`. */
+  /** Returns the memory of the agent from a turn that sent `recall`. */
   memoryIn(turn: Turn): string;
-  /** The images that reached the agent, in a turn that sent `showImages`. */
+  /** Returns the images that reached the agent from a turn that sent `showImages`. */
   imagesIn(turn: Turn): { mediaType: string; bytes: number }[];
 }

@@ -17,14 +17,14 @@ export type Play = NonNullable<Role['methods']>[string];
 
 /** The capabilities of an agent that can load sessions, and not resume them. */
 export const onlyLoad = { loadSession: true };
-/** What a session is whose turn was lost, and not more. */
+/** The fields of a session that has lost only its turn. */
 export const ready = { status: 'ready', failure: null, active_turn_id: null };
 
 export function opened(_params: Params, agent: RawAgent): { sessionId: string } {
   return { sessionId: `raw-${agent.pid}` };
 }
 
-/** The name that the agent of a session gave it. */
+/** Returns the session id that an agent has chosen. */
 export function refOf(agents: readonly RawAgent[], index = 0): string {
   return `raw-${agents[index]?.pid}`;
 }
@@ -38,31 +38,31 @@ export function select(id: string, category: string, ...values: string[]): objec
   return { id, category, type: 'select', name: id, currentValue: values[0], options };
 }
 
-/** The role of an agent that does this when it is to resume a session. */
+/** Returns the role of an agent that answers the request to resume a session with `play`. */
 export function reopened(method: string, play: Play): Role {
   const can = method === 'session/load' ? offering(onlyLoad) : {};
   return { methods: { ...can, [method]: play } };
 }
 
-/** Does another thing at the nth time. */
+/** Calls `then` at the nth call, and `usually` at all others. */
 export function onTime(n: number, then: (agent: RawAgent) => unknown, usually: Play): Play {
   let times = 0;
   return (params, agent) => (++times === n ? then(agent) : usually(params, agent));
 }
 
-/** What cadre asked of an agent, in order. */
+/** Returns the methods of all messages that cadre has sent to an agent, in order. */
 export function asked(agent: RawAgent | undefined): string[] {
   return (agent?.heard ?? []).flatMap(({ method }) => method ?? []);
 }
 
-/** Does another thing at first, and then what is right. */
+/** Calls `play` at the first call, and answers the others correctly. */
 export function sick(play: (agent: RawAgent) => unknown): Play {
   return onTime(1, play, () => ({}));
 }
 
 /**
- * Returns a function that runs a test with a session whose agent has seen a turn and is gone. It uses the shared runtime,
- * unless the test wants another configuration or a clock.
+ * Returns a function that runs a test with a session whose agent has completed a turn and is gone. It uses the shared
+ * runtime unless the test needs another configuration or clock.
  */
 export function losing(on: ReturnType<typeof sharedRawAgent>) {
   return (
@@ -80,7 +80,7 @@ export function losing(on: ReturnType<typeof sharedRawAgent>) {
   };
 }
 
-/** Has the newest agent die; resolves when cadre knows. */
+/** Ends the newest agent; resolves once cadre has noticed. */
 export async function loseAgent(stage: RawStage): Promise<void> {
   await dies(stage.agents.at(-1));
   await untilNoneLives(stage);

@@ -1,9 +1,9 @@
 import { type Clock, systemClock } from '../../../src/core/lib/clock.ts';
 
-/** How long an agent whose output has ended may take to go: nothing else of a server waits for just as long. */
+/** Time within which an agent has to exit after the end of its output. No other wait of a server is as long. */
 const LOST_GRACE_MS = 1000;
 
-/** Time as it is, which tells when the server has noticed that the output of an agent has ended. */
+/** Returns the system clock, and a promise that resolves once the server has noticed the end of an agent's output. */
 export function noticingClock(): { clock: Clock; noticed: Promise<void> } {
   const { promise: noticed, resolve } = Promise.withResolvers<void>();
   const sleep: Clock['sleep'] = (ms, signal) => {

@@ -21,7 +21,7 @@ export interface Message {
 }
 export type Params = Record<string, unknown>;
 
-/** What an agent answers instead of a result. */
+/** An error response of an agent. */
 export class Refusal extends Error {
   readonly code: number;
   readonly data: unknown;
@@ -33,21 +33,21 @@ export class Refusal extends Error {
   }
 }
 
-/** What an agent that never answers answers. */
+/** The result of a request that the agent never answers. */
 export const never = new Promise<never>(() => undefined);
 
-/** How a good turn ends. */
+/** The result of a turn that completes. */
 export const endTurn = { stopReason: 'end_turn' };
 
-/** What an agent does; for all that is not said here it is a good one. */
+/** The behaviour of an agent, where it differs from a correct agent. */
 export interface Role {
-  /** Its answer to a request, by method; undefined is null. */
+  /** Result of a request, by method; undefined is sent as null. */
   methods?: Record<string, (params: Params, agent: RawAgent) => unknown>;
-  /** Its answer to a prompt, by the prompt's text; any other is said again. */
+  /** Result of a prompt, by its text. The agent echoes all other prompts. */
   turns?: Record<string, (agent: RawAgent, params: Params) => unknown>;
 }
 
-/** The capabilities of a good agent. */
+/** The capabilities of a correct agent. */
 export const capabilities = {
   loadSession: true,
   promptCapabilities: { image: true },
@@ -72,7 +72,7 @@ const goodMethods: NonNullable<Role['methods']> = {
   'session/set_config_option': () => ({ configOptions: [] }),
 };
 
-/** The test's end of one agent process: it writes JSON lines itself, so it can write any. */
+/** The test's side of one agent process. It writes its own JSON lines, so that they can be invalid. */
 export class RawAgent extends ScriptedProcess<Message> {
   readonly #role: Role;
   readonly #answers = new Map<string, (message: Message) => void>();
@@ -91,7 +91,7 @@ export class RawAgent extends ScriptedProcess<Message> {
     this.send(...updates.map((update) => this.updating(update)));
   }
 
-  /** The message that `update` sends. */
+  /** Returns the message that `update` sends. */
   updating(update: object): object {
     const sessionId = this.last('session/prompt')?.params?.sessionId ?? `raw-${this.pid}`;
     return { method: 'session/update', params: { sessionId, update } };
@@ -101,7 +101,7 @@ export class RawAgent extends ScriptedProcess<Message> {
     this.update({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } });
   }
 
-  /** Sends a request; resolves with the whole answer, also where that is an error. */
+  /** Sends a request; resolves with the whole response, even if it is an error. */
   request(method: string, params: object, id = `ask-${++this.#ids}`): Promise<Message> {
     const answered = Promise.withResolvers<Message>();
     this.#answers.set(id, answered.resolve);
@@ -109,7 +109,7 @@ export class RawAgent extends ScriptedProcess<Message> {
     return answered.promise;
   }
 
-  /** Asks for permission; resolves with the outcome. */
+  /** Requests permission; resolves with the outcome. */
   async ask(
     toolCall: object,
     options: readonly object[] = usualOptions,
@@ -120,18 +120,18 @@ export class RawAgent extends ScriptedProcess<Message> {
     return (result as { outcome?: object } | undefined)?.outcome ?? {};
   }
 
-  /** The child that `outlive` gives it, once that runs. */
+  /** Resolves with the process id of the child that `outlive` starts, once the child runs. */
   async child(): Promise<number> {
     await until('its child runs', () => this.fate.some(({ child }) => child !== undefined));
     return this.fate.find(({ child }) => child !== undefined)?.child ?? 0;
   }
 
-  /** The last that cadre sent of a method. */
+  /** Returns the last message with a method that cadre has sent. */
   last(method: string): Message | undefined {
     return this.heard.findLast((message) => message.method === method);
   }
 
-  /** Waits until cadre has sent a message of a method, or has. */
+  /** Resolves with the parameters of the last message with a method, once cadre has sent one. */
   async hears(method: string): Promise<Params> {
     await until(`${method} was sent`, () => this.last(method) !== undefined);
     return this.last(method)?.params ?? {};
@@ -166,7 +166,7 @@ export class RawAgent extends ScriptedProcess<Message> {
   }
 }
 
-/** What most agents offer. */
+/** The permission options of most agents. */
 export const usualOptions = [
   { optionId: 'a1', kind: 'allow_once', name: 'Allow once' },
   { optionId: 'aa', kind: 'allow_always', name: 'Always allow' },
@@ -174,16 +174,16 @@ export const usualOptions = [
 ];
 
 export interface RawOptions extends PlayedGiven {
-  /** More of `[providers.acp]`. */
+  /** More keys of `[providers.acp]`. */
   acp?: Record<string, unknown> & { env?: Record<string, string> };
-  /** Names of agents that are played as well, each with what the catalogue knows of it. */
+  /** Names of agents in the catalogue that the test plays, too. */
   agents?: readonly string[];
 }
 
 export type RawStage = PlayedStage<RawAgent>;
 export type RawSession = WatchedSession;
 
-/** Runs `test` with acp agents that play a role, and ends everything whatever happens. */
+/** Runs `test` with ACP agents that play a role; always ends them afterwards. */
 export function withRawAgent(
   role: Role,
   test: (stage: RawStage) => Promise<void>,
@@ -211,7 +211,7 @@ export function withRawAgent(
   );
 }
 
-/** As `withRawAgent`, on a runtime that tests share. */
+/** Like `withRawAgent`, on a runtime that tests share. */
 export function sharedRawAgent(options: RawOptions = {}) {
   return sharedPlayed<Role, RawAgent>((role, use) => withRawAgent(role, use, options));
 }

@@ -13,17 +13,17 @@ import {
   type Hello,
 } from './scripted-agent.ts';
 
-/** What a claude does; for all that is not said here it is a good one. */
+/** The behaviour of a `claude` process, where it differs from a correct one. */
 export interface ClaudeRole {
-  /** Done before anything is answered: it may end here. */
+  /** Called before the first answer; may end the process. */
   begins?: (claude: RawClaude) => void;
-  /** Its answer to a control request, by subtype. One that throws refuses. */
+  /** Response to a control request, by subtype. An exception is sent as an error. */
   requests?: Record<string, (request: Fields, claude: RawClaude) => unknown>;
-  /** What it does when it is told a text; any other is said again. */
+  /** Behaviour for a prompt, by its text. The process echoes all other prompts. */
   turns?: Record<string, (claude: RawClaude) => unknown>;
 }
 
-/** The test's end of one claude process, which writes what the test wants. */
+/** The test's side of one `claude` process. */
 export class RawClaude extends ScriptedProcess {
   readonly args = argsOf(this.pid);
   readonly env = envOf(this.pid);
@@ -40,7 +40,7 @@ export class RawClaude extends ScriptedProcess {
     this.write(messages.map((one) => `${JSON.stringify(one)}\n`).join(''));
   }
 
-  /** Says a text, in one piece of a stream. */
+  /** Sends a text as one delta of a stream. */
   say(text: string, usage: object = {}): void {
     const id = `msg_${++this.#messages}`;
     const delta = { type: 'text_delta', text };
@@ -53,13 +53,13 @@ export class RawClaude extends ScriptedProcess {
     this.send({ type: 'stream_event', event, parent_tool_use_id: null });
   }
 
-  /** Calls a tool, and says nothing of its end. */
+  /** Starts a tool call without reporting its end. */
   call(id: string, name: string, input: object): void {
     const content = [{ type: 'tool_use', id, name, input }];
     this.send({ type: 'assistant', message: { id: `of_${id}`, content } });
   }
 
-  /** Asks for permission; resolves with the answer, once there is one. */
+  /** Requests permission; resolves with the response. */
   async ask(id: string, tool: string, input: object, more: object = {}): Promise<Fields> {
     const call = { tool_name: tool, input, tool_use_id: `t_${id}` };
     const request = { subtype: 'can_use_tool', ...call, ...more };
@@ -73,12 +73,12 @@ export class RawClaude extends ScriptedProcess {
     return answers.find((answer) => answer?.request_id === id);
   }
 
-  /** Ends a turn well, or as is said. */
+  /** Ends a turn, successfully unless `more` differs. */
   result(more: object = {}): void {
     this.send({ type: 'result', subtype: 'success', is_error: false, ...more });
   }
 
-  /** The control requests of a kind that it was sent. */
+  /** Returns the control requests of a subtype that cadre has sent. */
   requests(subtype: string): Fields[] {
     return this.heard
       .map(({ request }) => request as Fields | undefined)
@@ -133,13 +133,13 @@ const good: NonNullable<ClaudeRole['requests']> = {
 };
 
 export interface ClaudeGiven extends PlayedGiven {
-  /** More of `[providers.claude]`. */
+  /** More keys of `[providers.claude]`. */
   claude?: Fields;
-  /** More of its environment. */
+  /** More environment variables of the agents. */
   env?: Record<string, string>;
 }
 
-/** Runs `test` with claudes that play a role, and ends everything whatever happens. */
+/** Runs `test` with `claude` processes that play a role; always ends them afterwards. */
 export function withRawClaude(
   role: ClaudeRole,
   test: (stage: PlayedStage<RawClaude>) => Promise<void>,
@@ -156,7 +156,7 @@ export function withRawClaude(
   );
 }
 
-/** As `withRawClaude`, on a runtime that tests share. */
+/** Like `withRawClaude`, on a runtime that tests share. */
 export function sharedRawClaude(given: ClaudeGiven = {}) {
   return sharedPlayed<ClaudeRole, RawClaude>((role, use) => withRawClaude(role, use, given));
 }

@@ -13,24 +13,24 @@ import {
   type Hello,
 } from './scripted-agent.ts';
 
-/** What an app-server does; for all that is not said here it is a good one. */
+/** The behaviour of an app-server, where it differs from a correct one. */
 export interface CodexRole {
-  /** Done before anything is answered: it may end here. */
+  /** Called before the first answer; may end the process. */
   begins?: (server: RawCodex) => void;
-  /** Its answer to a request, by method. One that throws refuses. */
+  /** Result of a request, by method. An exception is sent as an error. */
   requests?: Record<string, (params: Fields, server: RawCodex) => unknown>;
-  /** What it does when it is told a text; any other is said again. */
+  /** Behaviour for a prompt, by its text. The app-server echoes all other prompts. */
   turns?: Record<string, (turn: RawTurn) => unknown>;
 }
 
-/** What all servers of a test remember: the threads that are stored, and what each has used. */
+/** The stored threads of all app-servers of a test, each with its number of used tokens. */
 type Memory = Map<string, number>;
 
-/** The test's end of one app-server, which writes what the test wants. */
+/** The test's side of one app-server. */
 export class RawCodex extends ScriptedProcess {
   readonly args = argsOf(this.pid);
   readonly env = envOf(this.pid);
-  /** The turns it was told to begin, oldest first. */
+  /** The turns that cadre has started, oldest first. */
   readonly turns: RawTurn[] = [];
   readonly memory: Memory;
   readonly #role: CodexRole;
@@ -43,7 +43,7 @@ export class RawCodex extends ScriptedProcess {
     role.begins?.(this);
   }
 
-  /** Ends it, as it would end itself some time after its last session. */
+  /** Ends the app-server, as a real one ends itself some time after its last session. */
   retire(): void {
     this.exit(0);
   }
@@ -52,7 +52,7 @@ export class RawCodex extends ScriptedProcess {
     this.#send({ method, params });
   }
 
-  /** Asks something; resolves with the answer, once there is one. */
+  /** Sends a request; resolves with the response. */
   async ask(method: string, params: object, id: number | string = this.#asked++): Promise<Fields> {
     this.#send({ id, method, params });
     await until(`${method} is answered`, () => this.answerTo(id) !== undefined);
@@ -63,7 +63,7 @@ export class RawCodex extends ScriptedProcess {
     return this.heard.find((message) => message.id === id && message.method === undefined);
   }
 
-  /** What it was asked, of a kind. */
+  /** Returns the parameters of all requests with a method that cadre has sent. */
   requests(method: string): Fields[] {
     return this.heard
       .filter((message) => message.method === method)
@@ -107,7 +107,7 @@ export class RawCodex extends ScriptedProcess {
     played.complete();
   }
 
-  /** What was used before is told again to whoever resumes. */
+  /** Reports the earlier usage of a thread to a client that resumes it. */
   #replay({ threadId }: Fields): void {
     const total = this.memory.get(String(threadId)) ?? 0;
     if (total > 0) new RawTurn(this, String(threadId), 'turn of old').tellUsed(total, 0);
@@ -122,7 +122,7 @@ export class RawCodex extends ScriptedProcess {
   }
 }
 
-/** In a message, it is more text than a message may have. */
+/** A marker in a message; `#send` replaces it with more text than a message may have. */
 export const TOO_LONG = 'too long to be taken';
 
 /** A turn of a thread. */
@@ -143,7 +143,7 @@ export class RawTurn {
     this.server.note(method, { ...params, threadId: this.thread, turnId: this.id });
   }
 
-  /** Says a text, in one piece. */
+  /** Sends a text as one delta. */
   say(text: string): void {
     const itemId = `msg_${this.id}_${++this.#items}`;
     this.note('item/agentMessage/delta', { itemId, delta: text });
@@ -162,7 +162,7 @@ export class RawTurn {
     return this.server.ask(method, { ...params, threadId: this.thread, turnId: this.id }, id);
   }
 
-  /** Has used so many tokens more. */
+  /** Adds so many tokens to the usage of the thread, and reports it. */
   use(more: number): void {
     const total = (this.server.memory.get(this.thread) ?? 0) + more;
     this.server.memory.set(this.thread, total);
@@ -181,7 +181,7 @@ export class RawTurn {
   }
 }
 
-/** Of ten, seven were read, two of those from the cache, and three written. */
+/** Divides a number of tokens: 70% input (including 20% from the cache) and 30% output. */
 function tokens(all: number): object {
   const inputTokens = Math.round(all * 0.7);
   const cachedInputTokens = Math.round(all * 0.2);
@@ -241,13 +241,13 @@ const good: NonNullable<CodexRole['requests']> = {
 };
 
 export interface CodexGiven extends PlayedGiven {
-  /** More of `[providers.codex]`. */
+  /** More keys of `[providers.codex]`. */
   codex?: Fields;
-  /** More of its environment. */
+  /** More environment variables of the app-servers. */
   env?: Record<string, string>;
 }
 
-/** Runs `test` with app-servers that play a role, and ends everything whatever happens. */
+/** Runs `test` with app-servers that play a role; always ends them afterwards. */
 export function withRawCodex(
   role: CodexRole,
   test: (stage: PlayedStage<RawCodex>) => Promise<void>,
@@ -265,7 +265,7 @@ export function withRawCodex(
   );
 }
 
-/** As `withRawCodex`, on a runtime that tests share. */
+/** Like `withRawCodex`, on a runtime that tests share. */
 export function sharedRawCodex(given: CodexGiven = {}) {
   return sharedPlayed<CodexRole, RawCodex>((role, use) => withRawCodex(role, use, given));
 }

@@ -1,12 +1,12 @@
-// What the rows of ../acp-rows share. Each row is something that real agents do and the demo agent does not:
-// an agent that the test plays does it, so that it is there on every machine and every day.
+// Helpers for tests of behaviour that real agents have and the demo agent does not have. A scripted agent shows the
+// behaviour, so that the tests need no real agent.
 import { type Clock, systemClock } from '../../../src/core/lib/clock.ts';
 import { until } from './calls.ts';
 import { type RawAgent, Refusal, type Role } from './raw-agent.ts';
 
 export const asking = { permission_mode: 'require_approval' };
 
-/** A tool, as an agent shows it that shows all of it at once. */
+/** A tool call with all its fields in the first update. */
 export const touch = {
   toolCallId: 't1',
   title: 'touch it',
@@ -14,10 +14,10 @@ export const touch = {
   rawInput: { command: 'touch it' },
 };
 
-/** And its end. */
+/** The update that completes the tool call `touch`. */
 export const done = { sessionUpdate: 'tool_call_update', toolCallId: 't1', status: 'completed' };
 
-/** The role of an agent that does this when it is told to `go`. */
+/** Returns the role of an agent that answers the prompt `go` with `play`. */
 export function goes(play: (agent: RawAgent) => unknown): Role {
   return { turns: { go: play } };
 }
@@ -30,13 +30,13 @@ export function refuse(code: number, message: string, data?: unknown): never {
   throw new Refusal(code, message, data);
 }
 
-/** Has an agent die; resolves when it is gone. */
+/** Ends an agent; resolves once its process is gone. */
 export async function dies(agent: RawAgent | undefined): Promise<void> {
   agent?.exit(1);
   await until('the agent is gone', () => agent?.gone === true);
 }
 
-/** Time that runs so many times as fast. */
+/** Returns a clock on which waits end so many times sooner. */
 export function quick(times: number): Clock {
   return {
     ...systemClock,

@@ -16,16 +16,16 @@ import { tempDirectory } from '../temp.ts';
 import { until } from './calls.ts';
 import { WatchedSession } from './contract-stage.ts';
 
-/** What an agent of a test is sent, and sends. */
+/** A message to or from a scripted agent. */
 export type Fields = Record<string, unknown>;
 
-/** The test's end of one agent's process: it writes and ends as the test orders. */
+/** The test's side of one agent process, which writes and exits by order of the test. */
 export abstract class ScriptedProcess<Message extends object = Fields> implements Actor {
   readonly pid: number;
   readonly cwd: string;
-  /** All messages that cadre has sent to it, oldest first. */
+  /** All messages that cadre has sent to the process, oldest first. */
   readonly heard: Message[] = [];
-  /** What else became of it: its end of file, signals, its child. */
+  /** The other reports of the process: end of its stdin, signals, its child. */
   readonly fate: Omit<LogWakeup, 'line'>[] = [];
   /** Whether the process has ended, and cadre, its parent, has received the exit. */
   gone = false;
@@ -41,12 +41,12 @@ export abstract class ScriptedProcess<Message extends object = Fields> implement
   /** Handles a message from cadre, which is in `heard` already. */
   protected abstract handle(message: Message): void;
 
-  /** Writes to its stdout, whatever it is. */
+  /** Writes a text to the stdout of the process. */
   write(text: string): void {
     this.#order({ write: text });
   }
 
-  /** Writes a letter so many times to its stdout: what is long does not go through the test. */
+  /** Writes so many letters to the stdout of the process, so that a long text need not pass through the test. */
   fill(letters: number): void {
     this.#order({ fill: letters });
   }
@@ -59,12 +59,12 @@ export abstract class ScriptedProcess<Message extends object = Fields> implement
     this.#order({ exit: code });
   }
 
-  /** Closes its stdout, and lives on. */
+  /** Closes the stdout of the process, which keeps running. */
   hangUp(): void {
     this.#order({ hangUp: true });
   }
 
-  /** Makes it, and a child of it, live on whatever happens but a SIGKILL. */
+  /** Makes the process and a new child ignore everything but a SIGKILL. */
   outlive(): void {
     this.#order({ outlive: true });
   }
@@ -84,43 +84,43 @@ export abstract class ScriptedProcess<Message extends object = Fields> implement
   }
 }
 
-/** The arguments of a process that runs. */
+/** Returns the arguments of a running process. */
 export function argsOf(pid: number): readonly string[] {
   return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').filter(Boolean);
 }
 
-/** The environment of a process that runs, as it was started with. */
+/** Returns the environment with which a running process was started. */
 export function envOf(pid: number): Readonly<Record<string, string>> {
   const variables = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').filter(Boolean);
   return Object.fromEntries(variables.map((one) => one.split(/=(.*)/s))) as Record<string, string>;
 }
 
-/** What a process of a puppet says of itself first. */
+/** The first message of a scripted agent's process. */
 export interface Hello {
   pid: number;
   cwd: string;
 }
 
-/** And then what becomes of it. */
+/** A later message of a scripted agent's process. */
 interface LogWakeup {
-  /** What it was told on its stdin. */
+  /** A line of its stdin. */
   line?: string;
   eof?: boolean;
   signal?: string;
   child?: number;
 }
 
-/** The test's end of a process of a puppet. */
+/** The test's side of a scripted agent's process. */
 export interface Actor {
   take(news: LogWakeup): void;
 }
 
-/** Where puppets are played: each process that is started with `program` becomes what `enter` makes of its first word. */
+/** Accepts scripted agents: `enter` makes an actor from the first message of each process started with `program`. */
 export async function openTheatre<A extends Actor>(
   directory: string,
   enter: (process: net.Socket, hello: Hello) => A,
 ) {
-  /** All that came, oldest first. */
+  /** All actors so far, oldest first. */
   const actors: A[] = [];
   const open = new Set<net.Socket>();
   const receive = (process: net.Socket): void => {
@@ -128,7 +128,7 @@ export async function openTheatre<A extends Actor>(
     process.once('close', () => open.delete(process));
     process.on('error', () => undefined);
     const lines = createInterface({ input: process });
-    // It has the errors of its input, too: one that is killed resets the connection.
+    // readline passes on the errors of its input, and a killed process resets its connection.
     lines.on('error', () => undefined);
     lines.once('line', (first) => {
       const actor = entering(() => enter(process, JSON.parse(first) as Hello));
@@ -144,7 +144,7 @@ export async function openTheatre<A extends Actor>(
   return {
     program: puppetOn(socket),
     actors,
-    /** How many are connected. */
+    /** The number of connected processes. */
     get open() {
       return open.size;
     },
@@ -168,63 +168,63 @@ function entering<A>(enter: () => A): A | null {
 
 const PERL = '/usr/bin/perl';
 
-/** The program of an agent that a test plays: its file, of which there are two that do the same, and what runs it. */
+/** The program of a scripted agent: the Perl version, or the Node version if Perl is not installed. */
 export const puppet = existsSync(PERL)
   ? { command: PERL, file: path.join(import.meta.dirname, 'puppet.pl') }
   : { command: process.execPath, file: path.join(import.meta.dirname, 'puppet.mjs') };
 
-/** How cadre is to start it; it speaks with the test through that socket. */
+/** Returns the command for a scripted agent that connects to a socket. */
 function puppetOn(socket: string) {
   const { command, file } = puppet;
-  // Where the locale of the user is not installed, Perl says so on stderr.
+  // Otherwise Perl warns on stderr if the locale of the user is not installed.
   return { command, args: [file], env: { PUPPET_SOCKET: socket, PERL_BADLANG: '0' } };
 }
 
-/** Calls `told` once a process is gone and its parent knows: what it has open is closed before its parent hears of it. */
+/** Calls the callback once a process is reaped: the kernel closes its files before its parent receives the exit. */
 function onceGone(pid: number, told: () => void): void {
   if (signal(pid, 0) === 'gone') told();
   else systemClock.after(2, () => onceGone(pid, told));
 }
 
-/** The test's end of one process of an agent. */
+/** The test's side of one agent process. */
 interface Played extends Actor {
   readonly gone: boolean;
-  /** Has it go, where it outlives its sessions. */
+  /** Ends an agent that outlives its sessions. */
   retire?(): void;
 }
 
-/** A runtime in this process whose agents are played by the test. */
+/** A runtime in this process with scripted agents. */
 export interface PlayedStage<A extends Played> {
   readonly given: TestRuntime;
   readonly client: Client;
-  /** Where sessions work. */
+  /** The working directory of the sessions. */
   readonly cwd: string;
-  /** Every process that was started, oldest first. */
+  /** All agent processes that were started, oldest first. */
   readonly agents: readonly A[];
-  /** Opens a session, which is watched from its beginning. */
+  /** Opens a session, and watches it from its first event. */
   open(more?: object): Promise<WatchedSession>;
   diagnostics(): Promise<ProviderDiagnostics>;
-  /** Waits until no agent's process is left. */
+  /** Waits until no agent process is left. */
   noAgents(): Promise<void>;
-  /** What the last start found, once it is done with it. */
+  /** Resolves with the recovery summary of the last start once recovery is done. */
   recovered(): Promise<RecoverySummary>;
-  /** Closes all sessions, and forgets them and their agents. */
+  /** Closes all sessions, waits until their agents are gone, and forgets them. */
   clear(): Promise<void>;
-  /** Stops the runtime and starts another on the same data. Sessions have to be watched again. */
+  /** Stops the runtime and starts another on the same data. The watches of the sessions end. */
   restart(): Promise<void>;
 }
 
 export interface PlayedGiven {
-  /** More of `[providers]`. */
+  /** More keys of `[providers]`. */
   providers?: Fields;
-  /** `[gateway]`. */
+  /** The section `[gateway]`. */
   gateway?: Fields;
   clock?: Clock;
-  /** The time that agents have to ask for the tools, after a turn; without it nobody is told. */
+  /** Time within which an agent has to list the tools after a turn (default: no limit). */
   toolsWithinMs?: number;
 }
 
-/** A provider's section whose agents have the home of the stage as theirs; `env` is more of their environment. */
+/** Returns a provider section that sets HOME to the directory of the stage; `env` adds variables. */
 export function inHome({ env, ...settings }: Fields & { env: Record<string, string> | undefined }) {
   return (program: ReturnType<typeof puppetOn>, home: string): Fields => ({
     ...program,
@@ -233,7 +233,7 @@ export function inHome({ env, ...settings }: Fields & { env: Record<string, stri
   });
 }
 
-/** Runs `test` with agents that `play` makes, and ends everything whatever happens. */
+/** Runs `test` with agents that `play` makes; always ends them afterwards. */
 export async function withPlayed<A extends Played>(
   {
     provider,
@@ -245,7 +245,7 @@ export async function withPlayed<A extends Played>(
     toolsWithinMs = Infinity,
   }: PlayedGiven & {
     provider: 'acp' | 'claude' | 'codex';
-    /** The provider's section, by the program that its agents are to run, and a home for them. */
+    /** Returns the provider section for the program and home directory of the agents. */
     section: (program: ReturnType<typeof puppetOn>, home: string) => Fields;
     play: (socket: net.Socket, hello: Hello) => A;
   },
@@ -324,8 +324,8 @@ export async function withPlayed<A extends Played>(
 }
 
 /**
- * One runtime for all tests of a file or `describe`, whose agents play another role in each. No test may restart it, or
- * count on what a provider remembers or has counted.
+ * One runtime for all tests of a file or `describe`; its agents play another role in each test. No test may restart the
+ * runtime, or depend on counts and state of the provider.
  */
 export function sharedPlayed<Role extends object, A extends Played>(
   withRole: (role: Role, test: (stage: PlayedStage<A>) => Promise<void>) => Promise<void>,
@@ -337,7 +337,8 @@ export function sharedPlayed<Role extends object, A extends Played>(
     for (const part of Object.keys(current)) delete current[part as keyof Role];
     Object.assign(current, role);
     const mine = (tests += 1);
-    // What a test and its end both say is told of both. One that ran out of time ends in the middle of a later one.
+    // A disposable reports an error of the test together with an error of the cleanup. A test that timed out may end
+    // during a later test, whose sessions it must not close.
     await using _left = {
       [Symbol.asyncDispose]: async () => {
         if (mine === tests) await stage().clear();

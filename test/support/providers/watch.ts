@@ -6,14 +6,14 @@ import { scaled } from '../patience.ts';
 
 const endings: ReadonlySet<string> = new Set(['turn.completed', 'turn.interrupted', 'turn.failed']);
 
-/** Whether the event ends a turn. */
+/** Reports whether the event ends a turn. */
 export function isEnd({ kind }: UntypedEvent): boolean {
   return endings.has(kind);
 }
 
 /**
- * Follows the events of one session from its first one, and keeps them: deltas leave the log later, so whoever
- * wants to see them all has to be there.
+ * Follows the events of one session from the first one, and keeps them. A later read of the log would miss the deltas,
+ * which leave the log.
  */
 export class Watch implements AsyncDisposable {
   readonly events: UntypedEvent[] = [];
@@ -23,13 +23,13 @@ export class Watch implements AsyncDisposable {
   #news = Promise.withResolvers<void>();
   #failure: unknown;
 
-  /** Waits so long for an event, unless told otherwise. */
+  /** `withinMs` is the default time limit for the wait for an event. */
   constructor(client: Client, sessionId: string, withinMs = 18_000) {
     this.#withinMs = withinMs;
     this.#followed = this.#follow(client, sessionId);
   }
 
-  /** The first event, old or new, that matches; `what` says in the failure what did not come. */
+  /** Resolves with the first event, old or new, that matches; the error names `what` after the time limit. */
   async until(
     what: string,
     matches: (event: UntypedEvent) => boolean,
@@ -52,14 +52,14 @@ export class Watch implements AsyncDisposable {
     }
   }
 
-  /** The first event of a kind in a turn. */
+  /** Resolves with the first event of a kind in a turn. */
   kind(kind: string, turnId?: string, withinMs?: number): Promise<UntypedEvent> {
     const matches = (event: UntypedEvent) =>
       event.kind === kind && (turnId === undefined || event.turn_id === turnId);
     return this.until(kind, matches, withinMs);
   }
 
-  /** The event that ends a turn. */
+  /** Resolves with the event that ends a turn. */
   end(turnId: string, withinMs?: number): Promise<UntypedEvent> {
     return this.until(
       'end of the turn',
@@ -68,7 +68,7 @@ export class Watch implements AsyncDisposable {
     );
   }
 
-  /** What has come of a turn so far, or (null) from outside any turn. */
+  /** Returns all events of a turn so far, or (null) all events outside of turns. */
   of(turnId: string | null): UntypedEvent[] {
     return this.events.filter((event) => event.turn_id === turnId);
   }

@@ -2,36 +2,36 @@ import type { StoredQueueEntry } from '../../../src/api/queue.ts';
 import type { UntypedEvent } from '../untyped-events.ts';
 import { DAY, MINUTE } from './queue.ts';
 
-/** A schedule whose times follow by arithmetic: those that are `offset` behind a whole number of periods. */
+/** A schedule whose times can be computed: `offset` after each whole number of periods. */
 export interface Rhythm {
   every: string;
   period: number;
   offset: number;
 }
 
-/** What is known of an entry from the events alone. */
+/** The state of an entry, computed from the events alone. */
 interface Known {
   entry: StoredQueueEntry;
-  /** Every time up to here has been told of. */
+  /** The log has an event for each time up to this one. */
   told: number;
   /**
-   * The runs that were told as due and have neither begun nor been left out, by their time. After the clock was set back
-   * two of them can have the same.
+   * The times of the runs that are due and have neither begun nor been skipped. After the clock was set back, two runs
+   * can have the same time.
    */
   waiting: number[];
-  /** The run that has begun. */
+  /** The time of the run that has begun. */
   begun: number | null;
   begunTimes: Set<number>;
-  /** Those of `waiting` that were due before the schedule or the clock was another. */
+  /** The times in `waiting` that were due before the schedule or the clock changed. */
   earlier: number[];
 }
 
-/** Later than this after its time no run of a schedule may become due. */
+/** The longest delay after its time with which a run of a schedule may become due. */
 const LATE = 5 * MINUTE;
 
 /**
- * Judges the events of a queue against a model: each time of a schedule is told once, as due or as skipped; what is due
- * begins once, in its order, in a session that is free and not held.
+ * Compares the events of a queue with a model. Each time of a schedule is reported once, as due or as skipped. Each due
+ * entry begins once, in queue order, in a session without a running turn or a hold.
  */
 export class Judge {
   readonly #rhythms: readonly Rhythm[];
@@ -49,7 +49,7 @@ export class Judge {
     for (const event of events) this.#take(event);
   }
 
-  /** Nothing may be left that the model says has to be over. */
+  /** Throws if an entry should have become due or begun by now. */
   assertSettled(now: number, isFree: (session: string) => boolean): void {
     for (const { entry, told } of this.#known.values()) {
       const { id, hold, status, session_id } = entry;
@@ -128,7 +128,7 @@ export class Judge {
     this.counts.skipped += count;
     let first = first_at;
     let left = count;
-    // A run that was due before the entry was held is given up when the hold ends; one that has a turn is not.
+    // When a hold ends, a run that was due before the hold is skipped, unless the run has a turn.
     const isIdle = known.entry.turn_id === null;
     if (why === 'held' && isIdle && takeOne(known.waiting, first_at)) {
       left--;
@@ -220,10 +220,10 @@ interface Span {
   last_at: number;
 }
 
-/** The model of an entry begins anew with its times. */
+/** Starts the model of an entry again after a change of its times. */
 function retime(known: Known, entry: StoredQueueEntry): void {
   known.told = entry.settled_until ?? 0;
-  // Of another schedule, or after the clock was set back, an earlier time is another one.
+  // After a change of the schedule or of the clock, an equal time belongs to a different run.
   known.begunTimes.clear();
   const { due_at } = entry;
   known.waiting = due_at === null || due_at === known.begun ? [] : [due_at];

@@ -8,12 +8,12 @@ export const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;
 export const DAY = 24 * HOUR;
 
-/** The queue of a stage, as clients use it. */
+/** Returns the requests of clients for the queue of a stage. */
 export function queueOf(stage: Stage) {
   const path = (session: { id: string }) => `/v1/sessions/${session.id}/queue`;
   const of = ({ id }: { id: string }) => `/v1/queue/${id}`;
   return {
-    /** Adds a text, or a whole body. */
+    /** Adds an entry: a text, or a whole request body. */
     add: (
       session: { id: string },
       text: string,
@@ -42,13 +42,13 @@ export function queueOf(stage: Stage) {
   };
 }
 
-/** Whether an event is of this kind and of this entry. */
+/** Returns a predicate for events of a kind and an entry. */
 export function ofEntry(entry: { id: string }, kind: string) {
   return (event: { kind: string; payload: object }) =>
     event.kind === kind && (event.payload as { entry?: { id: string } }).entry?.id === entry.id;
 }
 
-/** A session that has done a turn and whose agent is gone; the next attempt to resume it fails. */
+/** Makes a session with a completed turn, without an agent; the next attempt to resume it fails. */
 export async function unresumable(stage: Stage): Promise<Session> {
   const session = await stage.open();
   const first = await stage.play(session);

@@ -25,11 +25,11 @@ import { DAY, MINUTE } from './queue.ts';
 
 type Life = ReturnType<typeof liveOn>;
 
-/** The queue with its inbox on a real store, in lives that end by SIGKILL. Its agents do what a test says. */
+/** The queue with its inbox on a real store, in server lives that end by a SIGKILL. The test plays the agents. */
 export class World {
   readonly db: Database;
   readonly sessions: readonly string[];
-  /** What the log has got since it was taken last. */
+  /** The events since the last `takeEvents`. */
   readonly #events: UntypedEvent[] = [];
   life: Life;
 
@@ -68,13 +68,13 @@ export class World {
     return this.db.peek((rx) => this.life.store.session(rx, id));
   }
 
-  /** The turn that has not ended of a session. */
+  /** Returns the active turn of a session. */
   turn(id: string): Turn | undefined {
     const turn = this.db.peek((rx) => this.life.store.activeTurn(rx, id));
     return turn && !hasEnded(turn) ? turn : undefined;
   }
 
-  /** Its agent is about to see the turn of a session. */
+  /** Begins the accepted turn of a session, as if its agent had received it. */
   async begin(id: string): Promise<void> {
     const { store, inbox, clock } = this.life;
     const turn = this.turn(id);
@@ -85,7 +85,7 @@ export class World {
     );
   }
 
-  /** The turn of a session ends; one that no agent has seen, because there is none. */
+  /** Ends the active turn of a session. A turn that has not begun fails, because no agent is available. */
   async end(id: string): Promise<void> {
     const turn = this.turn(id);
     if (!turn) return;
@@ -102,7 +102,7 @@ export class World {
     });
   }
 
-  /** The agent of an idle session has lost it. */
+  /** Fails an idle session, as if its agent could not resume it. */
   async fail(id: string): Promise<void> {
     if (this.session(id).status !== 'ready') return;
     const failure = { code: 'resume_failed', message: 'it is unknown' };
@@ -119,7 +119,7 @@ export class World {
     });
   }
 
-  /** The server dies while it does something: what that stores is there, and nothing else comes of it. */
+  /** Kills the server during `act`: the stored effects of `act` remain, and it has no others. */
   async killDuring(act: () => Promise<unknown>, downMs: number): Promise<void> {
     const { clock } = this.life;
     this.life.die();
@@ -131,7 +131,7 @@ export class World {
   }
 
   /**
-   * Lets time go by. While nothing is due the machine sleeps, so that a look at the clock a minute is not played through.
+   * Advances the clock. While nothing is due, the clock jumps, so that the check of each minute is not simulated.
    */
   async pass(ms: number): Promise<void> {
     const { clock } = this.life;
@@ -145,22 +145,22 @@ export class World {
     }
   }
 
-  /** Time that nobody plays through: the machine sleeps, or its clock is set. */
+  /** Moves the clock without timers, as a sleep of the machine or a change of its clock does. */
   async jump(ms: number): Promise<void> {
     this.life.clock.jump(ms);
     this.life.clock.advance(MINUTE);
     await this.#untilLooked({ isAnew: true });
   }
 
-  /** The timers alone have to notice that something is due. */
+  /** Waits until the timers, without any other trigger, have handled everything that is due. */
   async #untilLooked({ isAnew = false } = {}): Promise<void> {
     const late = systemClock.monotonic() + scaled(20_000);
     while (systemClock.monotonic() < late) {
       await nextTurn();
-      // A timer that was set while the time came is for now.
+      // Fires a timer that was set for the current time.
       this.life.clock.advance(0);
       const next = this.#nextTime();
-      // A read ends once all that it saw is on disk, and its events are told.
+      // A read ends once all rows that it saw are on disk and their events are published.
       if ((next === null || next > this.now()) && !(isAnew && this.#ahead() > 0))
         return this.db.read(() => undefined);
     }
@@ -188,7 +188,7 @@ export class World {
 
 const defaults = { permissionMode: null, agentMode: null, model: null, thinkingEffort: null };
 
-/** A life of the server, as runtime/build makes it. */
+/** Builds the queue and its inbox as a start of the server does. */
 function liveOn(db: Database, clock: ManualClock) {
   const ids = systemIds;
   const logger = createLog({
@@ -244,7 +244,7 @@ function liveOn(db: Database, clock: ManualClock) {
   };
 }
 
-/** What a start does with the turns that the last life left. */
+/** Fails the turns that the last life has left, as a start of the server does. */
 async function recover({ db, store, log, inbox, clock }: Life): Promise<void> {
   const error = { code: 'runtime_restarted', message: 'the server died' };
   await db.transact((tx) => {

@@ -6,7 +6,7 @@ import { SessionStore } from '../../../src/server/conversations/sessions/store.t
 import type { Writer } from '../../../src/core/store/transaction.ts';
 import { openDatabase } from '../database.ts';
 
-/** Writes rows, and events, into the store of a directory, as a run that died there could have left them. */
+/** Writes rows and events into the store of a directory, as a killed server could have left them. */
 export async function leaveBehind(
   directory: string,
   write: (tx: Writer, store: SessionStore, log: EventLog) => void,

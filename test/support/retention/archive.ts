@@ -25,34 +25,34 @@ import { pageOf } from '../entries.ts';
 
 const PIECE = { content: 'x'.repeat(950), status: 'pending', priority: null };
 
-/** A real store under retention, whose budget and clock are in the hands of a test. */
+/** A real store with retention; the test controls the budget and the clock. */
 export interface Archive extends TestStore {
   store: SessionStore;
   clock: ManualClock;
   budget: StorageBudget;
   settings: RetentionSettings;
-  /** Lets go what has to go, until it is done or `signal` aborts. */
+  /** Removes data over the limits until it is done or `signal` aborts. */
   retain(signal?: AbortSignal): Promise<void>;
-  /** Stores a session with what its turns said: some 1100 bytes an event. Answers its events. */
+  /** Stores a session with turns of about 1100 bytes an event; returns the events. */
   fill(id: string, history?: History): Promise<UntypedEvent[]>;
   closeSession(id: string): Promise<void>;
   session(id: string): Session;
   itemsOf(turnId: string): Item[];
-  /** Opens an approval of a session's active turn; answers its event. */
+  /** Opens an approval of a session's active turn; returns its event. */
   ask(sessionId: string): Promise<UntypedEvent | undefined>;
-  /** Every event that was ever appended, in order. */
+  /** All events that were ever appended, in order. */
   readonly appended: readonly UntypedEvent[];
-  /** The seqs of the events that are left of a scope. */
+  /** Returns the seqs of the remaining events of a scope. */
   left(scope?: Scope): number[];
-  /** The payloads of all `storage.trimmed`, in order. */
+  /** Returns the payloads of all `storage.trimmed` events, in order. */
   told(): Told[];
 }
 
 export interface History {
   turns?: number;
-  /** Events of each turn, beside those that every turn has. */
+  /** Number of events of each turn, in addition to the usual ones. */
   bulk?: number;
-  /** How its last turn is, and whether the session is closed. */
+  /** State of the last turn and of the session. */
   end?: 'closed' | 'ready' | 'running';
 }
 
@@ -70,14 +70,14 @@ export const ofSession = (id: string): Scope => ({ name: 'session', id });
 export const seqsOf = (events: readonly { seq: number }[]): number[] =>
   events.map(({ seq }) => seq);
 
-/** Runs `test` with a fresh archive that has no limits yet. */
+/** Runs `test` with a new archive without limits. */
 export async function withArchive<T>(test: (archive: Archive) => Promise<T>): Promise<T> {
   await using directory = tempDirectory('archive');
   await using archive = await openArchive(directory.path);
   return await test(archive);
 }
 
-/** Opens the store of a directory; disposing closes it. */
+/** Opens the store of a directory; disposing it closes the database. */
 export async function openArchive(
   directory: string,
   clock: ManualClock = new ManualClock(),

@@ -5,7 +5,7 @@ import { onStage, type Stage, type StageOptions } from '../sessions/stage.ts';
 import { tempDirectory } from '../temp.ts';
 import { type Archive, openArchive } from './archive.ts';
 
-/** Runs `test` on a runtime whose data were there before it started: what `write` stored. */
+/** Runs `test` on a runtime that starts on the data that `write` has stored. */
 export async function onArchive<T>(
   write: (archive: Archive) => Promise<T>,
   test: (stage: Stage, written: T) => Promise<void>,
@@ -18,7 +18,7 @@ export async function onArchive<T>(
   await onStage((stage) => test(stage, written), { clock, ...options, directory });
 }
 
-/** Stores something in a new directory, and says when that was. */
+/** Stores data in a new directory; returns the time. */
 export async function writeArchive<T>(
   directory: string,
   write: (archive: Archive) => Promise<T>,
@@ -28,18 +28,18 @@ export async function writeArchive<T>(
   return { written, now: archive.clock.now() };
 }
 
-/** Changes what may be kept, and lets the next pass begin. */
+/** Changes the limits of retention, and starts the next pass. */
 export function retain(stage: Stage, retention: object): void {
   limit(stage, retention);
   passTime(stage);
 }
 
-/** Changes what may be kept, as a HUP does. */
+/** Changes the limits of retention, as a SIGHUP does. */
 export function limit(stage: Stage, retention: object): void {
   stage.given.runtime.reload(() => configSchema.parse({ retention }));
 }
 
-/** Lets the time pass until retention is due again. */
+/** Advances the clock until retention is due again. */
 export function passTime({ clock }: Stage): void {
   clock.advance(10_000);
 }

@@ -4,12 +4,12 @@ import path from 'node:path';
 import { expectEventually } from '../expect-eventually.ts';
 import { python } from '../python.ts';
 
-/** Whether a message can be sent and received here: Node has no datagrams on Unix sockets, Python has. */
+/** Whether messages can be sent and received: Python supports datagrams on Unix sockets, and Node does not. */
 export const canNotify =
   spawnSync('systemd-notify', ['--version']).status === 0 &&
   spawnSync(python, ['-ISc', 'import socket; socket.recv_fds']).status === 0;
 
-// A barrier brings a descriptor, and its sender waits until that is closed.
+// A barrier message contains a descriptor, and its sender waits until the descriptor is closed.
 const listener = `
 import json, os, socket, sys
 s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -21,16 +21,16 @@ while True:
   print(json.dumps(data.decode()), flush=True)
 `;
 
-/** A service manager, as far as it listens. */
+/** The listening part of a service manager. */
 export interface NotifySocket extends AsyncDisposable {
   path: string;
   /** The received assignments of each message, in order. */
   messages: () => string[][];
-  /** Resolves once a message has that assignment, or one that begins so. */
+  /** Resolves once a message has an assignment with this prefix. */
   expect: (assignment: string) => Promise<void>;
 }
 
-/** Listens at a socket in a directory. */
+/** Listens on a socket in a directory. */
 export async function listen(directory: string): Promise<NotifySocket> {
   const file = path.join(directory, 'notify');
   const child = spawn(python, ['-ISc', listener, file], { stdio: ['ignore', 'pipe', 'inherit'] });

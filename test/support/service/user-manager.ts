@@ -18,7 +18,7 @@ export const canManage =
     'mount -t cgroup2 none /mnt && mkdir /mnt/cadre-probe-$$ && rmdir /mnt/cadre-probe-$$',
   ]).status === 0;
 
-// The name of the group is the first argument; what is left in it at the end is killed.
+// The name of the control group is the first argument. All remaining processes in it are killed at the end.
 const begin = `
 set -e
 mount -t cgroup2 none /sys/fs/cgroup
@@ -33,10 +33,10 @@ while grep -q 'populated 1' "/mnt/$1/cgroup.events"; do sleep 0.05; done
 find "/mnt/$1" -depth -type d -exec rmdir {} +
 `;
 
-/** The environment in which programs reach the manager. */
+/** The environment for programs that use the manager. */
 export type ManagerEnv = Record<string, string>;
 
-/** Runs `test` with a user manager of systemd whose home is a directory, and ends it with all of its services. */
+/** Runs `test` with a user manager of systemd with a home directory; ends it with all of its services. */
 export async function withUserManager(
   home: string,
   test: (env: ManagerEnv) => Promise<void>,

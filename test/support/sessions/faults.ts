@@ -1,13 +1,13 @@
 import fs from 'node:fs';
 import { type MockInstance, vi } from 'vitest';
 
-/** A disk that a test fills: the store's writes fail with ENOSPC while it is full, or those of other `files`. Disposing it empties it. */
+/** A disk that a test fills: while it is full, writes to the store (or to `files`) fail with ENOSPC. */
 export class FullDisk implements Disposable {
   full = false;
   readonly #spy: MockInstance;
 
   constructor(files = /\/events\.cadre(-wal)?$/) {
-    // Whoever has them open.
+    // The path, because any part of the program may have opened the file.
     const isOf = (fd: number) => files.test(fs.readlinkSync(`/proc/self/fd/${fd}`));
     const write = fs.writeSync.bind(fs) as (...args: unknown[]) => number;
     this.#spy = vi.spyOn(fs, 'writeSync').mockImplementation((...args: unknown[]) => {
@@ -23,7 +23,7 @@ export class FullDisk implements Disposable {
 
 type Done = (error: NodeJS.ErrnoException | null) => void;
 
-/** Syncs of one of the store's files that a test holds back. Disposing it lets them go. */
+/** Holds back the syncs of one file of the store until it is disposed. */
 export class HeldSyncs implements Disposable {
   #fileEnd: string | undefined;
   #held: (() => void)[] = [];
@@ -40,7 +40,7 @@ export class HeldSyncs implements Disposable {
     });
   }
 
-  /** From now on none of the file that ends so gets through; resolves when one is held. */
+  /** Holds the syncs of the file with this ending from now on; resolves when the first one is held. */
   hold(fileEnd: string): Promise<void> {
     this.#fileEnd = fileEnd;
     return new Promise((resolve) => {
@@ -48,7 +48,7 @@ export class HeldSyncs implements Disposable {
     });
   }
 
-  /** Lets what is held go, and everything after it. */
+  /** Lets all held and all later syncs pass. */
   release(): void {
     this.#fileEnd = undefined;
     for (const go of this.#held.splice(0)) go();

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 
-/** A pipe with a name. Disposing it lets go of whoever still waits at it. */
+/** A named pipe. Disposing it releases a reader or writer that still waits to open it. */
 export class Fifo implements Disposable {
   readonly path: string;
 
@@ -10,7 +10,7 @@ export class Fifo implements Disposable {
     execFileSync('/bin/sh', ['-c', 'mkfifo "$0"', path]);
   }
 
-  /** What the next writer says; waits for it. */
+  /** Resolves with the text of the next writer. */
   said(): Promise<string> {
     return fs.promises.readFile(this.path, 'utf8');
   }

@@ -298,12 +298,12 @@ async function worktree(stage: Stage) {
   return { path: `/v1/worktrees/${id}`, session_id: source.id, place, repo_root };
 }
 
-/** A comment on a line that the client says it has seen. */
+/** Returns a review comment on a line of a diff. */
 function aComment(text: string) {
   return { path: 'a.ts', first_line: 1, lines: ['+x'], text };
 }
 
-/** The path of an entry of a queue, before which its session has another. */
+/** Returns the path of the second entry of a queue. */
 async function queued(stage: Stage): Promise<string> {
   const { id } = await stage.open();
   const at = stage.clock.now() + 86_400_000;
@@ -316,7 +316,7 @@ async function queued(stage: Stage): Promise<string> {
   return `/v1/queue/${(await add()).body.id}`;
 }
 
-/** A hook that nothing is told of; its secret is nowhere, so that it cannot be sent to either. */
+/** A hook without deliveries: its event kind does not occur, and its secret file does not exist. */
 const hookOff = {
   name: 'resting',
   enabled: false,
@@ -325,7 +325,7 @@ const hookOff = {
   secret_file: '/nowhere/secret',
 };
 
-/** Has a server take over hooks, and waits until they are there. */
+/** Reloads a server with hooks, and waits until they are active. */
 async function withHooks({ given, get }: Stage, hooks: object[]): Promise<void> {
   const server = { bind_address: '127.0.0.1:0', drain_ms: 200 };
   given.runtime.reload(() => configSchema.parse({ server, hooks }));
@@ -335,7 +335,7 @@ async function withHooks({ given, get }: Stage, hooks: object[]): Promise<void> 
 /** The POST routes that take an Idempotency-Key. */
 export const keyedRoutes: readonly string[] = Object.keys(makers);
 
-/** Makes a request to such a route that changes something, and before that whatever it is about. */
+/** Returns a request to a keyed route that changes something, after it has made the records that the request needs. */
 export function aRequestTo(route: string, stage: Stage): Promise<Keyed> {
   const make = makers[route];
   if (!make) throw new Error(`no request is known to ${route}`);

@@ -4,7 +4,7 @@ import { HeldSyncs } from './faults.ts';
 import { soon } from './soon.ts';
 import type { Stage } from './stage.ts';
 
-/** Identifiers that tell when an event was made: also of one that nobody may see yet. */
+/** Ids that count created events, including events that are not published yet. */
 export class CountingIds implements Ids {
   #events = 0;
   #look: () => void = () => undefined;
@@ -17,7 +17,7 @@ export class CountingIds implements Ids {
     return systemIds.next(prefix);
   }
 
-  /** Resolves once so many more events were made than there were when it was called. */
+  /** Resolves once so many more events are created after the call. */
   more(count: number): Promise<void> {
     const wanted = this.#events + count;
     const made = new Promise<void>((resolve) => {
@@ -28,8 +28,8 @@ export class CountingIds implements Ids {
 }
 
 /**
- * Runs `work` while commits wait, as they do while the database file itself is synced: all that it stores
- * comes to the disk as one group, and is answered at the same moment.
+ * Runs `work` while commits wait, as they do during the sync of the database file. All its transactions reach the disk
+ * as one group, and are answered at the same moment.
  */
 export async function inOneGroup<T>(stage: Stage, work: () => Promise<T>): Promise<T> {
   using syncs = new HeldSyncs();

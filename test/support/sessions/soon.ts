@@ -1,7 +1,7 @@
 import { systemClock } from '../../../src/core/lib/clock.ts';
 import { scaled } from '../patience.ts';
 
-/** What is waited for, if it comes within a moment; else a failure that says what did not come. */
+/** Resolves like a promise, or throws an error that names `what` after the time limit. */
 export async function soon<T>(promise: Promise<T>, what: string, withinMs = 8000): Promise<T> {
   const late = Promise.withResolvers<never>();
   const limit = scaled(withinMs);

@@ -20,21 +20,21 @@ import {
 } from '../scripted-provider.ts';
 import type { UntypedEvent } from '../untyped-events.ts';
 
-/** An answer as it came over the wire. */
+/** An HTTP response with a parsed body. */
 export interface Reply<T> {
   status: number;
   headers: Headers;
   body: T;
 }
 
-/** The envelope of a tool: what it gave, or why it failed. */
+/** The envelope of a tool call: its result or its error. */
 export interface ToolReply<T = unknown> {
   ok: boolean;
   result: T;
   error: { code: string; message: string };
 }
 
-/** A refusal's body, or a record's: tests read what they know of it. */
+/** The body of an error response. */
 export type Refusal = { error: string; code?: string };
 
 export type StageOptions = Omit<TestRuntimeOptions, 'providers' | 'clock' | 'logTo'> & {
@@ -42,7 +42,7 @@ export type StageOptions = Omit<TestRuntimeOptions, 'providers' | 'clock' | 'log
   clock?: ManualClock;
 };
 
-/** A runtime in this process with played agents, and what a test does with it. */
+/** A runtime in this process with scripted agents, and the calls that tests make. */
 export interface Stage {
   given: TestRuntime;
   provider: ScriptedProvider;
@@ -56,28 +56,28 @@ export interface Stage {
   get<T = Refusal>(path: string): Promise<Reply<T>>;
   patch<T = Refusal>(path: string, body: unknown): Promise<Reply<T>>;
   del<T = Refusal>(path: string): Promise<Reply<T>>;
-  /** Opens a session; anything but 200 throws. */
+  /** Opens a session; throws unless the status is 200. */
   open(more?: object): Promise<Session>;
-  /** Calls a tool with the token of a session's agent. */
+  /** Calls a tool with the token of the session's agent. */
   callTool<T = unknown>(
     session: { id: string },
     tool: string,
     args?: object,
     more?: object,
   ): Promise<ToolReply<T>>;
-  /** The token of a session's agent. */
+  /** Returns the token of the session's agent. */
   tokenOf(session: { id: string }): string;
-  /** Sends a text, or a whole body. */
+  /** Sends a turn: a text, or a whole request body. */
   send(
     session: { id: string },
     body: string | object,
   ): Promise<Reply<Refusal & { turn_id: string }>>;
-  /** Sends a text, and waits until the agent has it. */
+  /** Sends a text, and waits until the agent has received it. */
   play(session: { id: string }, text?: string): ReturnType<ScriptedProvider['nextTurn']>;
   session(id: string): Promise<Session>;
   turn(sessionId: string, turnId: string): Promise<Turn>;
   approvals(query?: string): Promise<Approval[]>;
-  /** The n-th approval that was asked for in a session, once it was. */
+  /** Resolves with the n-th approval of a session, once it is requested. */
   asked(sessionId: string, nth?: number): Promise<Approval>;
   decide(
     approval: Pick<Approval, 'id' | 'session_id'>,
@@ -87,19 +87,19 @@ export interface Stage {
   interrupt(sessionId: string, turnId: string): Promise<Reply<Turn & Refusal>>;
   close(sessionId: string, reason?: string): Promise<Reply<Session & Refusal>>;
   recovery(): Promise<RecoverySummary>;
-  /** The events of a session (or of all), without the deltas of closed items. */
+  /** Returns the events of a session (or of all sessions), without the deltas of closed items. */
   events(sessionId?: string): Promise<UntypedEvent[]>;
-  /** The events that the stream has told of so far. */
+  /** The events that the stream has delivered so far. */
   readonly seen: readonly UntypedEvent[];
   /** Resolves with an event, old or new, that matches. */
   until(matches: (event: UntypedEvent) => boolean): Promise<UntypedEvent>;
-  /** Resolves once there were so many events of a kind. */
+  /** Resolves once so many events of a kind have arrived. */
   times(kind: string, count: number): Promise<void>;
-  /** Resolves with the first log line, old or new, with that text. */
+  /** Resolves with the first log line, old or new, that contains a text. */
   logged(text: string): Promise<Record<string, unknown>>;
 }
 
-/** Runs `test` on a fresh runtime (or on one that was killed), and ends it whatever happens. */
+/** Runs `test` on a new runtime (or on the data of a killed one); always ends it afterwards. */
 export async function onStage<T>(
   test: (stage: Stage) => Promise<T>,
   options: StageOptions = {},
@@ -152,26 +152,26 @@ export async function onStage<T>(
   }
 }
 
-/** A runtime for all tests of a `describe`, each with sessions of its own. */
+/** One runtime for all tests of a `describe`. Each test opens its own sessions. */
 export function sharedStage(options: StageOptions = {}): () => Stage {
   return shared('stage', (use) => onStage(use, options));
 }
 
-/** Runs a test on a stage that others share: it looks at its own sessions only. */
+/** Runs a test on a shared stage. The test may look only at its own sessions. */
 export function onShared(stage: () => Stage) {
   return (test: (stage: Stage) => Promise<void>): Promise<void> => test(stage());
 }
 
-/** What is left of a runtime that was killed. */
+/** The data of a runtime that was killed. */
 export interface Killed<T> extends AsyncDisposable {
   directory: string;
-  /** What the test wants to know of it later. */
+  /** The result of the test on the killed runtime. */
   left: T;
-  /** When it was killed, by its own clock. */
+  /** Time of the kill, by the runtime's clock. */
   at: number;
 }
 
-/** Plays on a runtime, and takes its data as a SIGKILL would leave them at the end of `test`. */
+/** Runs `test` on a runtime, and copies its data as a SIGKILL would leave them at the end of `test`. */
 export async function killed<T>(
   test: (stage: Stage) => Promise<T>,
   options: StageOptions = {},
@@ -191,7 +191,7 @@ export async function killed<T>(
   }
 }
 
-/** Runs `after` on what a killed runtime left, with agents that know nothing of the old ones. */
+/** Runs `after` on the data of a killed runtime, with new agents that do not remember the old ones. */
 export async function acrossCrash<T>(
   before: (stage: Stage) => Promise<T>,
   after: (stage: Stage, left: T) => Promise<void>,
@@ -290,18 +290,18 @@ function callsOf(given: TestRuntime, provider: ScriptedProvider, watch: Watch) {
   };
 }
 
-/** The kinds of some events, in their order. */
+/** Returns the kinds of events, in order. */
 export function kinds(events: readonly UntypedEvent[]): string[] {
   return events.map(({ kind }) => kind);
 }
 
-/** The end of a turn, as an event. */
+/** Returns a predicate for the event that ends a turn. */
 export function endOf(turnId: string): (event: UntypedEvent) => boolean {
   return ({ kind, turn_id }) =>
     turn_id === turnId && ['turn.completed', 'turn.interrupted', 'turn.failed'].includes(kind);
 }
 
-/** Everything that happens, from the start, as the stream tells it. */
+/** Collects all events of the stream from the first one. */
 export class Watch {
   readonly events: UntypedEvent[] = [];
   readonly #asked = new Set<(event: UntypedEvent) => void>();
@@ -310,7 +310,7 @@ export class Watch {
 
   constructor({ client }: Pick<TestRuntime, 'client'>) {
     this.#ended = this.#read(client);
-    // Whoever waits for something hears that it does not come; `end` tells why.
+    // A test that waits for an event reports the missing event; `end` throws the cause.
     this.#ended.catch(() => undefined);
   }
 
@@ -329,7 +329,7 @@ export class Watch {
     return soon(found, 'an event');
   }
 
-  /** Resolves once so many have matched. */
+  /** Resolves once so many events have matched. */
   async times(matches: (event: UntypedEvent) => boolean, count: number): Promise<void> {
     let left = count - this.events.filter(matches).length;
     const counted = this.events.length;
@@ -351,7 +351,7 @@ export class Watch {
   }
 }
 
-/** What a runtime logs, line by line. */
+/** The log of a runtime, line by line. */
 class LogLines {
   readonly sink = new PassThrough();
   readonly #lines: Record<string, unknown>[] = [];

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 
-/** Everything of a repository that somebody else could notice: its refs, index and objects, with their times. */
+/** Returns everything in a repository that others could notice: refs, index and objects, with their times. */
 export function stateOf(repo: string): string {
   const directory = path.join(repo, '.git');
   return fs

@@ -123,10 +123,10 @@ export async function expectADayAsKept(size: { rows: number; columns: number }):
   }
 }
 
-/** The screen draws a frame each 50 ms at most; what tells of seconds changes after a second. */
+/** Longer than the time between two frames, and shorter than a second, after which counters of seconds change. */
 const STILL_MS = 200;
 
-/** What the screen showed, with ids, times and places that are the same each day. */
+/** The saved states of the screen, with ids, times and paths replaced by constants. */
 class Day {
   readonly #terminal: InTerminal;
   readonly #kept: string[] = [];
@@ -135,7 +135,7 @@ class Day {
     this.#terminal = terminal;
   }
 
-  /** Keeps what is shown, once nothing more is written. */
+  /** Saves the state of the screen once the output stops. */
   async saveResponse(name: string, { isWithoutFoot = false } = {}): Promise<void> {
     const { glass } = this.#terminal;
     let before = -1;
@@ -154,7 +154,7 @@ class Day {
   }
 }
 
-/** The random part of the name of a test's directory. */
+/** Returns a pattern for the random part of the name of a test directory. */
 const random = (name: string) => new RegExp(`(?<=${name}-)\\w{6}`, 'g');
 
 function stable(text: string): string {
@@ -162,7 +162,7 @@ function stable(text: string): string {
     text
       .replaceAll(random('cadre-test'), 'XXXXXX')
       .replaceAll(random('server'), 'XXXXXX')
-      // The file by its whole path, which is as long as the machine likes it.
+      // The whole path of the file has a different length on each machine.
       .replace(/^(.*\n)[\s\S]*?(?=@@)/, '$1file_change: Edit PATH\n')
       .replaceAll(/reconnecting \(\d+s\)/g, 'reconnecting (Ns)')
       .replaceAll(/ \dm(?= *(│|\n|$))/g, 'now')

@@ -1,20 +1,20 @@
 import { stripVTControlCharacters } from 'node:util';
 
-/** A terminal as a person sees it, of the control sequences that the screen uses. Every character is one column wide. */
+/** A terminal emulator for the control sequences that the screen uses. Each character is one column wide. */
 export class Glass {
-  /** All that was written. */
+  /** All output so far. */
   written = '';
-  /** Control sequences that a screen has no use for, such as to clear the terminal with its scrollback. */
+  /** Control sequences that the screen should not use, such as the one that clears the scrollback. */
   readonly unknown: string[] = [];
-  /** How many synchronized updates were begun. */
+  /** The number of synchronized updates that have begun. */
   frames = 0;
-  /** Whether the alternate screen and the cursor are shown, and whether long lines wrap. */
+  /** Whether the alternate screen is shown. */
   isAlternate = false;
   hasCursor = true;
-  /** Whether it reports clicks. */
+  /** Whether the terminal reports clicks. */
   hasMouse = false;
   wraps = true;
-  /** What the alternate screen showed when it was left. */
+  /** The last content of the alternate screen before the program left it. */
   before = '';
   #size: { rows: number; columns: number };
   #lines: string[] = [];
@@ -44,7 +44,7 @@ export class Glass {
     return Array.from(this.#lines, (line?: string) => line?.trimEnd() ?? '');
   }
 
-  /** As xterm does it: rows go from the top, so that the one with the cursor stays. */
+  /** Removes rows at the top, as xterm does, so that the row with the cursor remains. */
   resize(size: { rows: number; columns: number }): void {
     this.#size = size;
     const gone = Math.max(0, this.#row + 1 - size.rows);

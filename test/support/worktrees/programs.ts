@@ -24,7 +24,7 @@ const SESSIONS = 8;
 const NAMES = ['n0', 'n1', 'n2'];
 const run = promisify(execFile);
 
-/** A repository, and what was ever written in its worktrees. */
+/** A repository, and all commits and files that were written in its worktrees. */
 interface Ground {
   repo: string;
   commits: Set<string>;
@@ -32,7 +32,7 @@ interface Ground {
   trees: Set<string>;
 }
 
-/** A session, and what it works in just now. */
+/** A session and its current worktree. */
 interface Actor {
   number: number;
   session: string;
@@ -41,10 +41,10 @@ interface Actor {
   written: Map<string, string>;
 }
 
-/** What the choices of a program are drawn from: one seed gives one program. */
+/** Returns a random number below a limit. One seed determines the whole program. */
 export type Draw = (below: number) => number;
 
-/** Draws the same numbers for the same seed (mulberry32). */
+/** Returns a generator of numbers that depend only on the seed (mulberry32). */
 export function drawFrom(seed: number): Draw {
   let state = seed >>> 0;
   return (below) => {
@@ -55,13 +55,13 @@ export function drawFrom(seed: number): Draw {
   };
 }
 
-/** Runs git as a user would, beside whatever else runs; resolves with what it prints. */
+/** Runs git as a user would, concurrently with other commands; resolves with its output. */
 async function gitIn(directory: string, ...args: string[]): Promise<string> {
   const options = { cwd: directory, env: ENVIRONMENT, maxBuffer: 64 * 1024 * 1024 };
   return (await run('git', args, options)).stdout.trimEnd();
 }
 
-/** By hand: git may refuse, and the server may. */
+/** Resolves with null if git or the server refuses the request; rethrows internal errors. */
 async function orRefused<T>(work: Promise<T>): Promise<T | null> {
   return work.catch((error: unknown) => {
     if (error instanceof AppError && error.code === 'internal') throw error;
@@ -70,9 +70,9 @@ async function orRefused<T>(work: Promise<T>): Promise<T | null> {
 }
 
 /**
- * Eight sessions work at once in worktrees of two repositories, whose names and branches they share, and let them go
- * all at the same moment. Then every commit and every file that was left has to be reachable after git has thrown away
- * whatever no ref leads to, and each worktree that held something of its own has to come back.
+ * Eight sessions work concurrently in worktrees of two repositories, with the same names and branches, and release all
+ * worktrees at the same moment. Afterwards git deletes all unreachable objects. Each commit and each file that was left
+ * must still be reachable.
  */
 export async function runProgram(server: Server, repos: readonly string[], draw: Draw) {
   const grounds = repos.map((repo) => ({
@@ -88,7 +88,7 @@ export async function runProgram(server: Server, repos: readonly string[], draw:
       return { number, session: id, ground, tree: null, written: new Map() };
     }),
   );
-  // Each has its own choices, so that what one does depends on the seed and not on who was faster.
+  // Each actor has its own generator, so that its actions depend on the seed and not on the timing.
   const programs = actors.map((actor) => ({ actor, draw: drawFrom(draw(2 ** 31)) }));
   await Promise.all(
     programs.map(async ({ actor, draw: own }) => {
@@ -138,7 +138,7 @@ async function take(server: Server, actor: Actor, draw: Draw, step: number): Pro
   }
 }
 
-/** Makes a worktree, or claims one that is there; often from a branch that another worktree has. */
+/** Creates a worktree, often from the branch of another one, or restores and claims an existing one. */
 async function begin(server: Server, actor: Actor, draw: Draw): Promise<void> {
   const { ground, session } = actor;
   const worktree_name = NAMES[draw(NAMES.length)] as string;
@@ -170,7 +170,7 @@ async function note({ tree, ground }: Actor): Promise<void> {
   if (head !== null) ground.commits.add(head);
 }
 
-/** Releases what a session claims. What it left in files has to be kept from now on. */
+/** Releases the worktree of a session. From now on its files must be kept. */
 async function letGo(server: Server, actor: Actor): Promise<void> {
   const { tree, ground, session, written } = actor;
   if (tree === null) return;

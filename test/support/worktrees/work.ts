@@ -16,7 +16,7 @@ import { scriptedProvider } from '../scripted-provider.ts';
 import { tempDirectory } from '../temp.ts';
 import { openSession } from '../turns.ts';
 
-/** What makes worktrees in a test. */
+/** The client of a server that creates worktrees. */
 export interface Server {
   client: Client;
 }
@@ -37,13 +37,13 @@ export const ENVIRONMENT = {
   GIT_AUTHOR_EMAIL: 'a@example.org',
   GIT_COMMITTER_NAME: 'a',
   GIT_COMMITTER_EMAIL: 'a@example.org',
-  // Each commit would begin a process that finds nothing to tidy up.
+  // Otherwise each commit starts a maintenance process that has nothing to do.
   GIT_CONFIG_COUNT: '1',
   GIT_CONFIG_KEY_0: 'maintenance.auto',
   GIT_CONFIG_VALUE_0: 'false',
 };
 
-/** Runs git as a user would; answers what it prints. */
+/** Runs git as a user would; returns its output. */
 export function git(directory: string, ...args: string[]): string {
   return execFileSync('git', args, {
     cwd: directory,
@@ -53,10 +53,10 @@ export function git(directory: string, ...args: string[]): string {
   }).trimEnd();
 }
 
-/** The files of the first repository that was made, by their names; null: a directory. */
+/** The files of the first repository, by name. Null for a directory. */
 let firstRepository: ReadonlyMap<string, Buffer | null> | undefined;
 
-/** A repository on branch main with one commit. Git makes the first one; the others are copies of it. */
+/** Makes a repository on branch main with one commit. Git makes the first one; the others are copies. */
 export function makeRepository(directory: string): string {
   fs.mkdirSync(directory, { recursive: true });
   if (firstRepository) {
@@ -74,7 +74,7 @@ export function makeRepository(directory: string): string {
   return fs.realpathSync(directory);
 }
 
-/** All that lies below a directory, a directory before what lies in it. */
+/** Returns all files and directories below a directory; a directory comes before its files. */
 function contentsOf(directory: string): Map<string, Buffer | null> {
   const names = fs.readdirSync(directory, { recursive: true, encoding: 'utf8' }).toSorted();
   return new Map(
@@ -93,14 +93,14 @@ export function write(directory: string, files: Record<string, string | Buffer>)
   }
 }
 
-/** Commits all there is; answers the commit. */
+/** Commits all files; returns the commit. */
 export function commit(directory: string, message: string): string {
   git(directory, 'add', '--all');
   git(directory, 'commit', '--quiet', '--allow-empty', '--message', message);
   return headOf(directory);
 }
 
-/** The commit that is checked out in a directory; git is asked only where no file names it. */
+/** Returns the commit at which a directory is. Runs git only if no file contains the commit, because that is slow. */
 export function headOf(directory: string): string {
   const own = path.join(directory, '.git');
   if (!fs.existsSync(own)) return git(directory, 'rev-parse', 'HEAD');
@@ -124,7 +124,7 @@ export function read(directory: string, name: string): string {
   return fs.readFileSync(path.join(directory, name), 'latin1');
 }
 
-/** Runs a test on a stage of its own. */
+/** Runs a test on its own stage. */
 export function onStage(
   test: (stage: Stage) => Promise<void>,
   options: TestRuntimeOptions = {},
@@ -140,8 +140,8 @@ export function onStage(
 }
 
 /**
- * Stages on one runtime, each with a directory, a repository and a session of its own: for tests that look at neither
- * the log nor the other records of the runtime.
+ * Stages on one runtime, each with its own directory, repository and session. Tests on them may look at neither the log
+ * nor other records of the runtime.
  */
 export function sharedStages() {
   const onRuntime = sharedRuntime({ providers: [scriptedProvider()] });
@@ -154,7 +154,7 @@ export function sharedStages() {
     });
 }
 
-/** Makes a worktree of the stage's session. */
+/** Creates a worktree for the session of the stage. */
 export function create({ client, session }: Server & { session: string }, wish: Wish = {}) {
   return client.call(endpoints.createWorktree, {
     body: { source_session_id: session, worktree_name: 'tree', ...wish },
@@ -197,7 +197,7 @@ export function restore({ client }: Server, { id }: { id: string }, name?: strin
   return client.call(endpoints.restoreWorktree, { params: { worktree_id: id }, body: { name } });
 }
 
-/** Allows everything that a repository brings. */
+/** Trusts all content of a repository. */
 export async function trustAll({ client }: Server, repo_root: string): Promise<void> {
   const { brings } = await client.call(endpoints.lookAtBrought, { body: { repo_root } });
   for (const { sha256 } of brings)
@@ -208,14 +208,14 @@ export function close({ client }: Server, session_id: string) {
   return client.call(endpoints.closeSession, { params: { session_id }, body: {} });
 }
 
-/** Lets the only claim go: the worktree is cleaned up. */
+/** Releases the only claim, so that the worktree is cleaned up. */
 export async function letGo(stage: Stage, worktree: Worktree) {
   const { cleanup } = await release(stage, worktree, stage.session);
   if (!cleanup) throw new Error('it was not to be cleaned up');
   return cleanup;
 }
 
-/** The events of worktrees and sessions, oldest first, as `kind` of whatever it tells. */
+/** Returns the events of worktrees and sessions, oldest first. */
 export async function events({ client }: Server): Promise<RuntimeEventRecord[]> {
   const query = { kind: ['worktree.*', 'session.*'], limit: 10_000 };
   return client.call(endpoints.replayEvents, { query });
@@ -230,7 +230,7 @@ export function branches(repo: string): string[] {
   return git(repo, 'for-each-ref', '--format=%(refname:short)', 'refs/heads').split('\n');
 }
 
-/** What git knows of worktrees of a repository, without the main one. */
+/** Returns the worktrees of a repository that git lists, without the main one. */
 export function known(repo: string): string[] {
   return git(repo, 'worktree', 'list', '--porcelain')
     .split('\n')

@@ -32,7 +32,7 @@ describe('the answers to a question', () => {
     ['by their ids', good],
     ['by their texts', { 'colour?': ['red'], 'sizes?': ['s'] }],
     ['with what is not required, by its heading', { ...good, 'How many': ['3'] }],
-  ] as const)('are taken %s', ([, answers]) => {
+  ] as const)('Answers to a question are accepted %s.', ([, answers]) => {
     expect(() => accept(answers as unknown as Record<string, string[]>)).not.toThrow();
   });
 
@@ -66,18 +66,18 @@ describe('the answers to a question', () => {
     ['no number', { ...good, count: ['many'] }, '"count" requires a number'],
     ['a number that is not whole', { ...good, count: ['1.5'] }, '"count" requires a number'],
     ['one question under two names', { ...good, 'colour?': ['red'] }, '"colour" has two answers'],
-  ] as const)('are refused where there is %s', ([, answers, message]) => {
+  ] as const)('Answers to a question are refused if there is %s.', ([, answers, message]) => {
     expect(() => accept(answers as unknown as Record<string, string[]>)).toThrow(message);
   });
 
-  test('have any names where the agent does not say its questions in parts', () => {
+  test('Answers may have any names if the agent does not describe its questions in parts.', () => {
     const plain = anApproval({ kind: 'question' });
     assertAnswers(plain, { anything: ['goes'] });
     expect(() => assertAnswers(plain, {})).toThrow('requires answers');
     expect(() => assertAnswers(plain, { anything: [] })).toThrow('at least one answer');
   });
 
-  test('Answers to a question that was not asked are refused', () => {
+  test('Answers to a question that was not asked are refused.', () => {
     accept(null, 'command');
     accept({}, 'command');
     expect(() => accept({ colour: ['red'] }, 'command')).toThrow('has no questions');

@@ -16,7 +16,7 @@ function withCommand(command: string, test: (stage: Stage) => Promise<void>): Pr
 }
 
 describe('[approvals] notify_command', () => {
-  it('gets the approval as JSON on its stdin, and nothing of it in its arguments', async () => {
+  it('The approval command gets the approval as JSON on its stdin, and nothing of it in its arguments.', async () => {
     await using directory = tempDirectory('notify');
     using done = new Fifo(path.join(directory.path, 'done'));
     const file = (name: string) => path.join(directory.path, name);
@@ -32,7 +32,7 @@ describe('[approvals] notify_command', () => {
       expect(await said).toBe('done\n');
       const stdin = fs.readFileSync(file('stdin'), 'utf8');
       expect(JSON.parse(stdin) as Approval).toEqual(approval);
-      // The shell of a command waits at the gate first, so that its text begins with that.
+      // The text of a command begins with the spawn barrier, at which its shell waits.
       const argv = fs.readFileSync(file('argv'), 'utf8').trimEnd();
       expect(argv).toMatch(/^\/bin\/sh\n-c\n[^\n]*CADRE_GATE; cat /);
       expect(argv.endsWith(`; ${command}`)).toBe(true);
@@ -43,7 +43,7 @@ describe('[approvals] notify_command', () => {
     });
   });
 
-  it('is run once for each approval', async () => {
+  it('The approval command runs once for each approval.', async () => {
     await using directory = tempDirectory('notify');
     using done = new Fifo(path.join(directory.path, 'done'));
     await withCommand(`grep -o '"title":"[^"]*"' > '${done.path}'`, async (stage) => {
@@ -59,12 +59,12 @@ describe('[approvals] notify_command', () => {
     });
   });
 
-  it('is run for one approval at a time, in their order, and not for one that was resolved meanwhile', async () => {
+  it('The approval command runs for one approval at a time, in order, and not for a resolved approval.', async () => {
     await using directory = tempDirectory('notify');
     const file = (name: string) => path.join(directory.path, name);
     using begun = new Fifo(file('begun'));
     using go = new Fifo(file('go'));
-    // Each run says that it has begun, and ends once it is told to.
+    // Each run reports its start through one pipe, and waits for its end at another one.
     const command =
       `mkdir '${file('busy')}' || echo two at once >> '${file('faults')}'; ` +
       `grep -o '"title":"[^"]*"' > '${begun.path}'; read -r go < '${go.path}'; rmdir '${file('busy')}'`;
@@ -92,7 +92,7 @@ describe('[approvals] notify_command', () => {
     ['fails', 'cat > /dev/null; exit 3', 3],
     ['does not exist', 'no-such-program-anywhere', 127],
     ['reads nothing', 'exec < /dev/null; exit 4', 4],
-  ])('A notify command that %s harms nothing', (_how, command, code) =>
+  ])('A notify command that %s harms nothing.', (_how, command, code) =>
     withCommand(command, async (stage) => {
       const session = await stage.open();
       const turn = await stage.play(session);

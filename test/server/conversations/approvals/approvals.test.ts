@@ -36,7 +36,7 @@ async function asked(stage: Stage) {
   return { session, turn, turnId, answer, approval };
 }
 
-describe('deciding an approval', () => {
+describe('the decision of an approval', () => {
   it.each([
     ['accept', 'accepted', 'accept'],
     ['accepted', 'accepted', 'accept'],
@@ -44,7 +44,7 @@ describe('deciding an approval', () => {
     ['declined', 'declined', 'decline'],
     ['reject', 'declined', 'decline'],
     ['rejected', 'declined', 'decline'],
-  ])('with "%s" makes it %s, stored as %s', async (word, status, decision) => {
+  ])('The decision "%s" makes an approval %s, stored as %s.', async (word, status, decision) => {
     const stage = on();
     const { approval, answer, session, turn } = await asked(stage);
     const reply = await stage.decide(approval, word);
@@ -56,7 +56,7 @@ describe('deciding an approval', () => {
     turn.end(completed);
   });
 
-  it('with any other word is 400, and it stays pending', () =>
+  it('An unknown decision is 400, and the approval stays pending.', () =>
     withStage(async (stage) => {
       const { approval, session } = await asked(stage);
       for (const word of ['approve', 'yes', 'ACCEPT', '', 'cancelled']) {
@@ -71,7 +71,7 @@ describe('deciding an approval', () => {
     ['accept', 'decline'],
     ['decline', 'accept'],
     ['decline', 'reject'],
-  ])('with "%s" holds against a later "%s", which is 409 approval_resolved', async (...words) => {
+  ])('After the decision "%s", a later "%s" is 409 approval_resolved.', async (...words) => {
     const [first, second] = words;
     const stage = on();
     const { approval, answer, session, turn } = await asked(stage);
@@ -86,7 +86,7 @@ describe('deciding an approval', () => {
     turn.end(completed);
   });
 
-  it('A decision about an unknown approval, or one of another session, answers 404', () =>
+  it('A decision about an unknown approval, or one of another session, answers 404.', () =>
     withStage(async (stage) => {
       const { approval, session } = await asked(stage);
       const other = await stage.open();
@@ -101,7 +101,7 @@ describe('deciding an approval', () => {
       expect((await approvalsOf(stage, session)).map(({ status }) => status)).toEqual(['pending']);
     }));
 
-  it('A decision keeps its reason, and the declined agent receives it', () =>
+  it('A decision keeps its reason, and the declined agent receives it.', () =>
     withStage(async (stage) => {
       const { approval, answer } = await asked(stage);
       const reply = await stage.decide(approval, 'decline', { reason: 'not on a Friday' });
@@ -109,7 +109,7 @@ describe('deciding an approval', () => {
       expect(await answer).toEqual({ decision: 'decline', reason: 'not on a Friday' });
     }));
 
-  it('takes a reason of 2000 characters, and no longer one', () =>
+  it('A decision may have a reason of 2000 characters, and not a longer one.', () =>
     withStage(async (stage) => {
       const { approval } = await asked(stage);
       const tooLong = await stage.decide(approval, 'accept', { reason: 'x'.repeat(2001) });
@@ -119,7 +119,7 @@ describe('deciding an approval', () => {
       );
     }));
 
-  it('refuses unknown fields by name', () =>
+  it('A decision with unknown fields is refused with their names.', () =>
     withStage(async (stage) => {
       const { approval } = await asked(stage);
       const reply = await stage.decide(approval, 'accept', { remember: true });
@@ -133,7 +133,7 @@ describe('accepting an approval', () => {
     [{}, 'once'],
     [{ scope: 'once' }, 'once'],
     [{ scope: 'session' }, 'session'],
-  ])('An acceptance with %o is stored, and the agent receives it', async (more, scope) => {
+  ])('An acceptance with %o is stored, and the agent receives it.', async (more, scope) => {
     const stage = on();
     const { approval, answer, turn } = await asked(stage);
     expect(approval).toMatchObject({ scopes: ['once', 'session'], scope: null });
@@ -147,7 +147,7 @@ describe('accepting an approval', () => {
     [['session'], 'once', 'accept it with scope "session", or decline it'],
     [[], 'once', 'decline it'],
   ] as const)(
-    'An approval that offers %o refuses the scope "%s" and stays pending',
+    'An approval that offers %o refuses the scope "%s" and stays pending.',
     async (...row) => {
       const [scopes, scope, way] = row;
       const stage = on();
@@ -167,7 +167,7 @@ describe('accepting an approval', () => {
 });
 
 describe('the details of an approval', () => {
-  it('are stored and read back whole, in the list and by the id of the approval', () =>
+  it('The details of an approval are stored and returned whole, in the list and by its id.', () =>
     withStage(async (stage) => {
       const session = await stage.open();
       const turn = await stage.play(session);
@@ -182,7 +182,7 @@ describe('the details of an approval', () => {
       expect((await stage.get(`${at}0`)).status).toBe(404);
     }));
 
-  it('Details that are too long for an event are complete in the record, and missing in the event', () =>
+  it('Details that are too long for an event are complete in the record, and missing in the event.', () =>
     withStage(async (stage) => {
       const session = await stage.open();
       const turn = await stage.play(session);
@@ -198,7 +198,7 @@ describe('the details of an approval', () => {
       expect(reply.status).toBe(200);
     }));
 
-  it('Details above 12 MiB name the omitted parts, and cut no part', () =>
+  it('Details above 12 MiB name the omitted parts, and cut no part.', () =>
     withStage(async (stage) => {
       const session = await stage.open();
       const turn = await stage.play(session);
@@ -219,7 +219,7 @@ describe('the details of an approval', () => {
 });
 
 describe('a question', () => {
-  it('needs answers to be accepted, and gives them to the agent', () =>
+  it('A question is accepted only with answers, and the agent gets the answers.', () =>
     withStage(async (stage) => {
       const session = await stage.open();
       const turn = await stage.play(session);
@@ -234,7 +234,7 @@ describe('a question', () => {
       expect(await answer).toEqual({ decision: 'accept', scope: 'once', answers });
     }));
 
-  it('needs none to be declined', () =>
+  it('A question can be declined without answers.', () =>
     withStage(async (stage) => {
       const session = await stage.open();
       const turn = await stage.play(session);
@@ -245,8 +245,8 @@ describe('a question', () => {
     }));
 });
 
-describe('while an approval is pending', () => {
-  it('A turn and its session wait for an approval, and continue when it is decided', () =>
+describe('a pending approval', () => {
+  it('A turn and its session wait for an approval, and continue when it is decided.', () =>
     withStage(async (stage) => {
       const session = await stage.open();
       expect(session.status).toBe('ready');
@@ -268,7 +268,7 @@ describe('while an approval is pending', () => {
       expect(await statuses()).toEqual(['ready', 'completed']);
     }));
 
-  it('they wait as long as any of several is', () =>
+  it('The turn and session wait as long as any of several approvals is pending.', () =>
     withStage(async (stage) => {
       const session = await stage.open();
       const turn = await stage.play(session);
@@ -287,7 +287,7 @@ describe('while an approval is pending', () => {
       ]);
     }));
 
-  it('the session takes no other turn', () =>
+  it('A session with a pending approval refuses another turn.', () =>
     withStage(async (stage) => {
       const { session } = await asked(stage);
       const { status, body } = await stage.send(session, 'another');
@@ -296,7 +296,7 @@ describe('while an approval is pending', () => {
 });
 
 describe('the events of an approval', () => {
-  it('come in order: it is requested whole, and resolved without what was asked', () =>
+  it('The request event has the whole approval, and the later event of its resolution omits the request.', () =>
     withStage(async (stage) => {
       const { session, turn, turnId, approval } = await asked(stage);
       const { body: decided } = await stage.decide(approval, 'accept', { reason: 'fine' });
@@ -329,7 +329,7 @@ describe('the events of an approval', () => {
       expect(resolved?.payload.approval).not.toHaveProperty('request');
     }));
 
-  it('say what the record says while it is pending', () =>
+  it('The request event of an approval equals its record while it is pending.', () =>
     withStage(async (stage) => {
       const { approval, session } = await asked(stage);
       expect(await approvalsOf(stage, session)).toEqual([approval]);
@@ -345,7 +345,7 @@ describe('the events of an approval', () => {
 });
 
 describe('the inbox', () => {
-  it('shows what is pending in all sessions, newest first, and of one where that is asked', () =>
+  it('The list has the pending approvals of all sessions, newest first, or of one session.', () =>
     onStage(async (stage) => {
       const first = await asked(stage);
       const second = await asked(stage);
@@ -360,7 +360,7 @@ describe('the inbox', () => {
       expect(body.map(({ id }) => id)).toEqual([second.approval.id]);
     }));
 
-  it('The list of approvals refuses a malformed status and an unknown session', () =>
+  it('The list of approvals refuses a malformed status and an unknown session.', () =>
     withStage(async (stage) => {
       expect((await stage.get('/v1/approvals?status=open')).status).toBe(400);
       expect((await stage.get('/v1/approvals?session_id=sess_nobody')).status).toBe(404);
@@ -371,7 +371,7 @@ describe('the inbox', () => {
 describe('an approval with a time limit', () => {
   const limited = { config: { approvals: { timeout_ms: 60_000 } } };
 
-  it('says when it expires, and expires then: its agent sees it declined', () => {
+  it('An approval has an expiry time, and its agent sees it declined then.', () => {
     const clock = new ManualClock();
     return onStage(
       async (stage) => {
@@ -395,7 +395,7 @@ describe('an approval with a time limit', () => {
     );
   });
 
-  it('cannot be answered after its time by the wall clock, also where the timers stood still', () => {
+  it('An approval cannot be answered after its time by the wall clock, even if the timers stood still.', () => {
     const clock = new ManualClock();
     return onStage(
       async (stage) => {
@@ -411,7 +411,7 @@ describe('an approval with a time limit', () => {
     );
   });
 
-  it('expires within a minute after the wall clock was set past its time', () => {
+  it('An approval expires within a minute after the wall clock is set past its time.', () => {
     const clock = new ManualClock();
     return onStage(
       async (stage) => {
@@ -426,7 +426,7 @@ describe('an approval with a time limit', () => {
     );
   });
 
-  it('does not expire once it was decided', () => {
+  it('A decided approval does not expire.', () => {
     const clock = new ManualClock();
     return onStage(
       async (stage) => {
@@ -446,8 +446,8 @@ describe('an approval with a time limit', () => {
   });
 });
 
-describe('a pending approval is cancelled', () => {
-  it('An approval that its agent withdraws is cancelled, and the turn continues', () =>
+describe('the cancellation of an approval', () => {
+  it('An approval that its agent withdraws is cancelled, and the turn continues.', () =>
     withStage(async (stage) => {
       const session = await stage.open();
       const turn = await stage.play(session);
@@ -462,7 +462,7 @@ describe('a pending approval is cancelled', () => {
       expect((await stage.decide(approval, 'accept')).body.code).toBe('approval_resolved');
     }));
 
-  it('when it was taken back before it was stored', () =>
+  it('An approval is cancelled if it is withdrawn before it is stored.', () =>
     withStage(async (stage) => {
       const session = await stage.open();
       const turn = await stage.play(session);
@@ -471,7 +471,7 @@ describe('a pending approval is cancelled', () => {
       expect((await stage.session(session.id)).status).toBe('running');
     }));
 
-  it('when its turn ends, before it', () =>
+  it('An approval is cancelled before its turn ends.', () =>
     withStage(async (stage) => {
       const { session, turn, turnId, answer } = await asked(stage);
       turn.end(completed);
@@ -486,7 +486,7 @@ describe('a pending approval is cancelled', () => {
       expect((await stage.session(session.id)).status).toBe('ready');
     }));
 
-  it('when its turn is interrupted', () =>
+  it('An approval is cancelled when its turn is interrupted.', () =>
     withStage(async (stage) => {
       const { session, turn, turnId, answer } = await asked(stage);
       expect((await stage.interrupt(session.id, turnId)).status).toBe(202);
@@ -501,7 +501,7 @@ describe('a pending approval is cancelled', () => {
       ]);
     }));
 
-  it('when its session is closed', () =>
+  it('An approval is cancelled when its session is closed.', () =>
     withStage(async (stage) => {
       const { session, approval, answer } = await asked(stage);
       await stage.close(session.id);
@@ -512,7 +512,7 @@ describe('a pending approval is cancelled', () => {
 });
 
 describe('an agent that asks', () => {
-  it('An agent that asks outside a turn receives a cancellation, and nothing is stored', () =>
+  it('An agent that asks outside a turn receives a cancellation, and nothing is stored.', () =>
     withStage(async (stage) => {
       const session = await stage.open();
       const turn = await stage.play(session);
@@ -523,7 +523,7 @@ describe('an agent that asks', () => {
       expect(kinds(await stage.events(session.id))).not.toContain('approval.requested');
     }));
 
-  it('An agent that asks after the interrupt of its turn receives a cancellation', () =>
+  it('An agent that asks after the interrupt of its turn receives a cancellation.', () =>
     withStage(async (stage) => {
       const session = await stage.open();
       const turn = await stage.play(session);

@@ -70,7 +70,7 @@ it('An entry whose agent cannot be started is held with the reason after five tr
         },
       ]);
       expect(entries).toMatchObject([{ id: entry.id, status: 'waiting', runs: 0 }]);
-      // What comes later waits as well, without a failed turn of its own.
+      // A later entry waits too, without a failed turn.
       await queue.add(session, 'more work');
       agent.isOff = false;
       const turn = await nextTurn(stage);

@@ -37,7 +37,7 @@ class Dice {
   readonly chance = (share: number): boolean => this.#random() < share;
 }
 
-/** What may happen next, with how often it does. */
+/** One action of the test, drawn by weight. */
 type Act = (world: World, dice: Dice) => Promise<unknown>;
 const acts: readonly [weight: number, act: Act][] = [
   [14, (world, { below }) => world.pass(below(HOUR) + 1)],

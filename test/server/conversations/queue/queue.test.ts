@@ -219,7 +219,7 @@ describe('times', () => {
     [{ every: '0 8 * * *', at: 5 }, 'cannot be combined'],
     [{ overlap: 'queue' }, 'body.overlap'],
     [{ input: { type: 'text', text: 'x'.repeat(300_000) } }, 'body.input'],
-  ])('An entry with an impossible time is refused: %o', async (body, part) => {
+  ])('An entry with an impossible time is refused: %o.', async (body, part) => {
     const session = await stage().open();
     const refused = await queue().add(session, 'x', body);
     expect(refused.status).toBe(400);
@@ -327,7 +327,7 @@ describe('holds', () => {
   });
 });
 
-describe('who may and how much', () => {
+describe('permissions and limits of the queue', () => {
   it('The agent of a session may schedule for nobody, not even for itself.', async () => {
     const session = await stage().open();
     const refused = await stage().post(

@@ -209,8 +209,8 @@ the end`,
   });
 });
 
-describe('after a SIGKILL', () => {
-  it('the draft is there; one that was sent is gone, with its turn.', () =>
+describe('a SIGKILL', () => {
+  it('After a SIGKILL, a draft is kept, and a sent draft is gone and has its turn.', () =>
     acrossCrash(
       async (before) => {
         const kept = await changed(before);

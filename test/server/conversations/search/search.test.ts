@@ -26,7 +26,7 @@ const hostile = [
 ];
 
 describe('a search', () => {
-  test('finds prompts, answers, what tools were called with, and titles, the newest first.', () =>
+  test('A search finds prompts, answers, tool calls and titles, the newest first.', () =>
     withSearch(async ({ open, say, find, page }) => {
       await open('sess_a', { title: 'the login page', cwd: '/work/a' });
       const turn = await say(
@@ -61,7 +61,7 @@ describe('a search', () => {
       ]);
     }));
 
-  test('finds what was said a moment ago, an answer once it is complete, and a new title instead of the old one.', () =>
+  test('A search finds new prompts at once, answers once they are complete, and only the current title.', () =>
     withSearch(async ({ db, store, open, say, find, change }) => {
       const session = await open('sess_a', { title: 'old name' });
       await say('sess_a', 'one');
@@ -79,7 +79,7 @@ describe('a search', () => {
       expect(await find('old')).toEqual([]);
     }));
 
-  test('is narrowed by kind, session, team, provider, directory and time; without words it has everything.', () =>
+  test('A search can be limited by kind, session, team, provider, directory and time, and needs no words.', () =>
     withSearch(
       async ({ open, say, find }) => {
         await open('sess_a', { cwd: '/work/a' });
@@ -106,7 +106,7 @@ describe('a search', () => {
       { teams: { agentsOf: () => ['sess_a', 'sess_c'] } },
     ));
 
-  test('puts the best first where that is asked for.', () =>
+  test('A search can order its results by relevance.', () =>
     withSearch(async ({ open, say, find }) => {
       await open('sess_a', { title: 'cache' });
       await say('sess_a', 'the cache of the cache is a cache');
@@ -115,7 +115,7 @@ describe('a search', () => {
       expect((await find('cache', { order: 'best' }))[1]).toMatch(/^the \[cache\]/);
     }));
 
-  test('gives pages that have everything once.', () =>
+  test('The pages of a search together have each result once.', () =>
     withSearch(async ({ open, say, page, built }) => {
       await open('sess_a');
       for (let i = 0; i < 57; i++) await say('sess_a', `word ${i}`);
@@ -130,7 +130,7 @@ describe('a search', () => {
       expect(seen).toEqual(Array.from({ length: 57 }, (_, i) => `word ${56 - i}`));
     }));
 
-  test('has no control characters and no hidden ones, whatever was said.', () =>
+  test('A search result has no control characters and no hidden characters.', () =>
     withSearch(async ({ open, say, find }) => {
       await open('sess_a');
       await say('sess_a', 'a \u001b[31mred\u001b[0m\u0007 \u202eword\u0000\r\nhere');
@@ -138,7 +138,7 @@ describe('a search', () => {
       expect(await find('31m')).toEqual([]);
     }));
 
-  test('is answered or refused, whatever is asked.', () =>
+  test('Any search is answered or refused.', () =>
     withSearch(async ({ open, say, page }) => {
       await open('sess_a');
       await say('sess_a', 'nothing of this');
@@ -153,7 +153,7 @@ describe('a search', () => {
 });
 
 describe('deleted texts', () => {
-  test('is in no answer any more, although the index still has its words.', () =>
+  test('A deleted text is not found, although the index still has its words.', () =>
     withSearch(async ({ open, say, find, change, db, store }) => {
       const session = await open('sess_a', { title: 'gone soon', status: 'closed', closed_at: 1 });
       const turn_id = await say('sess_a', 'gone', message('gone, too'));
@@ -180,7 +180,7 @@ async function keeps(file: string, work: () => Promise<void>): Promise<boolean> 
 }
 
 describe('the index', () => {
-  test('is not there until somebody searches, and after it was deleted.', () =>
+  test('The index exists only after the first search, and is built again after its deletion.', () =>
     withSearch(async ({ directory, service, open, say, find }) => {
       const file = path.join(directory, 'search.cadre');
       await open('sess_a');
@@ -213,12 +213,12 @@ describe('the index', () => {
       expect(await keeps(file, isKept)).toBe(true);
     }));
 
-  test('outlives a killed server, but not a crash of the machine.', () =>
+  test('The index survives a killed server, but not a crash of the machine.', () =>
     withSearch(async ({ restart, open, say, find, directory }) => {
       await open('sess_a');
       for (let i = 0; i < 50; i++) await say('sess_a', `one of ${i}`);
       await find('one');
-      // What a server leaves that is killed: the files as they are while it runs.
+      // A killed server leaves its files as they are while it runs.
       const left = path.join(directory, 'left');
       fs.mkdirSync(left);
       const files = fs.readdirSync(directory).filter((name) => name.startsWith('search.'));
@@ -235,7 +235,7 @@ describe('the index', () => {
       expect(await keeps(indexIn(again), () => beginIn(again, 'another'))).toBe(false);
     }));
 
-  test('is made anew where its file is damaged, before a search and during one.', () =>
+  test('A corrupt index is built again, before a search and during one.', () =>
     withSearch(async ({ restart, open, say, find, directory, service }) => {
       const file = path.join(directory, 'search.cadre');
       await open('sess_a');
@@ -247,7 +247,7 @@ describe('the index', () => {
       expect(await find('one', far)).toHaveLength(100);
     }));
 
-  test('is built from the newest texts to the oldest, in steps and tables, and finds all of them in the end.', () =>
+  test('The index is built in steps from the newest texts to the oldest, until it has all texts.', () =>
     withSearch(
       async ({ db, store, open, page, built, service }) => {
         await open('sess_a');

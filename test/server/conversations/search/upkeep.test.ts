@@ -56,7 +56,7 @@ describe('An index that another program or the disk has changed', () => {
     ['the position up to which rows were read', "UPDATE places SET n = n + 1 WHERE name = 'turns'"],
     ['the newest time of a table', 'UPDATE shards SET newest = 1'],
     ['a missing table', 'DROP TABLE docs'],
-  ])('is built again, with one line in the log: %s.', async (_, sql) => {
+  ])('A changed index is built again, with one line in the log: %s.', async (_, sql) => {
     const lines: string[] = [];
     const logger = {
       warn: (_fields: object, line: string) => lines.push(line),
@@ -138,7 +138,7 @@ describe('an index', () => {
       expect(fs.readdirSync(directory).filter((name) => name.startsWith('search'))).toEqual([]);
     }));
 
-  test('is kept up to date without another search.', () =>
+  test('The index is kept up to date without another search.', () =>
     onStill(async ({ service, open, say, find }, clock) => {
       await open('sess_a');
       await say('sess_a', 'one');
@@ -152,7 +152,7 @@ describe('an index', () => {
       }).toBe(2);
     }));
 
-  test('is made anew where only a search shows its damage.', () =>
+  test('An index is built again if only a search finds its corruption.', () =>
     withSearch(async (given) => {
       await given.open('sess_a');
       await fill(given, 'sess_a', 300);
@@ -162,7 +162,7 @@ describe('an index', () => {
       expect(await given.find('filled', { limit: 100 })).toHaveLength(100);
     }));
 
-  test('is made anew where its damage shows in the background, without a search.', () =>
+  test('An index is built again if its corruption is found in the background.', () =>
     onStill(async (given, clock) => {
       const { open, say, find, built, restart } = given;
       await built();
@@ -201,7 +201,7 @@ describe('an index', () => {
       expect(fs.statSync(`${directory}/search.cadre`).ino).toBe(ino);
     }));
 
-  test('loses the tables of which all sessions were trimmed.', () =>
+  test('The index drops tables whose sessions are all trimmed.', () =>
     withSearch(async (given) => {
       const { db, store, directory, open, change } = given;
       const session = await open('sess_a');

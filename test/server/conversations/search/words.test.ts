@@ -28,17 +28,17 @@ describe('the words of a text', () => {
     ['--flag=on $HOME', ['flag', 'on', 'home']],
     ['… — "', []],
     [`${'a'.repeat(100)} b`, ['a'.repeat(64), 'b']],
-  ])('%s', ([text, words]) => {
+  ])('The words of "%s" are found.', ([text, words]) => {
     expect(textsOf(text)).toEqual(words);
   });
 
-  test('have the parts of joined words behind them in the index.', () => {
+  test('The index has the parts of joined words after the words.', () => {
     expect(indexText('replaceFile in HTTPServer2Go')).toBe(
       'replacefile in httpserver2go replace file http server2 go',
     );
   });
 
-  test('stand where the text has them, whatever the text.', () => {
+  test('Words are at their positions in the text, whatever the text.', () => {
     fc.assert(
       fc.property(anyText({ maxLength: 60 }), (text) => {
         let last = 0;
@@ -82,18 +82,18 @@ describe('a query', () => {
     ['OR', 'this or that', true],
     ['NEAR/2', 'near 2 of them', true],
     ['-login', 'fix it', true],
-  ])('%s, in: %s', ([query, text, isFound]) => {
+  ])('The query %s is compared with the text: %s.', ([query, text, isFound]) => {
     expect(finds(query, text)).toBe(isFound);
   });
 
-  test('without a word, or with too many, is refused.', () => {
+  test('A query without a word, or with too many words, is refused.', () => {
     expect(() => termsOf('"!? --')).toThrow('query.q: the query contains no word to search for');
     expect(() => termsOf('ab '.repeat(65))).toThrow(
       'query.q: the query has too many words (65): the maximum is 64 words',
     );
   });
 
-  test('becomes an expression of words alone, whatever it has.', () => {
+  test('Any query becomes an expression of words only.', () => {
     fc.assert(
       fc.property(anyText({ maxLength: 80 }), (query) => {
         let terms;
@@ -111,7 +111,7 @@ describe('a query', () => {
 });
 
 describe('a snippet', () => {
-  test('has the part of the text with the most of what was found, as one line.', () => {
+  test('A snippet has the part of the text with the most matches, as one line.', () => {
     const far = 'nothing here. '.repeat(40);
     expect(marked('login page', `login. ${far}the\n\n login\tpage is\nbroken ${far}`)).toMatch(
       /^…[^[]*the \[login\] \[page\] is broken [^[]*…$/,
@@ -121,7 +121,7 @@ describe('a snippet', () => {
     expect(marked('replaceFile file', 'replaceFile')).toBe('[replaceFile]');
   });
 
-  test('cuts no character, and is short, whatever the text.', () => {
+  test('A snippet is short and cuts no character, whatever the text.', () => {
     fc.assert(
       fc.property(anyText({ maxLength: 300 }), anyText({ maxLength: 300 }), (before, after) => {
         const text = `${before} needle ${after}`;

@@ -148,6 +148,6 @@ it('First starts of several kinds wait for each other only where they could exce
   expect(shortage(place('new', null))).toBe('unknown');
   expect(shortage(place('a', null), place('b', null))).toBe('unknown');
   expect(shortage(place('a', null), place('b', true))).toBe('unknown');
-  // Of those that live it is known: one more may exceed the quota, to be known as well.
+  // All live agents have answered. One more may exceed the quota, so that its answer becomes known, too.
   expect(shortage(place('a', true), place('b', true))).toBe(null);
 });

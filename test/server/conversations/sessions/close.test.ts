@@ -24,8 +24,8 @@ async function waiting(stage: Stage, approvals = 1) {
 }
 
 describe('closing a session', () => {
-  it('is one transaction: approvals cancelled, the turn interrupted, the session closed', async () => {
-    // What shares a transaction shares a group.
+  it('Closing a session cancels its approvals, interrupts its turn and closes it in one transaction.', async () => {
+    // One group for each transaction, with the ids that the transaction has made.
     const groups: string[][] = [[]];
     const failpoint = (name: FailpointName) => void (name === 'commit.before' && groups.push([]));
     const ids = {
@@ -78,7 +78,7 @@ describe('closing a session', () => {
     );
   });
 
-  it('answers then, and ends the agent after that', () => {
+  it('Closing a session is answered first, and ends the agent afterwards.', () => {
     const left = Promise.withResolvers<void>();
     return onStage(
       async (stage) => {
@@ -93,7 +93,7 @@ describe('closing a session', () => {
     );
   });
 
-  it('ends an agent that is idle', () =>
+  it('Closing a session ends an idle agent.', () =>
     withStage(async (stage) => {
       const session = await stage.open();
       const turn = await stage.play(session);
@@ -105,7 +105,7 @@ describe('closing a session', () => {
       expect(kinds(await stage.events(session.id)).at(-1)).toBe('session.closed');
     }));
 
-  it('ends an agent that is just starting', () =>
+  it('Closing a session ends an agent that is just starting.', () =>
     onStage(
       async (stage) => {
         const session = await stage.open();
@@ -118,7 +118,7 @@ describe('closing a session', () => {
       { played: { opening: () => new Promise(() => undefined) } },
     ));
 
-  it('again changes nothing and says the same, whatever the reason', () =>
+  it('Closing a session again changes nothing and returns the same, whatever the reason.', () =>
     onStage(async (stage) => {
       const session = await stage.open();
       const first = await stage.close(session.id, 'enough');
@@ -129,18 +129,18 @@ describe('closing a session', () => {
       expect(await stage.events()).toEqual(before);
     }));
 
-  it('needs no reason', () =>
+  it('A session can be closed without a reason.', () =>
     withStage(async (stage) => {
       const session = await stage.open();
       expect((await stage.close(session.id)).body.close_reason).toBeNull();
     }));
 
-  it('The close of an unknown session answers 404', () =>
+  it('The close of an unknown session answers 404.', () =>
     withStage(async (stage) => {
       expect((await stage.close('sess_nobody')).status).toBe(404);
     }));
 
-  it('closes one whose turn waits for an agent', () =>
+  it('A session can be closed while its turn waits for an agent.', () =>
     onStage(
       async (stage) => {
         const busy = await stage.open();
@@ -162,7 +162,7 @@ describe('closing a session', () => {
 });
 
 describe('a closed session', () => {
-  it('takes no turn: 409 session_closed', () =>
+  it('A closed session refuses a turn with 409 session_closed.', () =>
     onStage(async (stage) => {
       const session = await stage.open();
       await stage.close(session.id);
@@ -172,7 +172,7 @@ describe('a closed session', () => {
       expect(await stage.events()).toEqual(before);
     }));
 
-  it('does not hear what its agent says later', () =>
+  it('A closed session ignores later output of its agent.', () =>
     onStage(async (stage) => {
       const { session, turn, turnId } = await waiting(stage);
       await stage.close(session.id);
@@ -183,7 +183,7 @@ describe('a closed session', () => {
       expect(await stage.events()).toEqual(before);
     }));
 
-  it('cannot have its turn interrupted: 409 turn_not_active', () =>
+  it('The turn of a closed session cannot be interrupted: 409 turn_not_active.', () =>
     withStage(async (stage) => {
       const { session, turnId } = await waiting(stage);
       await stage.close(session.id);

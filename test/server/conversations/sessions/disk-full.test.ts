@@ -20,8 +20,8 @@ async function roomAgain(stage: Stage, disk: FullDisk): Promise<void> {
   stage.clock.advance(1000);
 }
 
-describe('while the disk is full', () => {
-  it('a turn that ends is ended when there is room again, once, with all it said', async () => {
+describe('a full disk', () => {
+  it('A turn that ends on a full disk is ended once, with its whole text, when there is room again.', async () => {
     using disk = new FullDisk();
     await onStage(async (stage) => {
       const { session, turn, turnId } = await talking(stage);
@@ -46,7 +46,7 @@ describe('while the disk is full', () => {
     });
   });
 
-  it('a turn is never completed with half of what it said', async () => {
+  it('A turn is never completed with only a part of its text.', async () => {
     using disk = new FullDisk();
     await onStage(async (stage) => {
       const { session, turn, turnId } = await talking(stage);
@@ -63,7 +63,7 @@ describe('while the disk is full', () => {
     });
   });
 
-  it('a turn whose output cannot be stored fails with storage_full, and its agent is cancelled', async () => {
+  it('A turn whose output cannot be stored fails with storage_full, and its agent is cancelled.', async () => {
     using disk = new FullDisk();
     await onStage(async (stage) => {
       const { session, turn, turnId } = await talking(stage);
@@ -82,7 +82,7 @@ describe('while the disk is full', () => {
     });
   });
 
-  it('an approval cannot be decided: it stays pending, and can be decided later', async () => {
+  it('An approval cannot be decided on a full disk: it stays pending, and can be decided later.', async () => {
     using disk = new FullDisk();
     await onStage(async (stage) => {
       const { session, turn, turnId } = await talking(stage);
@@ -101,7 +101,7 @@ describe('while the disk is full', () => {
     });
   });
 
-  it('an approval cannot be opened: the agent gets an error, and nothing waits', async () => {
+  it('An approval cannot be requested on a full disk: the agent gets an error, and nothing waits.', async () => {
     using disk = new FullDisk();
     await onStage(async (stage) => {
       const { session, turn } = await talking(stage);
@@ -113,7 +113,7 @@ describe('while the disk is full', () => {
     });
   });
 
-  it('an interrupt is refused, and the turn continues', async () => {
+  it('An interrupt is refused on a full disk, and the turn continues.', async () => {
     using disk = new FullDisk();
     await onStage(async (stage) => {
       const { session, turn, turnId } = await talking(stage);
@@ -127,7 +127,7 @@ describe('while the disk is full', () => {
     });
   });
 
-  it('nothing new is taken, what is there can be read, and it recovers by itself', async () => {
+  it('A server on a full disk refuses new work, answers reads, and recovers by itself.', async () => {
     using disk = new FullDisk();
     await onStage(async (stage) => {
       const session = await stage.open();

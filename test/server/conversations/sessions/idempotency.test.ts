@@ -22,7 +22,7 @@ import { tempDirectory } from '../../../support/temp.ts';
 
 const HOUR = 3_600_000;
 
-// All routes are those of test/campaigns/idempotency.
+// test/campaigns/idempotency has all routes.
 describeKeyed([
   '/v1/sessions',
   '/v1/sessions/{session_id}/turns',
@@ -39,7 +39,7 @@ describe('a POST with an Idempotency-Key', () => {
   const newKey = () => withKey(`key-${++keys}`);
   const stored = () => on().events();
 
-  it('is known for every POST route', () => {
+  it('Every POST route has a test of its Idempotency-Key.', () => {
     const all: Endpoint[] = Object.values(endpoints);
     const posts = all
       .filter((one) => takesKey(one) && one.answers === 'json')
@@ -47,7 +47,7 @@ describe('a POST with an Idempotency-Key', () => {
     expect(posts.toSorted()).toEqual(keyedRoutes.toSorted());
   });
 
-  it('may have an empty body, which counts as {}', async () => {
+  it('A keyed request may have an empty body, which counts as {}.', async () => {
     const { id } = await on().open();
     const key = newKey();
     const first = await on().post(`/v1/sessions/${id}/close`, undefined, key);
@@ -56,7 +56,7 @@ describe('a POST with an Idempotency-Key', () => {
   });
 
   it.each(['/v1/sessions', '/v1/sessions/{session_id}/turns'])(
-    'to %s is run once of 50 at a time',
+    'Only one of 50 simultaneous requests with one key to %s is run.',
     async (route) => {
       const request = await aRequestTo(route, on());
       const key = newKey();
@@ -74,7 +74,7 @@ describe('a POST with an Idempotency-Key', () => {
     },
   );
 
-  it('One of 50 simultaneous POSTs with the same key is run, also if it is refused with 409', async () => {
+  it('One of 50 simultaneous POSTs with the same key is run, also if it is refused with 409.', async () => {
     const session = await on().open();
     await on().close(session.id);
     const key = newKey();
@@ -86,7 +86,7 @@ describe('a POST with an Idempotency-Key', () => {
     expect(replies.filter((reply) => replayed(reply) === null)).toHaveLength(1);
   });
 
-  it('keeps a 409: it stays one when what was in the way is gone', async () => {
+  it('A 409 is stored: it stays one after its reason is gone.', async () => {
     const session = await on().open();
     const url = `/v1/sessions/${session.id}/turns`;
     const body = { input: { type: 'text', text: 'go' }, expected_turn_id: 'turn_of_another_time' };
@@ -97,7 +97,7 @@ describe('a POST with an Idempotency-Key', () => {
     expect([again.status, again.body, replayed(again)]).toEqual([409, first.body, 'true']);
   });
 
-  it('does not keep turn_in_progress: nothing was done, and it may be sent again', async () => {
+  it('The error turn_in_progress is not stored, so that the request may be sent again.', async () => {
     const session = await on().open();
     const turn = await on().play(session);
     const { active_turn_id: turnId } = await on().session(session.id);
@@ -118,7 +118,7 @@ describe('a POST with an Idempotency-Key', () => {
     (await on().provider.nextTurn()).end(completed);
   });
 
-  it('is the same request whatever the order of the keys in its body', async () => {
+  it('Two bodies that differ only in the order of their keys are the same request.', async () => {
     const key = newKey();
     const one = '{"provider":"acp","title":"x","metadata":{"a":[1,{"b":2,"c":3}],"d":null}}';
     const other = '{"metadata":{"d":null,"a":[1,{"c":3,"b":2}]},"title":"x","provider":"acp"}';
@@ -132,7 +132,7 @@ describe('a POST with an Idempotency-Key', () => {
     expect([another.status, another.body.code]).toEqual([409, 'idempotency_conflict']);
   });
 
-  it('does not keep a 400', async () => {
+  it('A 400 is not stored.', async () => {
     const cwd = path.join(on().directory, 'not-yet');
     const key = newKey();
     const body = { provider: 'acp', cwd };
@@ -147,13 +147,13 @@ describe('a POST with an Idempotency-Key', () => {
     ['with a space', 'two words'],
     ['of 256 characters', 'x'.repeat(256)],
     ['not ASCII', 'schl\u00fcssel'],
-  ])('A key that is %s answers 400', async (_how, key) => {
+  ])('A key that is %s answers 400.', async (_how, key) => {
     const reply = await on().post('/v1/sessions', { provider: 'acp' }, withKey(key));
     expect([reply.status, reply.body.code]).toEqual([400, 'invalid']);
     expect(reply.body.error).toContain('Idempotency-Key');
   });
 
-  it('Two keys in one POST answer 400', async () => {
+  it('Two keys in one POST answer 400.', async () => {
     const { url, token } = on().given;
     const status = await new Promise<number | undefined>((resolve, reject) => {
       const request = http.request(`${url}/v1/sessions`, {
@@ -176,12 +176,12 @@ describe('a POST with an Idempotency-Key', () => {
     expect(status).toBe(400);
   });
 
-  it('A key of 255 characters is accepted', async () => {
+  it('A key of 255 characters is accepted.', async () => {
     const reply = await on().post('/v1/sessions', { provider: 'acp' }, withKey('~'.repeat(255)));
     expect(reply.status).toBe(200);
   });
 
-  it('means nothing on a GET', async () => {
+  it('An Idempotency-Key has no effect on a GET.', async () => {
     const { id } = await on().open();
     const { url, token } = on().given;
     for (const expected of ['ready', 'closed']) {
@@ -195,8 +195,8 @@ describe('a POST with an Idempotency-Key', () => {
   });
 });
 
-describe('an answer that was kept', () => {
-  it('does not include a 404: the thing may be there later', () => {
+describe('a stored response', () => {
+  it('A 404 is not stored, because the record may exist later.', () => {
     let fixed: string | undefined;
     const ids = {
       next(prefix: Parameters<typeof systemIds.next>[0]) {
@@ -216,7 +216,7 @@ describe('an answer that was kept', () => {
     );
   });
 
-  it('is forgotten after 24 h, and not before', () =>
+  it('A stored response is forgotten after 24 h, and not before.', () =>
     onStage(async (stage) => {
       const create = () => stage.post<Session>('/v1/sessions', { provider: 'acp' }, withKey('day'));
       const first = await create();
@@ -230,7 +230,7 @@ describe('an answer that was kept', () => {
       expect((await create()).body.id).toBe(next.body.id);
     }));
 
-  it('lets its key be used for something else after 24 h', () =>
+  it('A key can be used for another request after 24 h.', () =>
     onStage(async (stage) => {
       await stage.post('/v1/sessions', { provider: 'acp' }, withKey('day'));
       stage.clock.advance(24 * HOUR + 1);
@@ -242,7 +242,7 @@ describe('an answer that was kept', () => {
       expect(status).toBe(200);
     }));
 
-  it('is still given after the server was killed', { timeout: scaled(30_000) }, async () => {
+  it('A stored response survives a kill of the server.', { timeout: scaled(30_000) }, async () => {
     await using directory = tempDirectory('killed');
     const create = async (server: Awaited<ReturnType<typeof startServer>>) => {
       const response = await fetch(`${server.url}/v1/sessions`, {

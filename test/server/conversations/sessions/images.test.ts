@@ -71,7 +71,7 @@ describe('an image of a turn', () => {
     return reply.body.error;
   };
 
-  it('by path is copied: what happens to the file later does not matter', async () => {
+  it('An image by path is copied, so that later changes of the file do not matter.', async () => {
     const bytes = image('png', 5000, 'by path');
     const file = fileWith('shot.png', bytes);
     const { turn, given } = await give({ type: 'image', path: file });
@@ -89,7 +89,7 @@ describe('an image of a turn', () => {
     expect(fs.readFileSync(kept)).toEqual(bytes);
   });
 
-  it('is kept for its owner alone', async () => {
+  it('Only the owner can read the copy of an image.', async () => {
     const { turn } = await give(inline(image('png', 64, 'private')));
     const [stored] = (turn?.input ?? []) as StoredImage[];
     const kept = stored?.path ?? '';
@@ -101,7 +101,7 @@ describe('an image of a turn', () => {
   });
 
   it.each(Object.keys(signatures) as (keyof typeof signatures)[])(
-    'An image may be %s, recognized by its bytes',
+    'An image may be %s, recognized by its bytes.',
     async (kind) => {
       const bytes = image(kind);
       const { turn } = await give(inline(bytes), inline(bytes, { media_type: `image/${kind}` }));
@@ -109,7 +109,7 @@ describe('an image of a turn', () => {
     },
   );
 
-  it('never has its data in a record, an event or what the agent is given', async () => {
+  it('The data of an image is in no record and no event, and not in the input of the agent.', async () => {
     const bytes = image('jpeg', 3000, 'secret pixels');
     const { session, turn, given } = await give(
       { type: 'text', text: 'look' },
@@ -127,7 +127,7 @@ describe('an image of a turn', () => {
     ]);
   });
 
-  it('An image that comes twice is stored once', async () => {
+  it('An image that comes twice is stored once.', async () => {
     const bytes = image('gif', 200, 'twice');
     const { turn } = await give(inline(bytes), {
       type: 'image',
@@ -137,7 +137,7 @@ describe('an image of a turn', () => {
     expect(turn?.input[0]).toEqual(turn?.input[1]);
   });
 
-  it('is one of at most 8', async () => {
+  it('A turn may have at most 8 images.', async () => {
     const eight = Array.from({ length: 8 }, (_, at) => inline(image('png', 100, `n${at}`)));
     expect((await give(...eight)).turn?.input).toHaveLength(8);
     expect(await expectRefused(...eight, inline(image('png', 100, 'n9')))).toContain(
@@ -145,19 +145,23 @@ describe('an image of a turn', () => {
     );
   });
 
-  it('has at most 5 MiB, by path and inline', { timeout: scaled(30_000) }, async () => {
-    const most = image('png', 5 * MIB);
-    const over = image('png', 5 * MIB + 1);
-    const all = await give({ type: 'image', path: fileWith('most.png', most) });
-    expect(all.turn?.input).toMatchObject([{ bytes: 5 * MIB }]);
-    expect((await give(inline(most))).turn?.input).toMatchObject([{ bytes: 5 * MIB }]);
-    expect(await expectRefused({ type: 'image', path: fileWith('over.png', over) })).toContain(
-      '5242880',
-    );
-    expect(await expectRefused(inline(over))).toContain('5242880');
-  });
+  it(
+    'An image may have at most 5 MiB, by path and inline.',
+    { timeout: scaled(30_000) },
+    async () => {
+      const most = image('png', 5 * MIB);
+      const over = image('png', 5 * MIB + 1);
+      const all = await give({ type: 'image', path: fileWith('most.png', most) });
+      expect(all.turn?.input).toMatchObject([{ bytes: 5 * MIB }]);
+      expect((await give(inline(most))).turn?.input).toMatchObject([{ bytes: 5 * MIB }]);
+      expect(await expectRefused({ type: 'image', path: fileWith('over.png', over) })).toContain(
+        '5242880',
+      );
+      expect(await expectRefused(inline(over))).toContain('5242880');
+    },
+  );
 
-  it('in a body over 8 MiB is 413', async () => {
+  it('A body over 8 MiB is 413.', async () => {
     const session = await on().open();
     const body = { input: [inline(image('png', 4 * MIB)), inline(image('png', 4 * MIB))] };
     const reply = await on().send(session, body);
@@ -165,7 +169,7 @@ describe('an image of a turn', () => {
     expect(reply.body.error).toEqual(expect.any(String));
   });
 
-  it('An image of another format is refused', async () => {
+  it('An image of another format is refused.', async () => {
     expect(await expectRefused(inline(Buffer.from('<svg/>')))).toMatch(/PNG, JPEG, GIF or WebP/);
     const text = fileWith('readme.png', 'not at all');
     expect(await expectRefused({ type: 'image', path: text })).toContain(text);
@@ -175,19 +179,19 @@ describe('an image of a turn', () => {
     );
   });
 
-  it('An image with the wrong media type is refused', async () => {
+  it('An image with the wrong media type is refused.', async () => {
     const error = await expectRefused(inline(image('png'), { media_type: 'image/jpeg' }));
     expect(error).toMatch(/image\/jpeg.*image\/png/);
   });
 
-  it('An image is refused by name if its path is missing or not a file', async () => {
+  it('An image is refused by name if its path is missing or not a file.', async () => {
     const missing = path.join(files.path, 'nowhere.png');
     expect(await expectRefused({ type: 'image', path: missing })).toContain(missing);
     expect(await expectRefused({ type: 'image', path: files.path })).toContain(files.path);
     await expectRefused({ type: 'image', path: `${missing}\0.png` });
   });
 
-  it('An image whose path is a pipe is refused, and nobody waits for it', async () => {
+  it('An image whose path is a pipe is refused, and nobody waits for it.', async () => {
     using pipe = new Fifo(path.join(files.path, 'pipe.png'));
     const session = await on().open();
     const answer = on().send(session, { input: [{ type: 'image', path: pipe.path }] });
@@ -199,7 +203,7 @@ describe('an image of a turn', () => {
     }
   });
 
-  it('by a relative path is one of the directory of its session, not of the server', async () => {
+  it('A relative path of an image is resolved against the directory of its session.', async () => {
     const bytes = image('gif', 300, 'relative');
     fileWith('near.gif', bytes);
     const session = await on().open({ cwd: files.path });
@@ -213,7 +217,7 @@ describe('an image of a turn', () => {
     expect(missing.body.error).toContain(path.join(files.path, 'far.gif'));
   });
 
-  it('may lie behind a link; what the link leads to is looked at', async () => {
+  it('An image may be behind a link, and the target of the link is checked.', async () => {
     const target = fileWith('target.gif', image('gif', 300, 'linked'));
     const link = path.join(files.path, 'link.gif');
     fs.symlinkSync(target, link);
@@ -224,7 +228,7 @@ describe('an image of a turn', () => {
   });
 
   it(
-    'An image whose path turns into a pipe while it is read blocks nothing else',
+    'An image whose path turns into a pipe while it is read blocks nothing else.',
     { timeout: scaled(60_000) },
     async () => {
       const swapped = path.join(files.path, 'swapped.gif');
@@ -253,7 +257,7 @@ describe('an image of a turn', () => {
     },
   );
 
-  it('An image that is empty or not base64 is refused', async () => {
+  it('An image that is empty or not base64 is refused.', async () => {
     await expectRefused({ type: 'image', data: '***' });
     await expectRefused({ type: 'image' });
     await expectRefused({ type: 'image', path: '' });
@@ -262,7 +266,7 @@ describe('an image of a turn', () => {
 });
 
 describe('the copy of an image', () => {
-  it('is synced, with its name, before the row that names it', async () => {
+  it('The copy of an image and its name are synced before the row that names it.', async () => {
     const order: string[] = [];
     let watching = false;
     const note = (what: string) => void (watching && order.push(what));
@@ -313,7 +317,7 @@ describe('the copy of an image', () => {
     }
   });
 
-  it('is what a turn gets that starts after a crash', async () => {
+  it('A turn that starts after a crash gets the copy of its image.', async () => {
     const bytes = image('webp', 700);
     await acrossCrash(
       async (stage) => {
@@ -333,7 +337,7 @@ describe('the copy of an image', () => {
 });
 
 describe('a provider that takes no images', () => {
-  it('is 400, and nothing is stored or copied', () =>
+  it('An image for a provider without images is 400, and nothing is stored or copied.', () =>
     onStage(async (stage) => {
       const session = await stage.open();
       const before = await stage.events();

@@ -14,7 +14,7 @@ async function atWork(stage: Stage) {
 }
 
 describe('interrupting a turn', () => {
-  it('answers 202 with the turn once that is stored, and asks its agent to stop', () =>
+  it('An interrupt is answered with 202 and the turn once it is stored, and then reaches the agent.', () =>
     onStage(async (stage) => {
       const { session, turn, turnId } = await atWork(stage);
       const { status, body } = await stage.interrupt(session.id, turnId);
@@ -32,7 +32,7 @@ describe('interrupting a turn', () => {
       expect((await stage.session(session.id)).status).toBe('ready');
     }));
 
-  it('is 202 again while it ends, and is stored once', () =>
+  it('A second interrupt is 202 while the turn ends, and is stored once.', () =>
     onStage(async (stage) => {
       const { session, turn, turnId } = await atWork(stage);
       const first = await stage.interrupt(session.id, turnId);
@@ -46,7 +46,7 @@ describe('interrupting a turn', () => {
       ).toEqual(['turn.accepted', 'turn.started', 'turn.interrupt_requested', 'turn.interrupted']);
     }));
 
-  it('An interrupt of a turn that has ended answers 409 turn_not_active, and changes nothing', () =>
+  it('An interrupt of a turn that has ended answers 409 turn_not_active, and changes nothing.', () =>
     onStage(async (stage) => {
       const { session, turn, turnId } = await atWork(stage);
       turn.end(completed);
@@ -58,7 +58,7 @@ describe('interrupting a turn', () => {
       expect((await stage.turn(session.id, turnId)).status).toBe('completed');
     }));
 
-  it('An interrupt of an unknown turn, or a turn of another session, answers 404', () =>
+  it('An interrupt of an unknown turn, or a turn of another session, answers 404.', () =>
     onStage(async (stage) => {
       const { session, turnId } = await atWork(stage);
       const other = await stage.open();
@@ -73,7 +73,7 @@ describe('interrupting a turn', () => {
       expect((await stage.turn(session.id, turnId)).interrupt_requested_at).toBeNull();
     }));
 
-  it('A turn that waits for an agent ends at once, and no agent sees it', () =>
+  it('A turn that waits for an agent ends at once, and no agent sees it.', () =>
     onStage(async (stage) => {
       const { turn } = await atWork(stage);
       const waiting = await stage.open();
@@ -93,7 +93,7 @@ describe('interrupting a turn', () => {
       expect(next.text).toBe('now');
     }, oneAgent));
 
-  it('A turn whose agent is just starting ends at once, and so does the agent', () => {
+  it('A turn whose agent is just starting ends at once, and so does the agent.', () => {
     let starts = 0;
     return onStage(
       async (stage) => {
@@ -113,7 +113,7 @@ describe('interrupting a turn', () => {
     );
   });
 
-  it('reaches its agent also when it is stored together with its start', () => {
+  it('An interrupt reaches the agent even if it is stored together with the start of the turn.', () => {
     const ids = new CountingIds();
     const start = Promise.withResolvers<void>();
     return onStage(
@@ -134,7 +134,7 @@ describe('interrupting a turn', () => {
           stage.provider.nextTurn().then(({ agent }) => agent.calls.at(-1)),
           stage.until(endOf(sent.turn_id)).then(({ kind }) => kind),
         ]);
-        // It never hears of the turn, or it hears that it is to stop.
+        // Either the agent never receives the turn, or it receives the turn and then a cancel.
         expect(['turn.interrupted', 'cancel']).toContain(how);
       },
       { ids, played: { opening: () => start.promise } },
@@ -146,7 +146,7 @@ describe('a turn that was interrupted', () => {
   it.each([
     ['completes', completed],
     ['fails', { status: 'failed' as const, error: { code: 'provider_error', message: 'oh' } }],
-  ])('is interrupted also if its agent then says that it %s', (_how, outcome) =>
+  ])('An interrupted turn is interrupted even if its agent reports that it %s.', (_how, outcome) =>
     onStage(async (stage) => {
       const { session, turn, turnId } = await atWork(stage);
       void turn.sink.update({ type: 'message', text: 'almost done' });
@@ -163,7 +163,7 @@ describe('a turn that was interrupted', () => {
     }),
   );
 
-  it('keeps its own end where that was stored first', () =>
+  it('A turn keeps its end if that was stored before the interrupt.', () =>
     onStage(async (stage) => {
       const { session, turn, turnId } = await atWork(stage);
       turn.end(completed);
@@ -173,7 +173,7 @@ describe('a turn that was interrupted', () => {
       expect((await stage.interrupt(session.id, turnId)).body.code).toBe('turn_not_active');
     }));
 
-  it('ends after 10 s in any case: its agent is killed, and the session lives on', () =>
+  it('An interrupted turn ends after 10 s in any case: its agent is killed, and the session stays open.', () =>
     onStage(async (stage) => {
       const { session, turn, turnId } = await atWork(stage);
       await stage.interrupt(session.id, turnId);
@@ -191,7 +191,7 @@ describe('a turn that was interrupted', () => {
       expect(next.agent.session.provider_session_ref).toBe(`ref-${session.id}`);
     }));
 
-  it('counts the 10 s from the first time it was asked', () =>
+  it('The 10 s count from the first interrupt.', () =>
     onStage(async (stage) => {
       const { session, turnId } = await atWork(stage);
       await stage.interrupt(session.id, turnId);

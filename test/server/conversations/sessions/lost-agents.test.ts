@@ -29,7 +29,7 @@ async function ends(stage: Stage, turn: ScriptedTurn, turnId: string): Promise<s
 const wholeTurn = ['turn.accepted', 'turn.started', 'session.notice', 'turn.completed'];
 
 describe('an agent that has hung up and is not gone yet', () => {
-  it('is given no turn: the turn waits for its end, and another agent has it', () => {
+  it('A turn waits for the end of an agent that has hung up, and another agent gets it.', () => {
     const end = Promise.withResolvers<void>();
     return onStage(
       async (stage) => {
@@ -50,7 +50,7 @@ describe('an agent that has hung up and is not gone yet', () => {
     );
   });
 
-  it('keeps its room until its end', () => {
+  it('An agent that has hung up keeps its slot until its end.', () => {
     const end = Promise.withResolvers<void>();
     return onStage(
       async (stage) => {
@@ -66,7 +66,7 @@ describe('an agent that has hung up and is not gone yet', () => {
     );
   });
 
-  it('is not given a turn either that was begun for it before', () => {
+  it('An agent that has hung up does not get a turn that has begun for it before.', () => {
     const ids = new CountingIds();
     return onStage(
       async (stage) => {
@@ -96,7 +96,7 @@ describe('an agent that hangs up after its start and before it sees the turn', (
     };
   }
 
-  it('loses the turn to another, which begins the session', () => {
+  it('A turn moves to another agent if its agent hangs up before it sees the turn.', () => {
     let agents: readonly ScriptedAgent[] = [];
     return onStage(
       async (stage) => {
@@ -112,7 +112,7 @@ describe('an agent that hangs up after its start and before it sees the turn', (
     );
   });
 
-  it('and after another did so keeps the turn, so that no turn starts agents for ever', () => {
+  it('If a second agent hangs up too, the turn stays with it, so that agents do not start forever.', () => {
     let agents: readonly ScriptedAgent[] = [];
     return onStage(
       async (stage) => {

@@ -29,7 +29,7 @@ test.each<[string, number, object]>([
   ['five large ones', 5, { text: 'x'.repeat(700_000) }],
   ['more than one transaction closes', 1100, { n: 1 }],
 ])(
-  'The tools that a turn leaves open end with the turn, before its end: %s',
+  'The tools that a turn leaves open end with the turn, before its end: %s.',
   (_what, count, input) =>
     on(leaving(count, input), async ({ client, open }) => {
       const session = await open();

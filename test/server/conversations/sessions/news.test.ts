@@ -22,7 +22,7 @@ function patch(stage: Stage, { id }: Session, body: object) {
 describe('the title and last words of a session', () => {
   const shared = sharedStage();
 
-  it('by the first line of its first prompt, unless it was given a title', async () => {
+  it('A session without a title gets one from the first line of its first prompt.', async () => {
     const stage = shared();
     const [plain, named] = [await stage.open(), await stage.open({ title: 'mine' })];
     const prompt = `\n  fix the tests ${'of all rooms '.repeat(10)}\nand then the docs`;
@@ -34,7 +34,7 @@ describe('the title and last words of a session', () => {
     expect((await stage.session(named.id)).title).toBe('mine');
   });
 
-  it('by the last words of its agent, as one line of at most 200 characters', async () => {
+  it('The last words of a session are one line of at most 200 characters from its agent.', async () => {
     const stage = shared();
     const session = await stage.open();
     expect(session.last_words).toBeNull();
@@ -50,7 +50,7 @@ describe('the title and last words of a session', () => {
     expect((await stage.session(session.id)).last_words).toBe(last_words);
   });
 
-  it('by when something last happened in it', () =>
+  it('The last activity of a session is its last step of a turn, not a change by a user.', () =>
     onStage(async (other) => {
       const session = await other.open();
       expect(session.last_activity_at).toBe(session.created_at);
@@ -77,7 +77,7 @@ describe('the title and last words of a session', () => {
 });
 
 describe('the news of a session', () => {
-  it('is the end of a turn, a request for an approval and a failure, but not what leads to them', () =>
+  it('The end of a turn, an approval request and a failure are news, and the events before them are not.', () =>
     onStage(async (stage) => {
       const session = await stage.open();
       const news = async () => (await stage.session(session.id)).news_seq;
@@ -96,7 +96,7 @@ describe('the news of a session', () => {
       expect(await news()).toBe(ended.seq);
     }));
 
-  it('is its own failure, which its event has too', () =>
+  it('A failure of a session is news, and its event has it, too.', () =>
     onStage(async (stage) => {
       const session = await stage.open();
       const { ProviderError } = await import('../../../../src/agents/provider.ts');
@@ -107,7 +107,7 @@ describe('the news of a session', () => {
       expect((await stage.session(session.id)).news_seq).toBe(failed.seq);
     }));
 
-  it('follows from the events alone, as does all else that a turn changes in its session', () =>
+  it('The news and all changes of a session by a turn follow from the events alone.', () =>
     onStage(async (stage) => {
       let followed: Session = await stage.open();
       const { id } = followed;
@@ -142,7 +142,7 @@ describe('the news of a session', () => {
 describe('PATCH of a session', () => {
   const shared = sharedStage();
 
-  it('PATCH of a session changes the fields of its body, appends one event, and answers with the session', async () => {
+  it('PATCH of a session changes the fields of its body, appends one event, and answers with the session.', async () => {
     const stage = shared();
     const session = await stage.open({ title: 'old' });
     stage.clock.advance(5);
@@ -160,7 +160,7 @@ describe('PATCH of a session', () => {
     expect(undone.body).toMatchObject(before);
   });
 
-  it('changes a closed session too', async () => {
+  it('A PATCH changes a closed session, too.', async () => {
     const stage = shared();
     const session = await stage.open();
     await stage.close(session.id);
@@ -168,7 +168,7 @@ describe('PATCH of a session', () => {
     expect(body).toMatchObject({ status: 'closed', title: 'kept' });
   });
 
-  it('only raises what was seen, and never above what there is to see', async () => {
+  it('A PATCH only raises seen_seq, and never above the newest event.', async () => {
     const stage = shared();
     const session = await stage.open();
     const { seq } = await speak(stage, session, 'go', 'done');
@@ -179,7 +179,7 @@ describe('PATCH of a session', () => {
     expect((await stage.session(session.id)).seen_seq).toBe(seq);
   });
 
-  it('refuses fields that are not a person’s to change, and sessions that there are not', async () => {
+  it('A PATCH of read-only fields or of an unknown session is refused.', async () => {
     const stage = shared();
     const session = await stage.open();
     for (const body of [{ status: 'closed' }, { news_seq: 1 }, { pinned: null }, { seen_seq: -1 }])
@@ -187,7 +187,7 @@ describe('PATCH of a session', () => {
     expect((await stage.patch('/v1/sessions/sess_0', { pinned: true })).status).toBe(404);
   });
 
-  it('is refused to a token that may only read, and to the agent of the session', async () => {
+  it('A PATCH is refused to a token with the scope read and to the agent of the session.', async () => {
     const stage = shared();
     const session = await stage.open();
     const { body: token } = await stage.post<{ secret: string }>('/v1/tokens', {
@@ -210,7 +210,7 @@ describe('PATCH of a session', () => {
 });
 
 describe('the row of a session', () => {
-  it('is not written while its agent speaks', () =>
+  it('The row of a session is not written while its agent streams.', () =>
     onStage(async (stage) => {
       const session = await stage.open();
       const turn = await stage.play(session);

@@ -29,7 +29,7 @@ const sending = (...updates: object[]): Role => ({
   },
 });
 
-test('A completed turn without any item has a notice, before its end', () =>
+test('A completed turn without any item has a notice, before its end.', () =>
   on(sending(), async ({ open }) => {
     const session = await open();
     const turn = await session.run('go');
@@ -47,7 +47,7 @@ test.each<[string, object[]]>([
   ['a tool call', [{ sessionUpdate: 'tool_call', ...touch }, done]],
   ['a plan', [plan]],
   ['a compaction', [compacted]],
-])('A completed turn with %s alone has no such notice', (_what, updates) =>
+])('A completed turn with %s alone has no such notice.', (_what, updates) =>
   on(sending(...updates), async ({ open }) => {
     const session = await open();
     const turn = await session.run('go');
@@ -56,7 +56,7 @@ test.each<[string, object[]]>([
   }),
 );
 
-test('A failed turn has no such notice', () =>
+test('A failed turn has no such notice.', () =>
   on(sending(), async ({ open }) => {
     const session = await open();
     const turn = await session.run('fail');
@@ -64,7 +64,7 @@ test('A failed turn has no such notice', () =>
     expect(ofKind(session.watch.of(turn.turn_id), 'session.notice')).toEqual([]);
   }));
 
-test('A completed turn whose request for approval was declined has no such notice', () =>
+test('A completed turn whose request for approval was declined has no such notice.', () =>
   on(sending(), async ({ client, open }) => {
     const session = await open(asking);
     const turnId = await session.send('ask');

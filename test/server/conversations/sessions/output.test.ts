@@ -27,7 +27,7 @@ interface Given extends TestStore {
   say: (text: string, ref?: string) => Promise<void> | undefined;
   close: (status?: Parameters<TurnOutput['close']>[1]) => Promise<ReturnType<TurnOutput['close']>>;
   items: () => Item[];
-  /** Waits until all writes are on disk, those of the text that waited for them too. */
+  /** Waits until all writes are on disk, including the text that waited for earlier writes. */
   arrive: () => Promise<void>;
 }
 
@@ -81,13 +81,13 @@ function outputOn(base: TestStore, costBefore: number | null = null): Given {
 }
 
 describe('text', () => {
-  test('the first delta of an item is written at once.', () =>
+  test('The first delta of an item is written at once.', () =>
     withOutput(async ({ say, told }) => {
       void say('Hello');
       expect(told()).toEqual([['message.delta', 0, 'Hello']]);
     }));
 
-  test('later text is joined while an earlier write is on its way to the disk.', () =>
+  test('Later text is joined during an earlier write.', () =>
     withOutput(async ({ say, told, arrive }) => {
       for (const text of ['a', 'b', 'c', 'd']) void say(text);
       expect(told()).toHaveLength(1);
@@ -102,7 +102,7 @@ describe('text', () => {
       expect(told().at(-1)).toEqual(['message.delta', 4, 'e']);
     }));
 
-  test('or until there are 8 KiB of it, in bytes.', () =>
+  test('Joined text is written once it has 8 KiB.', () =>
     withOutput(async ({ say, told }) => {
       void say('a');
       void say('€'.repeat(2730));
@@ -111,13 +111,13 @@ describe('text', () => {
       expect(told().at(-1)).toEqual(['message.delta', 1, `${'€'.repeat(2730)}bc`]);
     }));
 
-  test('an empty text says nothing and begins nothing.', () =>
+  test('An empty text is not written and starts no item.', () =>
     withOutput(async ({ say, told }) => {
       void say('');
       expect(told()).toEqual([]);
     }));
 
-  test('with another ref, or of another kind, is another item; the one before is closed first.', () =>
+  test('A text with another ref or of another kind is another item, and the former item is closed first.', () =>
     withOutput(async ({ say, told, output, items }) => {
       void say('one', 'a');
       void say(' more', 'a');
@@ -142,7 +142,7 @@ describe('text', () => {
       ]);
     }));
 
-  test('without a ref goes on with what is being said.', () =>
+  test('A text without a ref continues the current item.', () =>
     withOutput(async ({ say, told, arrive }) => {
       void say('one', 'a');
       void say(' more');
@@ -164,7 +164,7 @@ describe('text', () => {
       kinds: ['usage.updated'],
     },
   ] as const)(
-    'that waits is written before $what, so the log keeps the agent’s order.',
+    'Waiting text is written before $what, so that the log keeps the order of the agent.',
     ({ update, kinds }) =>
       withOutput(async ({ say, told, output, arrive }) => {
         void say('a');
@@ -177,7 +177,7 @@ describe('text', () => {
       }),
   );
 
-  test('a character that comes in two halves is not split, however late its second half comes.', () =>
+  test('A character in two halves is not split, however late its second half comes.', () =>
     withOutput(async ({ say, told, arrive, close }) => {
       const [high = '', low = ''] = '💥';
       expect(high + low).toBe('💥');
@@ -196,7 +196,7 @@ describe('text', () => {
       ]);
     }));
 
-  test('a half that is never completed is part of what was said all the same.', () =>
+  test('A half of a character that is never completed is part of the text.', () =>
     withOutput(async ({ say, told, close, items }) => {
       void say('a\ud83d');
       expect(await close()).toMatchObject({ text: 'a\ud83d' });
@@ -204,7 +204,7 @@ describe('text', () => {
       expect(items()[0]?.text).toBe('a\ud83d');
     }));
 
-  test('a long text is several deltas, each well within what a payload may hold, whatever is in it.', () =>
+  test('A long text is several deltas, each within the limit of a payload.', () =>
     withOutput(async ({ say, events, close }) => {
       const text = '💥'.repeat(50_000) + '\u0001'.repeat(100_000);
       void say(text);
@@ -218,7 +218,7 @@ describe('text', () => {
       }
     }));
 
-  test('whatever is said, in whatever pieces: offsets are bytes that add up, deltas are the text, and nothing is lost.', async () => {
+  test('Offsets of deltas are bytes that add up to the whole text, whatever its pieces.', async () => {
     const piece = fc.oneof(
       anyText({ maxLength: 12 }),
       fc.constantFrom('💥'.slice(0, 1), '💥'.slice(1), '€', '\n', 'word '),
@@ -281,7 +281,7 @@ describe('text', () => {
 });
 
 describe('a tool', () => {
-  test('begins with its first mention, tells only news, and ends with its whole output.', () =>
+  test('A tool starts with its first update, reports only changes, and ends with its whole output.', () =>
     withOutput(async ({ output, events, items }) => {
       const tell = (change: object) => void output.accept({ type: 'tool', ref: 'call-1', change });
       tell({ title: 'run ls', kind: 'execute', input: { command: 'ls' } });
@@ -321,7 +321,7 @@ describe('a tool', () => {
       });
     }));
 
-  test('whose first mention is its last begins and ends in one transaction.', () =>
+  test('A tool whose first update is its last one starts and ends in one transaction.', () =>
     withOutput(async ({ output, told }) => {
       void output.accept({
         type: 'tool',
@@ -331,7 +331,7 @@ describe('a tool', () => {
       expect(told().map(([kind]) => kind)).toEqual(['tool.started', 'tool.completed']);
     }));
 
-  test('that is mentioned again after its end says nothing more.', () =>
+  test('A tool that has ended ignores later updates.', () =>
     withOutput(async ({ output, items }) => {
       for (let i = 0; i < 2; i++) {
         void output.accept({ type: 'tool', ref: 't', change: { status: 'completed' } });
@@ -339,7 +339,7 @@ describe('a tool', () => {
       expect(items()).toHaveLength(1);
     }));
 
-  test('several run side by side, and a message between them closes none.', () =>
+  test('Several tools run concurrently, and a message between them closes none.', () =>
     withOutput(async ({ output, say, items, close }) => {
       void output.accept({ type: 'tool', ref: 'a', change: { status: 'running' } });
       void output.accept({ type: 'tool', ref: 'b', change: { status: 'running' } });
@@ -358,7 +358,7 @@ describe('a tool', () => {
       ]);
     }));
 
-  test('a very long output is cut in its events, and whole in the item.', () =>
+  test('A very long output is cut in the events, and whole in the item.', () =>
     withOutput(async ({ output, events, items }) => {
       const text = 'x'.repeat(400_000);
       void output.accept({ type: 'tool', ref: 't', change: { status: 'completed', output: text } });
@@ -372,7 +372,7 @@ describe('a tool', () => {
 });
 
 describe('usage', () => {
-  test('is merged: what an update does not say stays as it was.', () =>
+  test('Usage reports are merged: a field that an update omits stays.', () =>
     withOutput(async ({ output, events, close }) => {
       void output.accept({ type: 'usage', usage: { context_tokens: 10, context_window: 100 } });
       void output.accept({ type: 'usage', usage: { context_tokens: 20 } });
@@ -384,7 +384,7 @@ describe('usage', () => {
       expect((await close()).usage).toMatchObject({ context_tokens: 20, context_window: 100 });
     }));
 
-  test('cost is the turn’s own: agents report the sum of the session.', () =>
+  test('The cost of a turn is the difference of the sums that its agent reports.', () =>
     withOutput(
       async ({ output, events }) => {
         void output.accept({ type: 'usage', usage: { cost_usd: 1.5 } });
@@ -395,7 +395,7 @@ describe('usage', () => {
       { costBefore: 1 },
     ));
 
-  test('is null for a turn that said nothing of it.', () =>
+  test('The usage of a turn without a report is null.', () =>
     withOutput(async ({ say, close }) => {
       void say('x');
       expect(await close()).toEqual({ text: 'x', usage: null });
@@ -403,7 +403,7 @@ describe('usage', () => {
 });
 
 describe('closing', () => {
-  test('writes what waits, closes every open item with the given status, and settles them.', () =>
+  test('Closing writes waiting text, closes all open items with the given status, and settles them.', () =>
     withOutput(async ({ say, output, events, items, close, clock, log }) => {
       void output.accept({ type: 'tool', ref: 't', change: { title: 'x', output: 'so far' } });
       void say('a');
@@ -429,7 +429,7 @@ describe('closing', () => {
       expect(events()).toEqual(before);
     }));
 
-  test('is the end: what comes after it is not written.', () =>
+  test('Output after closing is not written.', () =>
     withOutput(async ({ say, output, events, close, arrive }) => {
       void say('a');
       await close();
@@ -440,7 +440,7 @@ describe('closing', () => {
       expect(events()).toHaveLength(before);
     }));
 
-  test('answers the last message, not the last reasoning.', () =>
+  test('Closing returns the last message, not the last reasoning.', () =>
     withOutput(async ({ say, output, close }) => {
       void say('the answer');
       void output.accept({ type: 'reasoning', text: 'afterthought' });
@@ -449,7 +449,7 @@ describe('closing', () => {
 });
 
 describe('an agent that is faster than the disk', () => {
-  test('is held back once 32 writes are on their way, and let go when there is room.', async () => {
+  test('A fast agent is held back after 32 pending writes, and continues when there is room.', async () => {
     const disk = heldDisk();
     await withOutput(
       async ({ output, db }) => {
@@ -472,7 +472,7 @@ describe('an agent that is faster than the disk', () => {
     );
   });
 
-  test('is let go when the turn ends meanwhile.', async () => {
+  test('An agent that is held back continues when the turn ends.', async () => {
     const disk = heldDisk();
     await withOutput(
       async ({ output, db }) => {
@@ -490,7 +490,7 @@ describe('an agent that is faster than the disk', () => {
 });
 
 describe('a write that fails', () => {
-  test('is told, and what was open is closed from what is stored.', () =>
+  test('A failed write is reported, and open items are closed with the stored text.', () =>
     withOutput(async ({ say, output, errors, db, events, items, log, store, clock, place }) => {
       void say('stored');
       await db.transact(() => undefined);
@@ -515,7 +515,7 @@ describe('a write that fails', () => {
 });
 
 describe('an end that is not stored', () => {
-  /** What the turn has said and used by now, with text that waits and an open tool. */
+  /** Starts a turn with a text, an open tool call, and more text that waits to be written. */
   async function begin({ say, output }: Given) {
     void say('begun');
     void output.accept({ type: 'tool', ref: 't', change: { title: 'first' } });
@@ -523,7 +523,7 @@ describe('an end that is not stored', () => {
     void say('and waiting');
   }
 
-  test('leaves the turn as it was: it goes on, and ends as one whose end was not tried.', () =>
+  test('A turn whose end is not stored continues, and ends like a turn without that attempt.', () =>
     withOutput(async (given) => {
       const untried = outputOn(given);
       for (const one of [given, untried]) await begin(one);
@@ -543,7 +543,7 @@ describe('an end that is not stored', () => {
       expect(shown(given)).toEqual(shown(untried));
     }));
 
-  test('can be stored again, with the same result.', () =>
+  test('An end that was not stored can be stored again, with the same result.', () =>
     withOutput(async (given) => {
       const untried = outputOn(given);
       for (const one of [given, untried]) await begin(one);
@@ -561,7 +561,7 @@ describe('an end that is not stored', () => {
 });
 
 describe('closeStoredItems', () => {
-  /** What a server that died has left, closed by the next one: text and tool of each item. */
+  /** Closes the items of a killed server, as the next start does, and returns them. */
   async function closed(given: Given) {
     const { db, log, store, clock, place } = given;
     await db.transact((tx) =>
@@ -570,7 +570,7 @@ describe('closeStoredItems', () => {
     return given.items();
   }
 
-  test('gives each item all that was written of it, and settles it.', () =>
+  test('A closed item has all its stored text, and is settled.', () =>
     withOutput(async (given) => {
       const { say, output, arrive, clock, events, log } = given;
       void say('one ', 'a');
@@ -591,7 +591,7 @@ describe('closeStoredItems', () => {
       expect(settle(events())).toEqual(events());
     }));
 
-  test('equals what was said, whatever that was.', async () => {
+  test('A closed item equals the whole output, whatever it was.', async () => {
     const update = fc.oneof(
       fc.record({
         type: fc.constantFrom('message', 'reasoning'),
@@ -634,7 +634,7 @@ describe('closeStoredItems', () => {
     });
   });
 
-  test('equals what was said of a tool whose output was longer than an event may hold, too.', () =>
+  test('A closed tool has its whole output, even if it was longer than an event may be.', () =>
     withOutput(async (given) => {
       const { output } = given;
       const text = 'x'.repeat(400_000);

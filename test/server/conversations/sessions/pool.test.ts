@@ -27,14 +27,14 @@ async function openMany(stage: Stage, count: number) {
 const many = atLength(100, 1000, 200);
 
 describe('max_live', () => {
-  it(`is never exceeded, with ${many} sessions and a turn each`, { timeout: scaled(60_000) }, () =>
+  it(`${many} sessions with a turn each never exceed max_live.`, { timeout: scaled(60_000) }, () =>
     onStage(
       async (stage) => {
         const sessions = [];
         for (let at = 0; at < many; at += 100) sessions.push(...(await openMany(stage, 100)));
         const sent = await Promise.all(sessions.map((session) => stage.send(session, 'go')));
         expect(new Set(sent.map(({ status }) => status))).toEqual(new Set([200]));
-        // As long as some more end, it goes on.
+        // Waits for groups of 50 turns, because each wait has a time limit.
         for (let ends = 50; ends <= many; ends += 50) await stage.times('turn.completed', ends);
         expect(stage.provider.live.most).toBeLessThanOrEqual(8);
       },
@@ -48,7 +48,7 @@ describe('max_live', () => {
     ),
   );
 
-  it('is named, with what holds the places, in the session, in diagnostics and in health where a turn waits for it', () =>
+  it('A waiting turn names the limit and the busy agents, in its session, diagnostics and health.', () =>
     onStage(async (stage) => {
       const [busy, waiting] = await openMany(stage, 2);
       if (!busy || !waiting) throw new Error('too few');
@@ -77,7 +77,7 @@ describe('max_live', () => {
       expect((await health()).status).toBe('ok');
     }, limit(1)));
 
-  it('is not exceeded by turns that are sent at the same moment', () =>
+  it('Turns that are sent at the same moment do not exceed the limit.', () =>
     onStage(async (stage) => {
       const sessions = await openMany(stage, 10);
       await Promise.all(sessions.map((session) => stage.send(session, 'go')));
@@ -85,7 +85,7 @@ describe('max_live', () => {
       expect(stage.provider.live.most).toBe(2);
     }, limit(2)));
 
-  it('is not exceeded by a start that finds many accepted turns', () =>
+  it('A start with many accepted turns does not exceed the limit.', () =>
     acrossCrash(
       async (stage) => {
         const sessions = await openMany(stage, 10);
@@ -103,7 +103,7 @@ describe('max_live', () => {
       },
     ));
 
-  it('makes the turns beyond it wait as accepted, and they start in their order', () =>
+  it('Turns beyond the limit wait as accepted, and start in order.', () =>
     onStage(async (stage) => {
       const first = await stage.open();
       const busy = await stage.play(first, 'first');
@@ -128,7 +128,7 @@ describe('max_live', () => {
       expect(stage.provider.live.most).toBe(1);
     }, limit(1)));
 
-  it('keeps that order with several agents, of which two come free at once', () =>
+  it('Waiting turns keep their order among several agents, of which two become free at once.', () =>
     onStage(async (stage) => {
       const busy = [];
       for (const session of await openMany(stage, 2)) busy.push(await stage.play(session));
@@ -145,7 +145,7 @@ describe('max_live', () => {
       expect(stage.provider.live.most).toBe(2);
     }, limit(2)));
 
-  it('ends the longest idle agent first', () =>
+  it('The agent that is idle for longest is ended first.', () =>
     onStage(async (stage) => {
       const [a, b, c, d, e] = await openMany(stage, 5);
       if (!a || !b || !c || !d || !e) throw new Error('too few');
@@ -181,7 +181,7 @@ describe('a turn that waits for an agent', () => {
     return { busy, away };
   }
 
-  it('can be interrupted, and those behind it still get theirs', () =>
+  it('A waiting turn can be interrupted, and the turns behind it still start.', () =>
     onStage(async (stage) => {
       const { busy, away } = await queue(stage);
       const { body } = await stage.interrupt(away.session.id, away.turnId);
@@ -193,7 +193,7 @@ describe('a turn that waits for an agent', () => {
       expect((await stage.provider.nextTurn()).text).toBe('last');
     }, limit(1)));
 
-  it('goes with its session when that is closed, and those behind it still get theirs', () =>
+  it('A waiting turn ends when its session is closed, and the turns behind it still start.', () =>
     onStage(async (stage) => {
       const { busy, away } = await queue(stage);
       await stage.close(away.session.id);
@@ -205,7 +205,7 @@ describe('a turn that waits for an agent', () => {
       expect((await stage.provider.nextTurn()).text).toBe('last');
     }, limit(1)));
 
-  it('gets the place of an agent that dies', () =>
+  it('A waiting turn gets the slot of an agent that dies.', () =>
     onStage(async (stage) => {
       const { busy } = await queue(stage);
       busy.agent.die('crashed');
@@ -213,7 +213,7 @@ describe('a turn that waits for an agent', () => {
       expect((await stage.provider.nextTurn()).text).toBe('away');
     }, limit(1)));
 
-  it('gets the place of one that could not start', () =>
+  it('A waiting turn gets the slot of an agent that could not start.', () =>
     onStage(async (stage) => {
       const { busy } = await queue(stage);
       stage.provider.refuseOpen(new Error('no'));
@@ -223,7 +223,7 @@ describe('a turn that waits for an agent', () => {
 });
 
 describe('an idle agent', () => {
-  it('is ended after 15 minutes, and comes back, resumed, with the next turn', () =>
+  it('An idle agent is ended after 15 minutes, and resumed with the next turn.', () =>
     onStage(async (stage) => {
       const session = await stage.open();
       const { agent } = await visit(stage, session);
@@ -238,7 +238,7 @@ describe('an idle agent', () => {
       expect(next.agent.session.provider_session_ref).toBe(`ref-${session.id}`);
     }));
 
-  it('is ended after [providers] idle_timeout_ms, counted from its last turn', () =>
+  it('An idle agent is ended after providers.idle_timeout_ms, counted from its last turn.', () =>
     onStage(
       async (stage) => {
         const session = await stage.open();
@@ -258,7 +258,7 @@ describe('an idle agent', () => {
       limit(32, { idle_timeout_ms: 1000 }),
     ));
 
-  it('keeps its process when its session could not be resumed, and makes no room where another can', () => {
+  it('An idle agent that cannot be resumed keeps running, and only others are ended for new agents.', () => {
     let opened = 0;
     return onStage(
       async (stage) => {
@@ -281,7 +281,7 @@ describe('an idle agent', () => {
     );
   });
 
-  it('is not one that got its next turn in the moment in which the last one ended', () => {
+  it('An agent whose next turn arrives as the last one ends is not idle.', () => {
     const ids = new CountingIds();
     return onStage(
       async (stage) => {
@@ -307,7 +307,7 @@ describe('an idle agent', () => {
     );
   });
 
-  it('counts no more among those that live', () =>
+  it('An ended agent no longer counts as live.', () =>
     onStage(
       async (stage) => {
         const count = async () =>

@@ -13,7 +13,7 @@ const A_TURN = 200;
 const timeout = scaled(20_000 + RACES * 50);
 
 describe(`two requests that race ${RACES} times, of which exactly one wins each race`, () => {
-  it('two deciders for an approval', { timeout }, () =>
+  it('One of two simultaneous decisions of an approval wins.', { timeout }, () =>
     onStage(async (stage) => {
       const won = { accept: 0, decline: 0 };
       let session = await stage.open();
@@ -56,7 +56,7 @@ describe(`two requests that race ${RACES} times, of which exactly one wins each 
     }),
   );
 
-  it('two senders for a session', { timeout }, () =>
+  it('One of two simultaneous turns of a session wins.', { timeout }, () =>
     onStage(async (stage) => {
       const session = await stage.open();
       let last: string | null = null;

@@ -9,7 +9,7 @@ function reload(stage: Stage, given: object): void {
 }
 
 describe('a configuration that is loaded again', () => {
-  it('starts turns that waited, where max_live was raised', () =>
+  it('A raised max_live starts waiting turns.', () =>
     onStage(
       async (stage) => {
         await stage.play(await stage.open(), 'first');
@@ -23,7 +23,7 @@ describe('a configuration that is loaded again', () => {
       { config: { providers: { max_live: 1 } } },
     ));
 
-  it('ends the idle agents that are too many, where max_live was lowered', () =>
+  it('A lowered max_live ends surplus idle agents.', () =>
     onStage(
       async (stage) => {
         const turns = [];
@@ -47,7 +47,7 @@ describe('a configuration that is loaded again', () => {
       { config: { providers: { max_live: 3 } } },
     ));
 
-  it('gives turns and approvals that begin from then on their new limits', () =>
+  it('A reload applies new limits to later turns and approvals.', () =>
     onStage(async (stage) => {
       reload(stage, { sessions: { turn_timeout_ms: 5000 }, approvals: { timeout_ms: 1000 } });
       const session = await stage.open();

@@ -31,7 +31,7 @@ async function failed(stage: Stage): Promise<Session> {
 }
 
 describe('resuming a session', () => {
-  it('The resume of a ready session returns it unchanged', () =>
+  it('The resume of a ready session returns it unchanged.', () =>
     onStage(async (stage) => {
       const session = await stage.open();
       const before = await stage.events();
@@ -40,7 +40,7 @@ describe('resuming a session', () => {
       expect(await stage.events()).toEqual(before);
     }));
 
-  it('The resume of a busy session returns it unchanged', () =>
+  it('The resume of a busy session returns it unchanged.', () =>
     onStage(async (stage) => {
       const session = await stage.open();
       await stage.play(session);
@@ -49,7 +49,7 @@ describe('resuming a session', () => {
       expect(body.status).toBe('running');
     }));
 
-  it('The resume of a closed session answers 409 session_closed', () =>
+  it('The resume of a closed session answers 409 session_closed.', () =>
     onStage(async (stage) => {
       const session = await stage.open();
       await stage.close(session.id);
@@ -57,12 +57,12 @@ describe('resuming a session', () => {
       expect([status, body.code]).toEqual([409, 'session_closed']);
     }));
 
-  it('The resume of an unknown session answers 404', () =>
+  it('The resume of an unknown session answers 404.', () =>
     onStage(async (stage) => {
       expect((await resume(stage, 'sess_nobody')).status).toBe(404);
     }));
 
-  it('The resume of a failed session makes it ready if its provider still has it', () => {
+  it('The resume of a failed session makes it ready if its provider still has it.', () => {
     const asked: unknown[] = [];
     return onStage(
       async (stage) => {
@@ -103,7 +103,7 @@ describe('resuming a session', () => {
     ],
     ['cannot be asked', { has: notLoggedIn }, 400, 'provider_unavailable', 'not logged in'],
   ])(
-    'The resume of a failed session is refused if its provider %s',
+    'The resume of a failed session is refused if its provider %s.',
     (_why, played, expected, code, error) =>
       onStage(
         async (stage) => {
@@ -119,7 +119,7 @@ describe('resuming a session', () => {
 });
 
 describe('a session whose provider does not have it any more', () => {
-  it('fails with its turn, in that order, and takes no other', () =>
+  it('A session that its provider has lost fails after its turn, and refuses other turns.', () =>
     onStage(async (stage) => {
       const session = await failed(stage);
       expect(session).toMatchObject({
@@ -141,7 +141,7 @@ describe('a session whose provider does not have it any more', () => {
       expect([status, body.code]).toEqual([409, 'session_failed']);
     }));
 
-  it('lives on where its agent could only not be started', () =>
+  it('A session stays open if its agent only could not be started.', () =>
     onStage(async (stage) => {
       const session = await stage.open();
       stage.provider.refuseOpen(new ProviderError('provider_unavailable', 'not just now'));

@@ -15,7 +15,7 @@ import {
 } from '../../../../src/server/conversations/sessions/turn.ts';
 import { aSession, aTurn, aUsage } from '../../../support/records.ts';
 
-describe('whether a session takes a turn', () => {
+describe('admission of a turn', () => {
   const failure = { code: 'resume_failed', message: 'it is gone' };
   const cases: [
     what: string,
@@ -23,46 +23,41 @@ describe('whether a session takes a turn', () => {
     expected: string | null | undefined,
     code: string | null,
   ][] = [
-    ['a new one does', {}, undefined, null],
-    ['one whose turn has ended does', { last_turn_id: 'turn_1' }, undefined, null],
-    ['a guard that names the most recent turn lets it', { last_turn_id: 'turn_1' }, 'turn_1', null],
-    ['a guard of null says nothing', { last_turn_id: 'turn_1' }, null, null],
+    ['A new session accepts a turn', {}, undefined, null],
+    ['A session whose turn has ended accepts a turn', { last_turn_id: 'turn_1' }, undefined, null],
+    ['A guard with the most recent turn is accepted', { last_turn_id: 'turn_1' }, 'turn_1', null],
+    ['A guard of null is ignored', { last_turn_id: 'turn_1' }, null, null],
     [
-      'a busy one does not',
+      'A busy session refuses a turn',
       { status: 'running', active_turn_id: 'turn_1', last_turn_id: 'turn_1' },
       undefined,
       'turn_in_progress',
     ],
     [
-      'a waiting one does not',
+      'A session that waits for an approval refuses a turn',
       { status: 'waiting_for_approval', active_turn_id: 'turn_1', last_turn_id: 'turn_1' },
       'turn_1',
       'turn_in_progress',
     ],
-    ['a closed one does not', { status: 'closed' }, undefined, 'session_closed'],
-    ['a failed one does not', { status: 'failed', failure }, undefined, 'session_failed'],
+    ['A closed session refuses a turn', { status: 'closed' }, undefined, 'session_closed'],
+    ['A failed session refuses a turn', { status: 'failed', failure }, undefined, 'session_failed'],
+    ['A guard with another turn is refused', { last_turn_id: 'turn_2' }, 'turn_1', 'turn_conflict'],
+    ['A guard before the first turn is refused', {}, 'turn_1', 'turn_conflict'],
+    ['An empty guard is refused', {}, '', 'turn_conflict'],
     [
-      'another turn in the guard: it does not',
-      { last_turn_id: 'turn_2' },
-      'turn_1',
-      'turn_conflict',
-    ],
-    ['a guard before the first turn: it does not', {}, 'turn_1', 'turn_conflict'],
-    ['an empty guard is a guard', {}, '', 'turn_conflict'],
-    [
-      'the guard is looked at before busy',
+      'The guard is checked before a busy session',
       { status: 'running', active_turn_id: 'turn_2', last_turn_id: 'turn_2' },
       'turn_1',
       'turn_conflict',
     ],
     [
-      'the guard is looked at before closed',
+      'The guard is checked before a closed session',
       { status: 'closed', last_turn_id: 'turn_2' },
       'turn_1',
       'turn_conflict',
     ],
     [
-      'the guard is looked at before failed',
+      'The guard is checked before a failed session',
       { status: 'failed', failure, last_turn_id: 'turn_2' },
       'turn_1',
       'turn_conflict',
@@ -75,7 +70,7 @@ describe('whether a session takes a turn', () => {
     else expect(check).toThrow(expect.objectContaining({ name: 'AppError', code }));
   });
 
-  test('the refusal names the session, the turn in the way and what to do.', () => {
+  test('A refused turn names the session, the turn in the way and what to do.', () => {
     const busy = aSession({ active_turn_id: 'turn_7', last_turn_id: 'turn_7' });
     expect(() => assertAcceptsTurn(busy, undefined)).toThrow(
       'turn turn_7 of session sess_1 is still running: wait until the turn ends',
@@ -91,7 +86,7 @@ describe('whether a session takes a turn', () => {
 });
 
 describe('a session', () => {
-  test('runs from the acceptance of a turn to its end.', () => {
+  test('A session runs from the acceptance of a turn to its end.', () => {
     const turn = aTurn();
     const running = beginTurn(aSession(), turn, 5);
     expect(running).toEqual(
@@ -118,7 +113,7 @@ describe('a session', () => {
     );
   });
 
-  test('does not change with the end of a turn that is not its active one.', () => {
+  test('A session does not change with the end of a turn that is not active.', () => {
     const busy = aSession({ status: 'running', active_turn_id: 'turn_2', last_turn_id: 'turn_2' });
     expect(endTurn(busy, aTurn(), 9)).toBe(busy);
   });
@@ -164,21 +159,21 @@ describe('a session', () => {
     expect(session.usage).toMatchObject({ input_tokens: 15, output_tokens: 1, context_tokens: 0 });
   });
 
-  test('is in events without its metadata, which never changes and may be large.', () => {
+  test('The events of a session omit its metadata, which never changes and may be large.', () => {
     const { metadata: _, ...rest } = aSession();
     expect(sessionInEvents(aSession())).toEqual(rest);
   });
 });
 
 describe('a turn', () => {
-  test('has ended when it is completed, interrupted or failed, and only then.', () => {
+  test('A turn has ended if it is completed, interrupted or failed, and only then.', () => {
     const ended = (
       ['accepted', 'running', 'waiting_for_approval', 'completed', 'interrupted', 'failed'] as const
     ).filter((status) => hasEnded(aTurn({ status })));
     expect(ended).toEqual(['completed', 'interrupted', 'failed']);
   });
 
-  test('starts and ends at a time, and keeps what it left behind.', () => {
+  test('A turn has a start and an end time, and keeps its results.', () => {
     const running = startTurn(aTurn(), 5);
     expect(running).toEqual(aTurn({ status: 'running', started_at: 5 }));
     const error = { code: 'provider_error', message: 'no' };
@@ -188,7 +183,7 @@ describe('a turn', () => {
     );
   });
 
-  test('is in events without its input and its text.', () => {
+  test('The events of a turn omit its input and its text.', () => {
     const { input: _, text: _text, ...rest } = aTurn({ text: 'x' });
     expect(turnInEvents(aTurn({ text: 'x' }))).toEqual(rest);
   });

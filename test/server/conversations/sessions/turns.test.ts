@@ -38,14 +38,14 @@ describe('expected_turn_id', () => {
     return [status, body.code];
   };
 
-  it('An expected_turn_id of the most recent turn admits the next turn', async () => {
+  it('An expected_turn_id of the most recent turn admits the next turn.', async () => {
     const session = await on().open();
     const { turnId } = await run(on(), session);
     const next = await run(on(), session, say('guarded', { expected_turn_id: turnId }));
     expect((await on().session(session.id)).last_turn_id).toBe(next.turnId);
   });
 
-  it('An expected_turn_id of another turn answers 409 turn_conflict', async () => {
+  it('An expected_turn_id of another turn answers 409 turn_conflict.', async () => {
     const session = await on().open();
     const first = await run(on(), session);
     await run(on(), session);
@@ -53,11 +53,11 @@ describe('expected_turn_id', () => {
     expect(await refusal(session, 'turn_nobody')).toEqual([409, 'turn_conflict']);
   });
 
-  it('is turn_conflict where there is no turn yet', async () => {
+  it('An expected_turn_id in a session without turns is turn_conflict.', async () => {
     expect(await refusal(await on().open(), 'turn_any')).toEqual([409, 'turn_conflict']);
   });
 
-  it('is looked at before busy, closed and failed', async () => {
+  it('An expected_turn_id is checked before a busy, closed or failed session.', async () => {
     const stage = on();
     const busy = await stage.open();
     const turn = await stage.play(busy);
@@ -79,12 +79,12 @@ describe('expected_turn_id', () => {
     expect(await refusal(failing, body.turn_id)).toEqual([409, 'session_failed']);
   });
 
-  it('An expected_turn_id of null guards nothing', async () => {
+  it('An expected_turn_id of null guards nothing.', async () => {
     const { turn } = await run(on(), await on().open(), say('go', { expected_turn_id: null }));
     expect(turn.text).toBe('go');
   });
 
-  it('names a turn also while it is active', async () => {
+  it('An expected_turn_id may name an active turn.', async () => {
     const stage = on();
     const session = await stage.open();
     const turn = await stage.play(session);
@@ -98,7 +98,7 @@ describe('expected_turn_id', () => {
 describe('[sessions] turn_timeout_ms', () => {
   const limited = { config: { sessions: { turn_timeout_ms: 60_000 } } };
 
-  it('interrupts a turn that runs longer, and the session lives on', () =>
+  it('A turn that exceeds the timeout is interrupted, and the session stays open.', () =>
     onStage(async (stage) => {
       const session = await stage.open();
       const turn = await stage.play(session);
@@ -124,7 +124,7 @@ describe('[sessions] turn_timeout_ms', () => {
       await run(stage, session);
     }, limited));
 
-  it('says so also where the server dies before the agent has ended the turn', () =>
+  it('A timed-out turn reports the timeout even if the server dies before the agent has ended it.', () =>
     acrossCrash(
       async (stage) => {
         const session = await stage.open();
@@ -142,7 +142,7 @@ describe('[sessions] turn_timeout_ms', () => {
       { before: limited },
     ));
 
-  it('kills the agent of a turn that does not end then', () =>
+  it('The agent of a timed-out turn is killed if it does not end the turn.', () =>
     onStage(async (stage) => {
       const session = await stage.open();
       const turn = await stage.play(session);
@@ -155,7 +155,7 @@ describe('[sessions] turn_timeout_ms', () => {
       expect(await turn.agent.toldToEnd).toBe(0);
     }, limited));
 
-  it('interrupts one that waits for an approval, which is cancelled', () =>
+  it('A timed-out turn that waits for an approval is interrupted, and the approval cancelled.', () =>
     onStage(async (stage) => {
       const session = await stage.open();
       const turn = await stage.play(session);
@@ -166,7 +166,7 @@ describe('[sessions] turn_timeout_ms', () => {
       expect((await stage.approvals('?status=cancelled')).map((one) => one.id)).toEqual([id]);
     }, limited));
 
-  it('is not counted for a turn that has ended', () =>
+  it('A timeout does not apply to a turn that has ended.', () =>
     onStage(async (stage) => {
       const session = await stage.open();
       await run(stage, session);
@@ -176,7 +176,7 @@ describe('[sessions] turn_timeout_ms', () => {
       expect(turn.agent.calls).toEqual(['prompt', 'prompt']);
     }, limited));
 
-  it('By default there is no time limit: a turn may last for days', () =>
+  it('By default there is no time limit: a turn may last for days.', () =>
     onStage(async (stage) => {
       const session = await stage.open();
       const turn = await stage.play(session);
@@ -187,7 +187,7 @@ describe('[sessions] turn_timeout_ms', () => {
 });
 
 describe('permission_mode, model and thinking_effort', () => {
-  it('Settings of a turn reach its agent, and the next turn has the settings of the session again', () =>
+  it('Settings of a turn reach its agent, and the next turn has the settings of the session again.', () =>
     withStage(async (stage) => {
       const session = await stage.open({
         permission_mode: 'require_approval',
@@ -217,7 +217,7 @@ describe('permission_mode, model and thinking_effort', () => {
       });
     }));
 
-  it('are in the record of the turn that had them, else null', () =>
+  it('The settings of one turn are in its record, and null in other turns.', () =>
     withStage(async (stage) => {
       const session = await stage.open({ model: 'small' });
       const own = { permission_mode: 'read_only', model: 'large', thinking_effort: 'high' };
@@ -238,7 +238,7 @@ describe('permission_mode, model and thinking_effort', () => {
         : null,
   };
 
-  it('Settings that a running agent is known to refuse answer 400, and nothing is stored', () =>
+  it('Settings that a running agent is known to refuse answer 400, and nothing is stored.', () =>
     onStage(
       async (stage) => {
         const session = await stage.open();
@@ -254,7 +254,7 @@ describe('permission_mode, model and thinking_effort', () => {
       { played },
     ));
 
-  it('Settings that the agent refuses later fail the turn, and the session stays ready', () =>
+  it('Settings that the agent refuses later fail the turn, and the session stays ready.', () =>
     onStage(
       async (stage) => {
         const session = await stage.open();
@@ -277,7 +277,7 @@ describe('permission_mode, model and thinking_effort', () => {
 });
 
 describe('a turn', () => {
-  it('sent to a busy session is 409 turn_in_progress, and nothing is stored', () =>
+  it('A turn for a busy session is 409 turn_in_progress, and nothing is stored.', () =>
     onStage(async (stage) => {
       const session = await stage.open();
       await stage.play(session);
@@ -287,7 +287,7 @@ describe('a turn', () => {
       expect(await stage.events()).toEqual(before);
     }));
 
-  it('may be one item instead of an array of one', () =>
+  it('The input of a turn may be one item instead of an array of one.', () =>
     withStage(async (stage) => {
       const session = await stage.open();
       const { turn } = await run(stage, session, { input: { type: 'text', text: 'alone' } });
@@ -300,7 +300,7 @@ describe('a turn', () => {
     ['an unknown type', { input: [{ type: 'audio', data: 'x' }] }],
     ['an unknown field', say('go', { steer: true })],
     ['an empty model', say('go', { model: '' })],
-  ])('with %s is 400', (_what, body) =>
+  ])('A turn with %s is 400.', (_what, body) =>
     withStage(async (stage) => {
       const session = await stage.open();
       const reply = await stage.send(session, body);

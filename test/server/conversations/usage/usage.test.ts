@@ -17,7 +17,7 @@ async function spend(stage: Stage, session: Session, tokens: number | null, cost
 }
 
 describe('the usage of turns', () => {
-  it('is summed by session, with what is not known: unknown is not zero.', () =>
+  it('Usage is summed by session, and unknown usage is not zero.', () =>
     onStage(async (stage) => {
       const one = await stage.open({ title: 'one' });
       const other = await stage.open({ title: 'other' });
@@ -45,7 +45,7 @@ describe('the usage of turns', () => {
       expect([first.rows.length, first.left_out, first.total.turns]).toEqual([1, 1, 3]);
     }));
 
-  it('is summed by the teams that a session was in when its turn ended, and each turn once in all.', () =>
+  it('Usage is summed by the teams of a session at the end of each turn, and each turn once in total.', () =>
     onStage(async (stage) => {
       const { team, agents, path } = await makeTeam(stage, 2);
       const [lead, member] = agents;
@@ -68,7 +68,7 @@ describe('the usage of turns', () => {
       expect(total).toMatchObject({ turns: 4, total_tokens: 150 });
     }));
 
-  it('is summed by the days of a time zone, the newest first, and of the last 30 days if nobody says since when.', () =>
+  it('Usage is summed by the days of a time zone, newest first, for 30 days by default.', () =>
     onStage(
       async (stage) => {
         const session = await stage.open();
@@ -99,14 +99,14 @@ describe('the usage of turns', () => {
       { clock: new ManualClock(START) },
     ));
 
-  it('is by provider, with the names of its agents.', () =>
+  it('Usage is summed by provider, with the names of its agents.', () =>
     onStage(async (stage) => {
       await spend(stage, await stage.open(), 5);
       const { rows } = await budgetsOf(stage).usage('?by=provider');
       expect(rows).toMatchObject([{ key: 'acp', provider: 'acp', turns: 1, total_tokens: 5 }]);
     }));
 
-  it('is still there when the session is closed.', () =>
+  it('Usage is kept after a session is closed.', () =>
     onStage(async (stage) => {
       const session = await stage.open();
       await spend(stage, session, 5);

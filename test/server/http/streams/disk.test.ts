@@ -52,7 +52,7 @@ async function settle({ api }: Given): Promise<void> {
 
 const seqsOf = (reply: Reply) => (reply.json() as RuntimeEventRecord[]).map(({ seq }) => seq);
 
-describe('While the disk has not synced', () => {
+describe('a disk that has not synced', () => {
   test('While the disk has not synced, no response shows data that may be lost: of a change, of a reading, of a refusal.', () =>
     withHeldDisk(async (given) => {
       const { api, disk } = given;

@@ -33,7 +33,7 @@ async function seqsFrom(
 
 const after = (seq: string): string => `/v1/events/stream?after_seq=${seq}`;
 
-describe('Where a stream begins', () => {
+describe('the start of a stream', () => {
   /** It has ten events or more. */
   const on = sharedRuntime({ providers: [scriptedProvider()] });
   beforeAll(() =>

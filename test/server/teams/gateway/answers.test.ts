@@ -41,8 +41,8 @@ async function saidMuch(cast: Cast, count: number, text: string): Promise<string
   return ids;
 }
 
-describe('answers of tools have at most 16 KB, and name the omitted parts', () => {
-  it('the status of a team in which much was said: all of it is there, page by page', () =>
+describe('answers of tools', () => {
+  it('The status of a team with many messages is complete, page by page.', () =>
     onStage(async (stage) => {
       const cast = await makeTeam(stage, 5);
       const said = await saidMuch(cast, 30, 'é'.repeat(300));
@@ -59,7 +59,7 @@ describe('answers of tools have at most 16 KB, and name the omitted parts', () =
       expect(seen).toEqual(said.toReversed());
     }));
 
-  it('the status of a team of many members: page by page, with no member twice', () =>
+  it('The status of a team with many members has each member once, page by page.', () =>
     onStage(async (stage) => {
       const cast = await makeTeam(stage, 40);
       const seen: string[] = [];
@@ -72,7 +72,7 @@ describe('answers of tools have at most 16 KB, and name the omitted parts', () =
       expect(seen).toEqual(cast.agents.map(({ id }) => id));
     }));
 
-  it('a message of a megabyte: its text is cut, with a mark', () =>
+  it('A message of a megabyte is cut, with a mark.', () =>
     onStage(async (stage) => {
       const cast = await makeTeam(stage, 2);
       await cast.say('x'.repeat(1024 * 1024));
@@ -82,7 +82,7 @@ describe('answers of tools have at most 16 KB, and name the omitted parts', () =
       (await stage.provider.nextTurn()).end(completed);
     }));
 
-  it('the processes of a session: newest first, page by page', () =>
+  it('The processes of a session are listed newest first, page by page.', () =>
     onStage(async (stage) => {
       const { id } = await stage.open({ permission_mode: null });
       const ran: string[] = [];
@@ -101,7 +101,7 @@ describe('answers of tools have at most 16 KB, and name the omitted parts', () =
       expect(seen).toEqual(ran.toReversed());
     }));
 
-  it('The output of a process: its end, and the earlier output page by page', () =>
+  it('The output of a process: its end, and the earlier output page by page.', () =>
     onStage(async (stage) => {
       const { id } = await stage.open({ permission_mode: null });
       // Escaped in JSON each line takes several times what it is.

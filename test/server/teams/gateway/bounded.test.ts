@@ -13,12 +13,12 @@ const items = (count: number, text = 'x'.repeat(200)) =>
   Array.from({ length: count }, (_, n) => ({ n, text }));
 
 describe('an answer of a tool', () => {
-  it('An answer that fits is returned unchanged', () => {
+  it('An answer that fits is returned unchanged.', () => {
     const given = bounded({ team: { id: 't' } }, { members: { items: items(3) } });
     expect(given).toEqual({ team: { id: 't' }, members: items(3), left_out: null });
   });
 
-  it('is never more than its bytes, whatever is in it', () => {
+  it('The answer of a tool never exceeds its limit, whatever it contains.', () => {
     fc.assert(
       fc.property(
         fc.anything({ maxDepth: 4, withNullPrototype: false }),
@@ -32,7 +32,7 @@ describe('an answer of a tool', () => {
     );
   });
 
-  it('shows the first of a list that fit, and says how many do not and how to see them', () => {
+  it('An answer has the first entries that fit, the number of omitted ones, and how to see them.', () => {
     const given = bounded(
       {},
       { members: { items: items(500), next: (shown) => ({ cursor: String(shown) }) } },
@@ -45,7 +45,7 @@ describe('an answer of a tool', () => {
     ]);
   });
 
-  it('leaves room for a second list', () => {
+  it('An answer leaves room for a second list.', () => {
     const given = bounded(
       {},
       { members: { items: items(500), share: 0.6 }, messages: { items: items(500) } },
@@ -54,7 +54,7 @@ describe('an answer of a tool', () => {
     expect((given.left_out as LeftOut[]).map(({ what }) => what)).toEqual(['members', 'messages']);
   });
 
-  it('cuts long texts in whole characters, with a mark that says how much is missing', () => {
+  it('Long texts of an answer are cut at whole characters, with a mark and the omitted length.', () => {
     const { text } = fitted({ text: '€'.repeat(20_000) }, ANSWER_BYTES) as { text: string };
     const [, kept = '', left] = /^(€+)… \[(\d+) more bytes left out\]$/.exec(text) ?? [];
     expect(Buffer.byteLength(kept) + Number(left)).toBe(60_000);

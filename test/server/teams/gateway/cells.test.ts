@@ -43,7 +43,7 @@ type Attempts = {
   };
 };
 
-/** One real call for every row of the gate. */
+/** One real call for each row of the tool policy. */
 const attempts: Attempts = {
   cadre_process_run: {
     async run({ repo, name }) {
@@ -183,14 +183,14 @@ describe('the effects of the tools of an agent', () => {
       const verdict = row[kind];
       const turns = modes.map(String).join(', ');
       it(
-        `${tool} ${action}: ${verdict} in a turn that is ${turns}`,
+        `${tool} ${action}: ${verdict} in a turn that is ${turns}.`,
         { timeout: scaled(60_000) },
         async () => {
           const ofSession = modes.map((mode) => ({ session: mode, turn: null }));
           // The turn's own mode holds, whatever the session may do.
           const session = kind === 'full' ? 'read_only' : 'full_access';
           const ways = [...ofSession, { session, turn: modes[0] ?? 'default' }];
-          // In the suite each cell is tried in one way, and that of the next row with it in the next.
+          // The suite tries each cell in one of these ways. Every other cell moves on to the next way.
           const way = Math.floor(at / 2) % ways.length;
           const tried = atLength(1, 0, 0) ? ways.slice(way, way + 1) : ways;
           for (const way of tried) await expectVerdict({ tool, action }, way, verdict);

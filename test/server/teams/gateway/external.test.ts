@@ -31,7 +31,7 @@ describe('an external caller, with a token of the scope tools and no session', (
   }
   const cwd = () => given().directory;
 
-  it('runs, sees and ends its own processes, and nobody else sees them', async () => {
+  it('An external caller runs, sees and ends its own processes, and nobody else sees them.', async () => {
     const [one, other] = [await make(), await make()];
     const ran = await call(one, 'run', { command: 'pwd; cat', cwd: cwd(), wait_ms: 30_000 });
     expect(ran.result).toMatchObject({ stdout_tail: `${cwd()}\n` });
@@ -50,7 +50,7 @@ describe('an external caller, with a token of the scope tools and no session', (
     expect(seen.result.processes).toEqual([]);
   });
 
-  it('says where its command runs, because it has no directory, and gets no notice', async () => {
+  it('An external caller names the directory of its command, and gets no notice.', async () => {
     const token = await make();
     for (const [args, says] of [
       [{ command: 'true' }, /args\.cwd.*absolute/],
@@ -64,7 +64,7 @@ describe('an external caller, with a token of the scope tools and no session', (
   });
 
   it.each([null, 'default', 'read_only'] as const)(
-    'in the mode %s may not run a command, because no person can be asked',
+    'An external caller with the mode %s may not run a command, because nobody can approve it.',
     async (mode) => {
       const token = await make(mode);
       const { error } = await call(token, 'run', { command: 'true', cwd: cwd() });
@@ -74,7 +74,7 @@ describe('an external caller, with a token of the scope tools and no session', (
     },
   );
 
-  it('ends with its token: what it runs is ended, and nothing of others', async () => {
+  it('The processes of an external caller end with its token, and no others.', async () => {
     const [one, other] = [await make(), await make()];
     const run = async (token: CreatedToken) =>
       (await call(token, 'run', { command: 'tail -f /dev/null', cwd: cwd() })).result.process
@@ -91,7 +91,7 @@ describe('an external caller, with a token of the scope tools and no session', (
     await call(other, 'kill', { process_id: theirs });
   });
 
-  it('calls as itself alone, or as a session, which then has its own mode', async () => {
+  it('An external caller calls as itself, or as a session with the mode of that session.', async () => {
     const [one, other] = [await make(), await make()];
     await expect(call(one, 'status', {}, other.id)).rejects.toMatchObject({ code: 'not_found' });
     const { id } = await given().open({ permission_mode: 'read_only' });
@@ -99,7 +99,7 @@ describe('an external caller, with a token of the scope tools and no session', (
     expect(error.message).toContain('read_only');
   });
 
-  it('keeps the mode of its token where it calls as a session that may do more', async () => {
+  it('An external caller keeps the mode of its token if its session may do more.', async () => {
     const { id } = await given().open({ permission_mode: 'full_access', cwd: cwd() });
     for (const mode of ['read_only', 'default'] as const) {
       const { error } = await call(await make(mode), 'run', { command: 'true' }, id);
@@ -112,7 +112,7 @@ describe('an external caller, with a token of the scope tools and no session', (
     expect(ok).toBe(true);
   });
 
-  it('has a mode only with the scope tools', async () => {
+  it('Only a token with the scope tools may have a mode.', async () => {
     const body = { name: 'x', scope: 'read' as const, permission_mode: 'default' as const };
     await expect(given().given.client.call(endpoints.createToken, { body })).rejects.toMatchObject({
       code: 'invalid',

@@ -17,7 +17,7 @@ async function onFiles(test: (cwd: string, out: string) => Promise<void>): Promi
 }
 
 describe('an image that an agent names', () => {
-  test('is inside where it really lies below the directory of its session.', () =>
+  test('An image is accepted if its real path is below the directory of the session.', () =>
     onFiles(async (cwd, out) => {
       fs.symlinkSync(path.join(out, 'in.png'), path.join(cwd, 'link.png'));
       fs.symlinkSync(out, path.join(cwd, 'linked'));
@@ -40,7 +40,7 @@ describe('an image that an agent names', () => {
       expect(found.map(({ isInside }) => isInside)).toEqual(Object.values(named));
     }));
 
-  test('is read where it was found, and not where a link leads that was put there later.', () =>
+  test('An image is read at its checked path, even if a link replaces it later.', () =>
     onFiles(async (cwd, out) => {
       const found = await locateImages(['in.png', 'own/in.png'], cwd);
       expect(found.map(({ isInside }) => isInside)).toEqual([true, true]);
@@ -52,7 +52,7 @@ describe('an image that an agent names', () => {
         await expect(readImages(one ? [one] : [])).rejects.toMatchObject({ code: 'invalid' });
     }));
 
-  test('is not read where the directory of its session itself became a link.', () =>
+  test('An image is not read if the directory of its session has become a link.', () =>
     onFiles(async (cwd, out) => {
       const before = await locateImages(['in.png'], cwd);
       fs.renameSync(cwd, `${cwd}-old`);
@@ -62,7 +62,7 @@ describe('an image that an agent names', () => {
       expect(after).toMatchObject({ isInside: false, real: path.join(out, 'in.png') });
     }));
 
-  test('is refused where it is missing, no file, or too large.', () =>
+  test('An image that is missing, too large or not a file is refused.', () =>
     onFiles(async (cwd) => {
       execFileSync('mkfifo', [path.join(cwd, 'fifo.png')]);
       fs.writeFileSync(path.join(cwd, 'large.png'), '');

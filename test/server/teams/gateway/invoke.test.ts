@@ -14,14 +14,14 @@ describe('a call of a tool', () => {
   const status = 'cadre_process_status';
   const invoke = (body: object) => given().post<Envelope>('/v1/mcp/invoke', body);
 
-  it('answers with the envelope of what the tool gave', async () => {
+  it('A call returns the envelope with the result of the tool.', async () => {
     const { id } = await given().open({ permission_mode: null });
     const { status: code, body } = await invoke({ tool_name: status, caller_agent_id: id });
     expect(code).toBe(200);
     expect(body).toEqual({ ok: true, result: { processes: [], left_out: null } });
   });
 
-  it('may be said in either spelling, and in both where they are equal', async () => {
+  it('A call may use either spelling of its fields, or both with equal values.', async () => {
     const { id } = await given().open({ permission_mode: null });
     const other = { toolName: status, callerAgentId: id, invocationId: 'one', args: null };
     expect((await invoke(other)).body.ok).toBe(true);
@@ -30,7 +30,7 @@ describe('a call of a tool', () => {
     );
   });
 
-  it('A malformed call is refused before any tool runs: names that are missing, blank or differ, a foreign namespace', async () => {
+  it('A malformed call is refused before any tool runs: names that are missing, blank or differ, a foreign namespace.', async () => {
     const { id } = await given().open({ permission_mode: null });
     const good = { tool_name: status, caller_agent_id: id };
     for (const [wrong, said] of [
@@ -55,7 +55,7 @@ describe('a call of a tool', () => {
     expect((await invoke({ ...good, namespace: 'cadre_process' })).body.ok).toBe(true);
   });
 
-  it('by nobody is 404, by a session that is closed or has failed 400', async () => {
+  it('A call by an unknown session is 404, and by a closed or failed one 400.', async () => {
     const nobody = `sess_${'0'.repeat(32)}`;
     const unknown = await invoke({ tool_name: status, caller_agent_id: nobody });
     expect([unknown.status, unknown.body.code]).toEqual([404, 'not_found']);
@@ -66,7 +66,7 @@ describe('a call of a tool', () => {
     expect(closed.body.error).toContain('closed');
   });
 
-  it('The envelope reports a call of an unknown tool, or one with wrong arguments', async () => {
+  it('The envelope reports a call of an unknown tool, or one with wrong arguments.', async () => {
     const { id } = await given().open({ permission_mode: null });
     const refusal = async (tool_name: string, args: object) => {
       const { status: code, body } = await invoke({ tool_name, caller_agent_id: id, args });
@@ -90,7 +90,7 @@ describe('a call of a tool', () => {
     }
   });
 
-  it('takes no more than 64 KiB, and no Idempotency-Key', async () => {
+  it('A call has at most 64 KiB, and no Idempotency-Key.', async () => {
     const { id } = await given().open({ permission_mode: null });
     const good = { tool_name: status, caller_agent_id: id };
     const large = await invoke({ ...good, args: { process_id: 'x'.repeat(64 * 1024) } });
@@ -101,7 +101,7 @@ describe('a call of a tool', () => {
     expect(keyed.body.error).toContain('invocation_id');
   });
 
-  it('A repeated call with the same invocation_id gets the same answer, and runs nothing', async () => {
+  it('A repeated call with the same invocation_id gets the same answer, and runs nothing.', async () => {
     const { id } = await given().open({ permission_mode: null });
     const call = {
       tool_name: 'cadre_process_run',
@@ -134,7 +134,7 @@ describe('the capabilities of the gateway', () => {
     },
   });
 
-  it('name each tool with what it takes, and how teams are configured', async () => {
+  it('The capabilities list each tool with its arguments, and the configuration of teams.', async () => {
     const { status, body } = await given().get<Record<string, unknown>>('/v1/mcp/capabilities');
     expect(status).toBe(200);
     const tools = (name: string) => expect.objectContaining({ name }) as object;

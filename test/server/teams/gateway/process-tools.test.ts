@@ -24,7 +24,7 @@ const free = { permission_mode: null };
 describe('the process tools', () => {
   const given = sharedStage();
 
-  it('run a command in the directory of their session, as its own', async () => {
+  it('A command of a tool runs in the directory of its session, as a process of that session.', async () => {
     const session = await given().open({ ...free, cwd: given().directory });
     const { result } = await call(given(), session, 'run', {
       command: 'pwd; echo $CADRE_SESSION_ID',
@@ -42,7 +42,7 @@ describe('the process tools', () => {
     });
   });
 
-  it('ask for a token of the scope tools as for the agent of the session: only an admin is the operator', async () => {
+  it('A token with the scope tools needs an approval like the agent: only an admin is the operator.', async () => {
     const { post, given: runtime } = given();
     const session = await given().open(free);
     const { body } = await post<{ secret: string }>('/v1/tokens', { name: 'mcp', scope: 'tools' });
@@ -58,7 +58,7 @@ describe('the process tools', () => {
     expect(await response.json()).toMatchObject({ ok: false, error: { code: 'unauthorized' } });
   });
 
-  it('wait for a short one, and give what it printed', async () => {
+  it('A tool waits for a short command, and returns its output.', async () => {
     const session = await given().open(free);
     const command = 'echo out; echo err >&2; exit 3';
     const { result } = await call(given(), session, 'run', { command, wait_ms: 30_000 });
@@ -69,7 +69,7 @@ describe('the process tools', () => {
     });
   });
 
-  it('see the processes of their own session alone', async () => {
+  it('A tool sees only the processes of its own session.', async () => {
     const [one, other] = [await given().open(free), await given().open(free)];
     const { result } = await call(given(), one, 'run', { command: 'sleep 60' });
     const { process_id } = result.process;
@@ -89,14 +89,14 @@ describe('the process tools', () => {
   });
 });
 
-describe('a command that a tool runs is outside of the sandbox of its agent: it', () => {
+describe('a command that a tool runs', () => {
   const running = { command: 'echo ran', wait_ms: 30_000 };
   const calling = (stage: Stage, session: Session, args: object = running) =>
     stage.callTool<Result>(session, 'cadre_process_run', args);
   const none = async (stage: Stage, session: Session) =>
     expect((await call(stage, session, 'status')).result.processes).toEqual([]);
 
-  it('runs at once with the token of the operator, whatever the mode is', () =>
+  it('A command with the token of the operator runs at once, whatever the mode.', () =>
     onStage(async (stage) => {
       for (const permission_mode of [null, 'read_only', 'require_approval']) {
         const session = await stage.open({ permission_mode });
@@ -104,7 +104,7 @@ describe('a command that a tool runs is outside of the sandbox of its agent: it'
       }
     }));
 
-  it('is shown with all that it is run with, and runs once it is accepted', () =>
+  it('The approval of a command shows all of its parameters, and it runs once it is accepted.', () =>
     onStage(async (stage) => {
       const session = await stage.open({ permission_mode: null, cwd: stage.directory });
       await stage.play(session);
@@ -138,7 +138,7 @@ describe('a command that a tool runs is outside of the sandbox of its agent: it'
       });
     }));
 
-  it('does not run where its directory was replaced after it was shown', () =>
+  it('A command does not run if its directory is replaced after the approval is requested.', () =>
     onStage(async (stage) => {
       const session = await stage.open({ permission_mode: null, cwd: stage.directory });
       await stage.play(session);
@@ -187,7 +187,7 @@ describe('a command that a tool runs is outside of the sandbox of its agent: it'
       }
     }));
 
-  it('is allowed after a restart for the very same arguments, and for no others', () =>
+  it('An approved command may run after a restart with exactly the same arguments.', () =>
     acrossCrash(
       async (stage) => {
         const session = await stage.open({ permission_mode: null });
@@ -207,7 +207,7 @@ describe('a command that a tool runs is outside of the sandbox of its agent: it'
       },
     ));
 
-  it('goes by the mode of the turn that runs', () =>
+  it('A command is judged by the mode of the running turn.', () =>
     onStage(async (stage) => {
       const free = await stage.open({ permission_mode: 'read_only' });
       const input = [{ type: 'text', text: 'x' }];
@@ -225,7 +225,7 @@ describe('a command that a tool runs is outside of the sandbox of its agent: it'
       await none(stage, bound);
     }));
 
-  it('is refused where there is no turn in which anybody could be asked, with the ways out', () =>
+  it('A command is refused if there is no turn for an approval, with the alternatives.', () =>
     onStage(async (stage) => {
       for (const permission_mode of [null, 'default', 'require_approval']) {
         const session = await stage.open({ permission_mode });
@@ -241,7 +241,7 @@ describe('a command that a tool runs is outside of the sandbox of its agent: it'
       }
     }));
 
-  it('runs at once where the operator has freed the tool, but in a read_only session', () =>
+  it('A command of a freed tool runs at once, except in a read_only session.', () =>
     onStage(
       async (stage) => {
         expect((await calling(stage, await stage.open({ permission_mode: null }))).ok).toBe(true);
@@ -251,7 +251,7 @@ describe('a command that a tool runs is outside of the sandbox of its agent: it'
       { config: { gateway: { free: ['cadre_process_run'] } } },
     ));
 
-  it('is not asked for any more once its turn is interrupted, or its caller has hung up', () =>
+  it('The approval of a command is cancelled when its turn is interrupted or its caller hangs up.', () =>
     onStage(async (stage) => {
       const session = await stage.open({ permission_mode: 'require_approval' });
       await stage.play(session);

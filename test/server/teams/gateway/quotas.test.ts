@@ -20,7 +20,7 @@ const add = (stage: Stage, caller: { id: string }, args: object = {}) =>
   stage.callTool<SpawnedMember>(caller, 'cadre_team_manage', args);
 
 describe('teams.max_spawned_per_session', () => {
-  it('is how many members of an agent may live, also where it wants them all at once', () =>
+  it('An agent may have at most so many live members, even if it spawns them at once.', () =>
     withTeam(
       async ({ stage, agents: [lead] }) => {
         const replies = await Promise.all(Array.from({ length: 6 }, () => add(stage, lead)));
@@ -41,7 +41,7 @@ describe('teams.max_spawned_per_session', () => {
       { max_spawned_per_session: 3 },
     ));
 
-  it('counts what those have spawned, too', () =>
+  it('The limit counts members that its members have spawned, too.', () =>
     withTeam(
       async ({ stage, agents: [lead] }) => {
         const first = await add(stage, lead);
@@ -53,7 +53,7 @@ describe('teams.max_spawned_per_session', () => {
       { max_spawned_per_session: 2, non_lead_can_add_members: true },
     ));
 
-  it('is not for the operator, by HTTP or by the tool', () =>
+  it('The limit does not apply to the operator, by HTTP or by the tool.', () =>
     withTeam(
       async ({ stage, path: team, agents: [lead] }) => {
         const spawn = { source_session_id: lead.id };
@@ -69,7 +69,7 @@ describe('teams.max_spawned_per_session', () => {
       { max_spawned_per_session: 1 },
     ));
 
-  it('counts members whose worktrees are still being made; what is refused leaves none', () =>
+  it('The limit counts members whose worktrees are being created, and a refused member leaves none.', () =>
     onStage(
       async (stage) => {
         const repo = makeRepository(path.join(path.dirname(stage.directory), 'repo'));
@@ -96,7 +96,7 @@ describe('teams.max_spawned_per_session', () => {
 describe('approvals.max_pending_per_session', () => {
   const options = { config: { approvals: { max_pending_per_session: 2 } } };
 
-  it('is how many a session may wait for: a tool beyond that answers limit_reached and the ways out', () =>
+  it('A tool call beyond the limit of pending approvals returns limit_reached with the alternatives.', () =>
     onStage(async (stage) => {
       const session = await stage.open({ permission_mode: null });
       await stage.play(session);
@@ -124,7 +124,7 @@ describe('approvals.max_pending_per_session', () => {
       void Promise.allSettled(waiting);
     }, options));
 
-  it('declines what the agent asks for by itself beyond that, with the reason', () =>
+  it('An approval that an agent requests beyond the limit is declined with the reason.', () =>
     onStage(async (stage) => {
       const session = await stage.open();
       const turn = await stage.play(session);
@@ -139,7 +139,7 @@ describe('approvals.max_pending_per_session', () => {
     }, options));
 });
 
-it('teams.max_hops puts off no message where it is 0', () =>
+it('A max_hops of 0 delays no message.', () =>
   onStage(
     async (stage) => {
       const { agents } = await makeTeam(stage);

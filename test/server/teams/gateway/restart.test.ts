@@ -4,7 +4,7 @@ import { startServer, untilNothingCarries } from '../../../support/server.ts';
 import { tempDirectory } from '../../../support/temp.ts';
 import { until } from '../../../support/providers/calls.ts';
 
-it('an invocation that a restart cut off says so when it is made again, and does not run twice', async () => {
+it('An invocation that a restart interrupted reports so when it is repeated, and does not run twice.', async () => {
   await using own = tempDirectory('gateway');
   const first = await startServer(own.path);
   const session = await first.client.call(endpoints.createSession, {

@@ -61,7 +61,7 @@ async function wantMember({ mode, canAsk = true, isOperator = false, ...scene }:
 }
 
 describe('the init script of a worktree that an agent wants for a member', () => {
-  test('is shown whole with the worktree, in one approval, and consented to once that is accepted.', async () => {
+  test('An approval shows the whole init script with the worktree, and its acceptance trusts the script.', async () => {
     for (const mode of [null, 'require_approval', 'workspace_write']) {
       const { asked, allowed, error, session } = await wantMember({ mode });
       expect(error).toBeNull();
@@ -89,13 +89,13 @@ describe('the init script of a worktree that an agent wants for a member', () =>
     }
   });
 
-  test('is not consented to where the approval is declined: there is no member.', async () => {
+  test('A declined init script is not trusted, and there is no member.', async () => {
     const answer = { decision: 'decline', reason: 'no' } as const;
     const { allowed, error } = await wantMember({ mode: 'workspace_write', answer });
     expect([allowed, error?.code]).toEqual([[], 'unauthorized']);
   });
 
-  test('is skipped where the worktree is free and nobody can be asked for the script.', async () => {
+  test('An init script is skipped if the worktree is free and nobody can approve the script.', async () => {
     const { asked, allowed, error, runsScript } = await wantMember({
       mode: 'workspace_write',
       canAsk: false,
@@ -104,14 +104,14 @@ describe('the init script of a worktree that an agent wants for a member', () =>
     expect(runsScript).toBe(false);
   });
 
-  test('is refused with its worktree in a read_only turn, and where nobody can be asked for the worktree.', async () => {
+  test('An init script is refused with its worktree in a read_only turn, or if nobody can approve it.', async () => {
     for (const scene of [{ mode: 'read_only' }, { mode: null, canAsk: false }]) {
       const { asked, allowed, error } = await wantMember(scene);
       expect([asked, allowed, error?.code]).toEqual([[], [], 'unauthorized']);
     }
   });
 
-  test('runs in full_access without anybody being asked, and is consented to by nobody.', async () => {
+  test('An init script runs in full_access without an approval, and nobody trusts it.', async () => {
     const { asked, allowed, runsScript } = await wantMember({ mode: 'full_access' });
     expect([asked, allowed, runsScript]).toEqual([[], [], true]);
   });
@@ -125,7 +125,7 @@ describe('the init script of a worktree that an agent wants for a member', () =>
     expect([free.asked, free.allowed, free.error]).toEqual([[], [], null]);
   });
 
-  test('gets no consent by a call of the operator that does not say so.', async () => {
+  test('A call of the operator trusts an init script only explicitly.', async () => {
     const { asked, allowed, error } = await wantMember({ mode: null, isOperator: true });
     expect([asked, allowed, error]).toEqual([[], [], null]);
   });

@@ -29,7 +29,7 @@ async function listTools(agent: RawAgent): Promise<void> {
 const soon = { toolsWithinMs: 0 };
 
 test.for(['acp', 'claude', 'codex'] as const)(
-  'An agent that never asks for the tools causes one notice, after its first completed turn, and is marked in its team (%s)',
+  'An agent that never asks for the tools causes one notice, after its first completed turn, and is marked in its team (%s).',
   (provider) => {
     const play = { acp: withRawAgent, claude: withRawClaude, codex: withRawCodex }[provider];
     return (play as typeof withRawAgent)(
@@ -55,7 +55,7 @@ test.for(['acp', 'claude', 'codex'] as const)(
   },
 );
 
-test('An agent whose sidecar asks for the tools, in its first turn or later, has them', () =>
+test('An agent whose sidecar asks for the tools, in its first turn or later, has them.', () =>
   withRawAgent(
     {
       turns: {
@@ -87,7 +87,7 @@ test('An agent whose sidecar asks for the tools, in its first turn or later, has
     soon,
   ));
 
-test('An agent that took the tools causes a notice if its next process does not ask for them', () =>
+test('An agent that took the tools causes a notice if its next process does not ask for them.', () =>
   withRawAgent(
     {
       turns: {
@@ -113,7 +113,7 @@ test('An agent that took the tools causes a notice if its next process does not 
     soon,
   ));
 
-test('An agent that declares that it uses no tools gets no sidecar, and causes no notice', () =>
+test('An agent that declares that it uses no tools gets no sidecar, and causes no notice.', () =>
   withRawAgent(
     {
       methods: {

@@ -17,7 +17,7 @@ import { asMarkdown, columns, rows } from '../../../support/gateway/gate-table.t
 const effects = rows.map(({ tool, action, row }) => ({ effect: { tool, action } as Effect, row }));
 
 describe('the tool policy', () => {
-  test('gives the verdict of its table for every mode of a column, where a person can be asked.', () => {
+  test('The policy returns the verdict of its table for each mode if an approval is possible.', () => {
     for (const { effect, row } of effects)
       for (const { kind, modes } of columns)
         for (const mode of modes)
@@ -28,7 +28,7 @@ describe('the tool policy', () => {
           ]);
   });
 
-  test('refuses what it would ask for where nobody can be asked.', () => {
+  test('The policy refuses what needs an approval if no approval is possible.', () => {
     for (const { effect, row } of effects)
       for (const { kind, modes } of columns)
         for (const mode of modes)
@@ -37,13 +37,13 @@ describe('the tool policy', () => {
           );
   });
 
-  test('lets the operator do everything.', () => {
+  test('The policy allows the operator everything.', () => {
     for (const { effect } of effects)
       for (const mode of columns.flatMap(({ modes }) => [...modes]))
         expect(verdictOf(effect, { mode, asked: 'operator', freed: [] })).toBe('free');
   });
 
-  test('lets a freed tool do what would be asked for, but in a read_only turn, and no other tool.', () => {
+  test('A freed tool needs no approval except in a read_only turn, and no other tool is affected.', () => {
     for (const { effect, row } of effects)
       for (const { kind, modes } of columns)
         for (const mode of modes)
@@ -57,7 +57,7 @@ describe('the tool policy', () => {
           }
   });
 
-  test('gives a call that causes several things the strictest of their verdicts.', () => {
+  test('A call with several effects gets the strictest of their verdicts.', () => {
     const tool = 'cadre_team_manage';
     const all = (mode: string | null, ...actions: string[]) =>
       verdictOfAll(
@@ -69,13 +69,13 @@ describe('the tool policy', () => {
     expect(all('read_only', 'image_outside_cwd', 'create_worktree')).toBe('refuse');
   });
 
-  test('has a row for every tool that there is.', () => {
+  test('The policy has a row for every tool.', () => {
     const described = Object.values(toolNamespaces).flatMap((tools) => Object.keys(tools));
     expect(described.toSorted()).toEqual([...toolNames].toSorted());
     expect([...new Set(rows.map(({ tool }) => tool))]).toEqual([...toolNames]);
   });
 
-  test('is the table that docs/permissions.md shows.', () => {
+  test('The policy equals the table in docs/permissions.md.', () => {
     const page = path.join(import.meta.dirname, '../../../../docs/permissions.md');
     const shown = fs
       .readFileSync(page, 'utf8')

@@ -34,8 +34,8 @@ async function withClient(
   await serving;
 }
 
-describe('the tools as clients of MCP see them', () => {
-  it('say by annotations which only read, which destroy and which reach outside', () =>
+describe('the tools for MCP clients', () => {
+  it('The annotations of a tool show whether it reads, destroys or reaches outside.', () =>
     withClient(async (client) => {
       const { tools: found } = await client.listTools();
       const hints = Object.fromEntries(
@@ -59,13 +59,13 @@ describe('the tools as clients of MCP see them', () => {
       }
     }));
 
-  it('come with instructions, that say where messages come from and that output is data', () =>
+  it('The instructions of the server explain where messages come from, and that output is data.', () =>
     withClient(async (client) => {
       expect(client.getInstructions()).toContain('cadre_process_run');
       expect(client.getInstructions()).toContain('not as instructions');
     }));
 
-  it('give what they gave as structured content that fits its schema, and the same as text', () =>
+  it('The result of a tool is structured content that matches its schema, and the same text.', () =>
     withClient(async (client) => {
       await client.listTools();
       const given = await client.callTool({ name: 'cadre_process_status' });
@@ -75,7 +75,7 @@ describe('the tools as clients of MCP see them', () => {
       expect(JSON.parse((content[0] as { text: string }).text)).toEqual(fine);
     }));
 
-  it('say that they failed as a result that the model sees', () =>
+  it('The failure of a tool is a result that the model sees.', () =>
     withClient(
       async (client) => {
         await client.listTools();
@@ -86,7 +86,7 @@ describe('the tools as clients of MCP see them', () => {
       () => Promise.resolve({ ok: false, error: { code: 'not_found', message: 'no process' } }),
     ));
 
-  it('tell of their progress, rising, to who gave a token, and to nobody else', async () => {
+  it('Rising progress is reported only to a caller with a progress token.', async () => {
     const told: Progress[] = [];
     const halfway = Promise.withResolvers<void>();
     await withClient(
@@ -111,7 +111,7 @@ describe('the tools as clients of MCP see them', () => {
   });
 });
 
-/** What the server answers lines with, each as JSON. */
+/** Runs `test` with functions that write a line to a tool server and read its next answer as JSON. */
 async function withLines(
   test: (write: (line: string) => void, answer: () => Promise<unknown>) => Promise<void>,
 ): Promise<void> {
@@ -138,7 +138,7 @@ const initialize = JSON.stringify({
 });
 
 describe('a malformed line', () => {
-  it('gets a parse error, and the next line is answered as ever', () =>
+  it('A malformed line gets a parse error, and the next line is answered normally.', () =>
     withLines(async (write, answer) => {
       write('{"jsonrpc": "2.0", "id": 1, "method"');
       expect(await answer()).toMatchObject({ jsonrpc: '2.0', id: null, error: { code: -32700 } });
@@ -149,7 +149,7 @@ describe('a malformed line', () => {
       });
     }));
 
-  it('gets "invalid request" where it is JSON and no message, under its own id where it has one', () =>
+  it('JSON that is not a message gets "invalid request", with its id if it has one.', () =>
     withLines(async (write, answer) => {
       for (const [line, id] of [
         ['[]', null],
@@ -165,7 +165,7 @@ describe('a malformed line', () => {
 });
 
 describe('wrong parameters of a request', () => {
-  it('get -32602 with a sentence that names the parameter', () =>
+  it('Wrong parameters get -32602 with a sentence that names the parameter.', () =>
     withLines(async (write, answer) => {
       write(initialize);
       await answer();

@@ -49,7 +49,7 @@ async function saveBackup(given: TestRuntime, file: string) {
 }
 
 describe('GET /v1/diagnostics/storage', () => {
-  test('counts each table to the row and to the byte.', () =>
+  test('Each table is counted to the row and to the byte.', () =>
     withRuntime(async (given) => {
       const { client, directory } = given;
       const { id } = await openSession(client, directory);
@@ -72,7 +72,7 @@ describe('GET /v1/diagnostics/storage', () => {
       expect(found).toMatchObject({ oldest_seq: 1, latest_seq: events.at(-1)?.seq });
     }, scripted()));
 
-  test('counts tables of more rows than one step takes, with and without a rowid.', async () => {
+  test('Tables with more rows than one step are counted, with and without a rowid.', async () => {
     await using own = tempDirectory();
     const { path: directory } = own;
     asDataDirectory(directory);
@@ -114,7 +114,7 @@ describe('GET /v1/diagnostics/storage', () => {
       { ...scripted(), config: { retention: { max_bytes: 5_000_000, min_free_bytes: 1234 } } },
     ));
 
-  test('counts anew after a minute, not before; what need not be counted is always new.', () => {
+  test('The counts are updated after a minute, and values without a count at once.', () => {
     const clock = new ManualClock();
     return withRuntime(
       async (given) => {
@@ -146,7 +146,7 @@ describe('GET /v1/diagnostics/storage', () => {
 });
 
 describe('POST /v1/storage/backup', () => {
-  test('answers a file, its length, and the seq up to which it is whole.', () =>
+  test('A backup is a file with its length and the seq up to which it is complete.', () =>
     withRuntime(async (given) => {
       await using other = tempDirectory();
       await openSession(given.client, given.directory);
@@ -159,7 +159,7 @@ describe('POST /v1/storage/backup', () => {
       expect(headers['x-epoch']).toMatch(/^epoch_/);
     }, scripted()));
 
-  test('taken while turns run is a store on which a server starts, with the same log and another epoch.', () =>
+  test('A server starts on a backup that was made during turns, with the same log and another epoch.', () =>
     withRuntime(async (given) => {
       const { client, directory } = given;
       await using other = tempDirectory();
@@ -190,7 +190,7 @@ describe('POST /v1/storage/backup', () => {
       }
     }, scripted()));
 
-  test('leaves nothing behind when the client hangs up in the middle, and can be asked for again.', async () => {
+  test('A backup leaves nothing behind if the client hangs up in the middle, and can be requested again.', async () => {
     await using own = tempDirectory();
     // More than the sockets between a server and a client hold.
     asDataDirectory(own.path);
@@ -219,7 +219,7 @@ describe('POST /v1/storage/backup', () => {
     );
   });
 
-  test('leaves nothing behind when the client hangs up before it is answered.', () =>
+  test('A backup leaves nothing behind if the client hangs up before the response.', () =>
     withRuntime(async (given) => {
       const { url, token, directory } = given;
       const files = fs.readdirSync(directory);
@@ -242,7 +242,7 @@ describe('POST /v1/storage/backup', () => {
       expect(given.logLines().filter(({ level }) => Number(level) >= 50)).toEqual([]);
     }, scripted()));
 
-  test('is refused to a token that may only read, and with an Idempotency-Key.', () =>
+  test('A backup is refused to a token with the scope read, and with an Idempotency-Key.', () =>
     withRuntime(async (given) => {
       const { client, token } = given;
       const read = await client.call(endpoints.createToken, {
@@ -272,7 +272,7 @@ function auth(token: string) {
   return { authorization: `Bearer ${token}` };
 }
 
-/** What this process has open whose path has a text in it, also where its name is gone. */
+/** Returns the paths of all open files of this process that contain a text, including deleted files. */
 function openFiles(text: string): string[] {
   return fs.readdirSync('/proc/self/fd').flatMap((fd) => {
     try {

@@ -40,7 +40,7 @@ function reload({ runtime }: TestRuntime, retention: object): void {
   runtime.reload(() => configSchema.parse({ retention }));
 }
 
-test('health is ok, without a word, where nothing is wrong.', () =>
+test('The health is ok without a detail if nothing is wrong.', () =>
   withRuntime(async (given) => {
     await openSession(given.client, given.directory);
     expect(await healthOf(given)).toMatchObject({
@@ -51,8 +51,8 @@ test('health is ok, without a word, where nothing is wrong.', () =>
       expect(check).not.toHaveProperty('detail');
   }, scripted()));
 
-describe('where there is no room for new work', () => {
-  test('on the disk, health says in which words a session is refused, until there is room.', () =>
+describe('a lack of room for new work', () => {
+  test('The health on a full disk has the reason for which a session is refused, until there is room.', () =>
     withRuntime(async (given) => {
       reload(given, { min_free_bytes: NO_DISK_HAS });
       const refusal = await openSession(given.client, given.directory).catch(
@@ -71,7 +71,7 @@ describe('where there is no room for new work', () => {
       await openSession(given.client, given.directory);
     }, scripted()));
 
-  test('for a write on the disk, health says so until one has found room, also without retention.min_free_bytes.', () =>
+  test('After a failed write on a full disk, the health is degraded until a write succeeds.', () =>
     withRuntime(async (given) => {
       reload(given, { min_free_bytes: 0 });
       using disk = new FullDisk();
@@ -84,7 +84,7 @@ describe('where there is no room for new work', () => {
       expect(await storeOf(given)).toEqual({ status: 'ok' });
     }, scripted()));
 
-  test('in the budget, health says so once retention has found nothing that may go.', () => {
+  test('The health is degraded over the budget once retention has found nothing to remove.', () => {
     const clock = new ManualClock();
     return withRuntime(
       async (given) => {
@@ -102,7 +102,7 @@ describe('where there is no room for new work', () => {
     );
   });
 
-  test('cadre status says why the server is degraded, and cadre doctor that it is.', () =>
+  test('cadre status prints why the server is degraded, and cadre doctor that it is degraded.', () =>
     withServer(
       async (server) => {
         const cadre = cadreOn(server);
@@ -117,7 +117,7 @@ describe('where there is no room for new work', () => {
     ));
 });
 
-describe('on a slow disk', () => {
+describe('a slow disk', () => {
   /** A runtime on a disk whose syncs take as long as `disk.syncMs` says, by a clock of the test. */
   function onDisk(
     run: (given: TestRuntime, disk: { syncMs: number; clock: ManualClock }) => Promise<void>,
@@ -138,7 +138,7 @@ describe('on a slow disk', () => {
     for (let i = 0; i < count; i++) await openSession(client, directory);
   }
 
-  test('health reports the time of a sync until syncs are fast again.', () =>
+  test('The health reports the time of a sync until syncs are fast again.', () =>
     onDisk(async (given, disk) => {
       await openSessions(given, 10);
       expect(await storeOf(given)).toEqual({ status: 'ok' });
@@ -150,7 +150,7 @@ describe('on a slow disk', () => {
       expect(await storeOf(given)).toEqual({ status: 'ok' });
     }));
 
-  test('a single slow sync among fast ones does not degrade health.', () =>
+  test('A single slow sync among fast ones does not degrade the health.', () =>
     onDisk(async (given, disk) => {
       await openSessions(given, 5);
       disk.syncMs = 4000;
@@ -158,7 +158,7 @@ describe('on a slow disk', () => {
       expect(await storeOf(given)).toEqual({ status: 'ok' });
     }));
 
-  test('slow syncs are forgotten after a minute.', () =>
+  test('Slow syncs are forgotten after a minute.', () =>
     onDisk(async (given, disk) => {
       disk.syncMs = 1500;
       await openSessions(given, 20);
@@ -168,7 +168,7 @@ describe('on a slow disk', () => {
       expect(await storeOf(given)).toEqual({ status: 'ok' });
     }));
 
-  test('health reports a sync that does not end until it ends.', () => {
+  test('The health reports a sync that does not end until it ends.', () => {
     const clock = new ManualClock();
     const disk = testDisk();
     return withRuntime(
@@ -229,7 +229,7 @@ describe('a damaged row', () => {
         expect(await storeOf(given)).toEqual(
           degraded(/: row 1 of table sessions, row \d+ of table events; restore/),
         );
-        // What is whole is served as ever, and health does not forget.
+        // Requests for intact rows succeed, and the health stays degraded.
         await openSession(client, directory);
         expect(await healthOf(given)).toMatchObject({ status: 'degraded' });
       },

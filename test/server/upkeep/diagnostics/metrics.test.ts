@@ -86,7 +86,7 @@ function scripted() {
 }
 
 describe('GET /metrics', () => {
-  test('is the text format of Prometheus, with names by its conventions.', () =>
+  test('The metrics have the text format and the naming conventions of Prometheus.', () =>
     withRuntime(async (given) => {
       const { families } = await metricsOf(given);
       expect(Object.keys(families).length).toBeGreaterThan(15);
@@ -99,7 +99,7 @@ describe('GET /metrics', () => {
       }
     }, scripted()));
 
-  test('counts events, turns, sessions, agents, streams and requests.', () =>
+  test('The metrics count events, turns, sessions, agents, streams and requests.', () =>
     withRuntime(async (given) => {
       const { client, directory } = given;
       const stream = await openStream(given);
@@ -132,7 +132,7 @@ describe('GET /metrics', () => {
       stream.close();
     }, scripted()));
 
-  test('has histograms whose buckets rise up to their count.', () =>
+  test('The buckets of a histogram rise up to its count.', () =>
     withRuntime(async (given) => {
       await openSession(given.client, given.directory);
       const { families } = await metricsOf(given);
@@ -155,7 +155,7 @@ describe('GET /metrics', () => {
       }
     }, scripted()));
 
-  test('never lets a counter fall.', () =>
+  test('No counter ever falls.', () =>
     withRuntime(async (given) => {
       const before = await metricsOf(given);
       const { id } = await openSession(given.client, given.directory);
@@ -171,7 +171,7 @@ describe('GET /metrics', () => {
       }
     }, scripted()));
 
-  test('needs a token, though not one that may change anything.', () =>
+  test('The metrics need a token, and the scope read is enough.', () =>
     withRuntime(async (given) => {
       for (const headers of [{}, { authorization: 'Bearer nonsense' }]) {
         const reply = await send(given.url, { path: '/metrics', headers });
@@ -187,7 +187,7 @@ describe('GET /metrics', () => {
 });
 
 describe('the text format', () => {
-  test('escapes what would end a label or a line.', () => {
+  test('The text format escapes characters that would end a label or a line.', () => {
     const text = exposition([
       {
         type: 'gauge',

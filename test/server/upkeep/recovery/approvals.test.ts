@@ -15,12 +15,12 @@ import {
 
 const SENTENCE = 'The request below was approved while you were not running. Continue.';
 
-/** What was pending when the first runtime died. */
+/** The state of a session when the first runtime was killed. */
 interface Left {
   sessionId: string;
   turnId: string;
   approvals: Approval[];
-  /** Events of the session up to then. */
+  /** Number of events of the session before the kill. */
   told: number;
 }
 
@@ -67,8 +67,8 @@ function withOne<T>(test: (stage: Stage, left: Left) => Promise<T>): Promise<T> 
   return test(stage, waiting.pop() ?? expect.unreachable());
 }
 
-describe('an approval that was pending when the server died', () => {
-  it('expires when its time is up: the turn is interrupted, and nothing is started', () => {
+describe('a pending approval of a killed server', () => {
+  it('A kept approval expires at its time: the turn is interrupted, and nothing is started.', () => {
     const clock = new ManualClock();
     const config = { approvals: { timeout_ms: 60_000 } };
     return acrossCrash(
@@ -88,7 +88,7 @@ describe('an approval that was pending when the server died', () => {
     );
   });
 
-  it('and whose time was up before the new start is declined: the turn is interrupted, its session lives', () => {
+  it('A kept approval whose time has passed is declined at the start: its turn is interrupted.', () => {
     const clock = new ManualClock();
     return acrossCrash(
       (stage) => ask(stage),
@@ -115,7 +115,7 @@ describe('an approval that was pending when the server died', () => {
     );
   });
 
-  it('has no more than its whole time left where the clock was set back meanwhile', () => {
+  it('A kept approval has at most its whole time left if the clock was set back.', () => {
     const clock = new ManualClock();
     return acrossCrash(
       (stage) => ask(stage),
@@ -133,7 +133,7 @@ describe('an approval that was pending when the server died', () => {
     );
   });
 
-  it('is kept beside one whose time was up, which then expires: the turn is interrupted, its session lives', () => {
+  it('A kept approval expires beside one whose time has passed: the turn is interrupted.', () => {
     const clock = new ManualClock();
     return acrossCrash(
       async (stage) => {
@@ -164,7 +164,7 @@ describe('an approval that was pending when the server died', () => {
     );
   });
 
-  it('is not asked for again: what was said before is closed, and nothing else happens', () =>
+  it('A kept approval is not requested again: earlier items are closed, and nothing else happens.', () =>
     acrossCrash(
       async (stage) => {
         const { id } = await stage.open();
@@ -188,7 +188,7 @@ describe('an approval that was pending when the server died', () => {
       },
     ));
 
-  it('is accepted: the agent is resumed and prompted once, and the turn completes', () =>
+  it('Accepting a kept approval resumes the agent with one prompt, and the turn completes.', () =>
     withOne(async (stage, left) => {
       const { body } = await stage.decide(first(left), 'accept');
       expect(body.status).toBe('accepted');
@@ -207,7 +207,7 @@ describe('an approval that was pending when the server died', () => {
       expect(turn.agent.calls).toEqual(['prompt']);
     }));
 
-  it('is a question: its answers are in the prompt', () => {
+  it('The answers to a kept question are in the prompt of the resumed agent.', () => {
     const question = { kind: 'question' as const, title: 'Colour?', request: { id: 'q1' } };
     return acrossCrash(
       (stage) => ask(stage, [question]),
@@ -223,7 +223,7 @@ describe('an approval that was pending when the server died', () => {
     );
   });
 
-  it('is one of several: only the last acceptance starts the agent, with all of them', () =>
+  it('Only the last acceptance of several kept approvals starts the agent, with all of them.', () =>
     acrossCrash(
       (stage) => ask(stage, [{ title: 'first' }, { title: 'second' }]),
       async (stage, left) => {
@@ -236,7 +236,7 @@ describe('an approval that was pending when the server died', () => {
       },
     ));
 
-  it('is one of several, and one is declined: the turn is interrupted, the rest cancelled', () =>
+  it('Declining one of several kept approvals interrupts the turn and cancels the others.', () =>
     acrossCrash(
       (stage) => ask(stage, [{ title: 'first' }, { title: 'second' }]),
       async (stage, left) => {
@@ -253,7 +253,7 @@ describe('an approval that was pending when the server died', () => {
       },
     ));
 
-  it('is accepted, but the provider has the session no more: turn and session fail', () =>
+  it('Accepting a kept approval fails turn and session if the provider has lost the session.', () =>
     acrossCrash(
       (stage) => ask(stage),
       async (stage, left) => {
@@ -276,7 +276,7 @@ describe('an approval that was pending when the server died', () => {
       },
     ));
 
-  it('The approval is accepted and the server dies again before the agent has the answer: the next start delivers it', async () => {
+  it('The approval is accepted and the server dies again before the agent has the answer: the next start delivers it.', async () => {
     await using dead = await killed((stage) => ask(stage));
     await using again = await killed(
       async (stage) => {
@@ -295,7 +295,7 @@ describe('an approval that was pending when the server died', () => {
     );
   });
 
-  it('is failed with turn and session where the provider cannot resume', () => {
+  it('A pending approval fails with its turn and session if the provider cannot resume.', () => {
     const played: ScriptedOptions = { capabilities: { resume: false } };
     return acrossCrash(
       (stage) => ask(stage),
@@ -321,7 +321,7 @@ describe('an approval that was pending when the server died', () => {
   });
 });
 
-describe('an acceptance that was given while the agent was away', () => {
+describe('an acceptance without a running agent', () => {
   /** Runs `test` with the agent that was resumed. */
   const resumed = (
     test: (stage: Stage, turn: Awaited<ReturnType<Stage['play']>>, left: Left) => Promise<void>,
@@ -334,7 +334,7 @@ describe('an acceptance that was given while the agent was away', () => {
   const approvals = async (stage: Stage, { sessionId }: Left, status: string) =>
     (await stage.get<Approval[]>(`/v1/sessions/${sessionId}/approvals?status=${status}`)).body;
 
-  it('is good once for an equal request; the next equal one is a new approval', () =>
+  it('Such an acceptance answers one equal request, and the next equal one is a new approval.', () =>
     resumed(async (stage, turn, left) => {
       expect((await turn.ask()).decision).toBe('accept');
       expect(await approvals(stage, left, 'pending')).toEqual([]);
@@ -345,7 +345,7 @@ describe('an acceptance that was given while the agent was away', () => {
       expect((await again).decision).toBe('decline');
     }));
 
-  it('An acceptance ignores the wording: kind and subject make requests equal', () =>
+  it('An acceptance ignores the wording: kind and subject make requests equal.', () =>
     resumed(async (_stage, turn) => {
       const answer = await turn.ask({ title: 'other words', request: { anything: true } });
       expect(answer.decision).toBe('accept');
@@ -356,7 +356,7 @@ describe('an acceptance that was given while the agent was away', () => {
     ['tool', { subject: { tool: 'delete', path: 'notes.txt' } }],
     ['arguments', { subject: { tool: 'write', path: 'other.txt' } }],
     ['arguments, one more', { subject: { tool: 'write', path: 'notes.txt', mode: 0o777 } }],
-  ])('An acceptance does not cover a request with another %s', (_what, request) =>
+  ])('An acceptance does not cover a request with another %s.', (_what, request) =>
     resumed(async (stage, turn, left) => {
       const answer = turn.ask(request);
       const approval = await stage.asked(left.sessionId, 2);
@@ -368,7 +368,7 @@ describe('an acceptance that was given while the agent was away', () => {
     }),
   );
 
-  it('An acceptance does not cover a request without a subject', () =>
+  it('An acceptance does not cover a request without a subject.', () =>
     acrossCrash(
       (stage) => ask(stage, [{ subject: null }]),
       async (stage, left) => {
@@ -381,7 +381,7 @@ describe('an acceptance that was given while the agent was away', () => {
       },
     ));
 
-  it('An acceptance is held until the agent has it, or its turn has ended', () =>
+  it('An acceptance is held until the agent has it, or its turn has ended.', () =>
     acrossCrash(
       (stage) => ask(stage, [{ title: 'first' }, { title: 'second' }]),
       async (stage, left) => {
@@ -392,7 +392,7 @@ describe('an acceptance that was given while the agent was away', () => {
       },
     ));
 
-  it('An acceptance covers one request, also if its scope is the session', () =>
+  it('An acceptance covers one request, also if its scope is the session.', () =>
     withOne(async (stage, left) => {
       const { body } = await stage.decide(first(left), 'accept', { scope: 'session' });
       expect(body).toMatchObject({ held: true, scope: 'once' });
@@ -400,7 +400,7 @@ describe('an acceptance that was given while the agent was away', () => {
       expect(await turn.ask()).toEqual({ decision: 'accept', scope: 'once', answers: null });
     }));
 
-  it('lapses with its turn', () =>
+  it('Such an acceptance lapses with its turn.', () =>
     resumed(async (stage, turn, left) => {
       turn.end(completed);
       await stage.until(endOf(left.turnId));
@@ -410,7 +410,7 @@ describe('an acceptance that was given while the agent was away', () => {
       expect((await stage.asked(left.sessionId, 2)).status).toBe('pending');
     }));
 
-  it('is only that: what was accepted while the agent was there is used up', () =>
+  it('An acceptance for a running agent is used up, and answers no later request.', () =>
     acrossCrash(
       async (stage) => {
         const { id } = await stage.open();

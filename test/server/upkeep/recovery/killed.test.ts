@@ -18,7 +18,7 @@ import { scaled } from '../../../support/patience.ts';
 // Before the tests of the killed server two servers are started.
 vi.setConfig({ hookTimeout: scaled(30_000) });
 
-/** What was pending when the server ended, on the server that came after it. */
+/** A session with a pending approval, and the server that started after the kill. */
 interface After {
   server: TestServer;
   watch: Watch;
@@ -104,10 +104,10 @@ function afterOf(asking: Asking, server: TestServer, watch: Watch, started: numb
 describe('an approval that is pending when the server is killed', () => {
   // The tests are in this order: the first sees all of them pending, and until the last no agent is started.
   const all = shared<After[]>('server', (use) => whileTheyWait('SIGKILL', 5, use));
-  /** That of the session which is a test's own. */
+  /** Returns the session of one test. */
   const at = (index: number) => all()[index] ?? expect.unreachable();
 
-  it('A pending approval is kept with its turn and its session, and the summary lists it', async () => {
+  it('A pending approval is kept with its turn and its session, and the summary lists it.', async () => {
     const { server, turn, before, sessionNow } = at(0);
     const approvals = all().map(({ approval }) => approval);
     expect(await server.client.call(endpoints.listApprovals, {})).toEqual(approvals.toReversed());
@@ -122,7 +122,7 @@ describe('an approval that is pending when the server is killed', () => {
     expect(recovery.approvals_kept.toSorted()).toEqual(approvals.map(({ id }) => id).toSorted());
   });
 
-  it('and declined then: its turn is interrupted, and nothing is started', async () => {
+  it('Declining a kept approval interrupts its turn, and nothing is started.', async () => {
     const after = at(1);
     expect(await after.decide('decline')).toMatchObject({ status: 'declined' });
     await after.watch.until(endOf(after.before.turn_id));
@@ -134,7 +134,7 @@ describe('an approval that is pending when the server is killed', () => {
     expect(provider?.sessions).toBe(0);
   });
 
-  it('is cancelled when its turn is interrupted', async () => {
+  it('A kept approval is cancelled when its turn is interrupted.', async () => {
     const after = at(2);
     const params = { session_id: after.session.id, turn_id: after.before.turn_id };
     const turn = await after.server.client.call(endpoints.interruptTurn, { params, body: {} });
@@ -149,7 +149,7 @@ describe('an approval that is pending when the server is killed', () => {
     await expect(after.decide('accept')).rejects.toMatchObject({ code: 'approval_resolved' });
   });
 
-  it('is cancelled when its session is closed', async () => {
+  it('A kept approval is cancelled when its session is closed.', async () => {
     const after = at(3);
     const params = { session_id: after.session.id };
     await after.server.client.call(endpoints.closeSession, { params, body: {} });
@@ -164,8 +164,8 @@ describe('an approval that is pending when the server is killed', () => {
     expect((await after.turn()).status).toBe('interrupted');
   });
 
-  // The last of them: the agent that it starts is none of the others'.
-  it('and accepted then: its session is resumed and prompted once, in the same turn', async () => {
+  // This test is the last one, because it starts an agent.
+  it('Accepting a kept approval resumes its session and prompts the agent once, in the same turn.', async () => {
     const after = at(4);
     const { approval, before, watch } = after;
     expect(await after.decide('accept')).toMatchObject({ status: 'accepted' });
@@ -174,7 +174,7 @@ describe('an approval that is pending when the server is killed', () => {
     expect(kinds(after.news())).toEqual([
       'approval.resolved',
       'turn.started',
-      // What the agent reports while it works, and what its answer adds.
+      // The agent reports usage during the turn and with its answer.
       'usage.updated',
       'usage.updated',
       'message.completed',
@@ -194,16 +194,19 @@ describe('an approval that is pending when the server is killed', () => {
   });
 });
 
-describe('an approval that is pending when the server is stopped in order', () => {
-  it('is left for the next start, with its turn and its session', { timeout: scaled(30_000) }, () =>
-    whileTheyWait('SIGTERM', 1, async (all) => {
-      const { server, approval, turn, before, sessionNow } = all[0] ?? expect.unreachable();
-      expect(await server.client.call(endpoints.listApprovals, {})).toEqual([approval]);
-      expect(await turn()).toMatchObject({ ...before, provider_turn_ref: null });
-      expect((await sessionNow()).status).toBe('waiting_for_approval');
-      const recovery = await server.client.call(endpoints.getRecovery, {});
-      expect(recovery).toMatchObject({ previous_stop: 'clean', approvals_kept: [approval.id] });
-    }),
+describe('a pending approval at an orderly stop', () => {
+  it(
+    'A pending approval is kept across an orderly stop, with its turn and its session.',
+    { timeout: scaled(30_000) },
+    () =>
+      whileTheyWait('SIGTERM', 1, async (all) => {
+        const { server, approval, turn, before, sessionNow } = all[0] ?? expect.unreachable();
+        expect(await server.client.call(endpoints.listApprovals, {})).toEqual([approval]);
+        expect(await turn()).toMatchObject({ ...before, provider_turn_ref: null });
+        expect((await sessionNow()).status).toBe('waiting_for_approval');
+        const recovery = await server.client.call(endpoints.getRecovery, {});
+        expect(recovery).toMatchObject({ previous_stop: 'clean', approvals_kept: [approval.id] });
+      }),
   );
 });
 

@@ -66,7 +66,7 @@ function isOpen(status: Turn['status']): boolean {
 }
 
 describe('the plan of a recovery', () => {
-  it('gives each unfinished turn exactly one fate, and no other turn any', () => {
+  it('Each unfinished turn has exactly one fate in the plan, and no other turn has one.', () => {
     fc.assert(
       fc.property(fc.array(cases, { maxLength: 12 }), (all) => {
         const found = foundOf(all);
@@ -78,7 +78,7 @@ describe('the plan of a recovery', () => {
     );
   });
 
-  it('gives the fate that the table says', () => {
+  it('The fate of each turn is the one in the table.', () => {
     fc.assert(
       fc.property(cases, (one) => {
         const found = foundOf([one]);
@@ -93,7 +93,7 @@ describe('the plan of a recovery', () => {
     );
   });
 
-  it('clears every pointer that is stale, and no other', () => {
+  it('The plan clears all stale pointers, and no others.', () => {
     fc.assert(
       fc.property(fc.array(cases, { maxLength: 12 }), (all) => {
         const found = foundOf(all);
@@ -109,7 +109,7 @@ describe('the plan of a recovery', () => {
     );
   });
 
-  it('makes ready what says it is at work while nothing is, and never what is closed or failed', () => {
+  it('The plan makes ready each session that is wrongly at work, and no closed or failed one.', () => {
     fc.assert(
       fc.property(fc.array(cases, { maxLength: 12 }), (all) => {
         const { readySessions } = planRecovery(foundOf(all));
@@ -124,7 +124,7 @@ describe('the plan of a recovery', () => {
     );
   });
 
-  it('changes nothing of what it was given', () => {
+  it('The plan does not change its input.', () => {
     fc.assert(
       fc.property(fc.array(cases, { maxLength: 5 }), (all) => {
         const found = foundOf(all);

@@ -27,12 +27,12 @@ const nothing = {
   readySessions: [],
 };
 
-describe('the rows that a start finds', () => {
-  test('nothing unfinished: there is nothing to do.', () => {
+describe('the rows at a start', () => {
+  test('Without unfinished rows, the plan is empty.', () => {
     expect(plan([aSession()], [aTurn({ status: 'completed' })])).toEqual(nothing);
   });
 
-  test('a turn that was accepted and no agent has seen: it starts.', () => {
+  test('An accepted turn that no agent has seen is started.', () => {
     const turn = aTurn();
     const session = aSession({
       status: 'running',
@@ -42,20 +42,20 @@ describe('the rows that a start finds', () => {
     expect(plan([session], [turn])).toEqual({ ...nothing, startTurns: [turn] });
   });
 
-  test('a turn that is running was in the hands of an agent that died: it fails.', () => {
+  test('A running turn of a dead agent fails.', () => {
     const turn = aTurn({ status: 'running', started_at: 2 });
     const session = aSession({ status: 'running', active_turn_id: 'turn_1' });
     expect(plan([session], [turn])).toEqual({ ...nothing, failTurns: [turn] });
   });
 
-  test('a turn that waits, and whose approvals are all gone, is an orphan.', () => {
+  test('A waiting turn without pending approvals is an orphan.', () => {
     const turn = aTurn({ status: 'waiting_for_approval', started_at: 2 });
     const session = aSession({ status: 'waiting_for_approval', active_turn_id: 'turn_1' });
     expect(plan([session], [turn])).toEqual({ ...nothing, orphanTurns: [turn] });
   });
 
   test.for(['completed', 'interrupted', 'failed'] as const)(
-    'a session that points at a turn that is %s: its pointer goes, and it is ready.',
+    'A session whose active turn is %s loses the pointer, and becomes ready.',
     (status) => {
       const session = aSession({ status: 'running', active_turn_id: 'turn_1' });
       expect(plan([session], [aTurn({ status })])).toEqual({
@@ -66,7 +66,7 @@ describe('the rows that a start finds', () => {
     },
   );
 
-  test('a session that points at a turn that is not there: the same.', () => {
+  test('A session with an active turn that does not exist loses the pointer, and becomes ready.', () => {
     const session = aSession({ status: 'running', active_turn_id: 'turn_none' });
     expect(plan([session], [])).toEqual({
       ...nothing,
@@ -75,7 +75,7 @@ describe('the rows that a start finds', () => {
     });
   });
 
-  test('a closed or failed session with a stale pointer loses the pointer and keeps its state.', () => {
+  test('A closed or failed session with a stale pointer loses the pointer, and keeps its status.', () => {
     for (const status of ['closed', 'failed'] as const) {
       const session = aSession({ status, active_turn_id: 'turn_1' });
       expect(plan([session], [aTurn({ status: 'completed' })])).toEqual({
@@ -85,13 +85,13 @@ describe('the rows that a start finds', () => {
     }
   });
 
-  test('a session that says it is at work and points at nothing is ready.', () => {
+  test('A session at work without an active turn becomes ready.', () => {
     const session = aSession({ status: 'running' });
     expect(plan([session], [])).toEqual({ ...nothing, readySessions: [session] });
   });
 });
 
-describe('whatever is stored', () => {
+describe('any rows', () => {
   const status = fc.constantFrom<Turn['status']>(
     'accepted',
     'running',
@@ -131,7 +131,7 @@ describe('whatever is stored', () => {
       ),
     );
 
-  test('every unfinished turn is in exactly one list, and no ended one in any.', () => {
+  test('Each unfinished turn is in exactly one list, and no ended turn in any.', () => {
     fc.assert(
       fc.property(sessions, turns, (someSessions, someTurns) => {
         const { startTurns, failTurns, orphanTurns } = plan(someSessions, someTurns);
@@ -149,7 +149,7 @@ describe('whatever is stored', () => {
     );
   });
 
-  test('afterwards no session points at a turn that is not there or has ended, unless that turn is planned for.', () => {
+  test('After the plan, no session points at a missing or ended turn, unless the plan has that turn.', () => {
     fc.assert(
       fc.property(sessions, turns, (someSessions, someTurns) => {
         const { startTurns, failTurns, orphanTurns, clearPointers, readySessions } = plan(
@@ -172,7 +172,7 @@ describe('whatever is stored', () => {
     );
   });
 
-  test('the plan changes nothing of what was found, and is the same when it is made again.', () => {
+  test('The plan does not change its input, and is the same when it is made again.', () => {
     fc.assert(
       fc.property(sessions, turns, (someSessions, someTurns) => {
         const before = JSON.stringify([someSessions, someTurns]);

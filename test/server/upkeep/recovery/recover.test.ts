@@ -79,7 +79,7 @@ class Leave {
 }
 
 describe('a start after a crash', () => {
-  it('clears pointers that are stale, and makes ready what is not at work', () =>
+  it('A start clears stale pointers, and makes ready sessions without a running turn.', () =>
     onLeftovers(
       (leave) => {
         leave.session('gone', { active_turn_id: 'turn_nowhere' });
@@ -109,7 +109,7 @@ describe('a start after a crash', () => {
       },
     ));
 
-  it('starts what was accepted and no agent has seen', () =>
+  it('A start begins accepted turns that no agent has seen.', () =>
     onLeftovers(
       (leave) => leave.atWork('a', 'accepted'),
       async (stage) => {
@@ -129,7 +129,7 @@ describe('a start after a crash', () => {
       },
     ));
 
-  it('fails what an agent has seen with runtime_restarted, and its session is ready', () =>
+  it('A start fails turns that an agent has seen with runtime_restarted, and their sessions are ready.', () =>
     onLeftovers(
       (leave) => {
         leave.atWork('r', 'running');
@@ -158,7 +158,7 @@ describe('a start after a crash', () => {
       },
     ));
 
-  it('ends what somebody had interrupted as interrupted', () =>
+  it('A start ends turns with a requested interrupt as interrupted.', () =>
     onLeftovers(
       (leave) => {
         leave.atWork('i', 'running', { interrupt_requested_at: 3 });
@@ -177,7 +177,7 @@ describe('a start after a crash', () => {
       },
     ));
 
-  it('fails a waiting turn that nobody can answer any more, with its session', () =>
+  it('A start fails a waiting turn that nobody can answer, with its session.', () =>
     onLeftovers(
       (leave) => {
         leave.atWork('o', 'waiting_for_approval');
@@ -196,7 +196,7 @@ describe('a start after a crash', () => {
       },
     ));
 
-  it('A start after a crash lists all repairs in one event, in the order of their events', () =>
+  it('A start after a crash lists all repairs in one event, in the order of their events.', () =>
     onLeftovers(
       (leave) => {
         leave.session('p', { status: 'running', active_turn_id: 'turn_nowhere' });
@@ -230,7 +230,7 @@ describe('a start after a crash', () => {
       },
     ));
 
-  it('A start after an orderly stop, or on a new directory, repairs nothing', () =>
+  it('A start after an orderly stop, or on a new directory, repairs nothing.', () =>
     onStage(async (stage) => {
       expect(await stage.recovery()).toMatchObject({
         previous_stop: 'none',
@@ -244,7 +244,7 @@ describe('a start after a crash', () => {
       expect(kinds(await stage.events())).toEqual(['runtime.started', 'runtime.recovered']);
     }));
 
-  it('is the same for a run that was killed with all of them at work', () =>
+  it('A start does the same after a kill of a run with all of these turns.', () =>
     acrossCrash(
       async (stage) => {
         const running = await stage.open();
@@ -271,7 +271,7 @@ describe('a start after a crash', () => {
       },
     ));
 
-  it('A start that dies right after its repairs repairs nothing twice', async () => {
+  it('A start that dies right after its repairs repairs nothing twice.', async () => {
     await using dead = await killed(async (stage) => {
       const session = await stage.open();
       await stage.play(session);

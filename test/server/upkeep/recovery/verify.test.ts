@@ -30,7 +30,7 @@ function questions() {
   return { has, asked, first: first.promise, answer };
 }
 
-/** Resolves when the summary says that all were asked for. Nothing else tells of it, so it is asked. */
+/** Resolves once the summary reports the end of the verification. Polls, because no event reports it. */
 async function done(stage: Stage) {
   const looking = (async () => {
     for (;;) {
@@ -42,7 +42,7 @@ async function done(stage: Stage) {
 }
 
 describe('the verification of sessions after a start', () => {
-  it('runs while the server answers, and fails what the provider has no more', () => {
+  it('The server answers during the verification, which fails the sessions that the provider has lost.', () => {
     const { has, asked, first, answer } = questions();
     return acrossCrash(
       async (stage) => {
@@ -79,7 +79,7 @@ describe('the verification of sessions after a start', () => {
     );
   });
 
-  it('does not fail a session that was closed, or got to work, meanwhile', () => {
+  it('A session that is closed or starts a turn during the verification does not fail.', () => {
     const { has, first, answer } = questions();
     return acrossCrash(
       async (stage) => ({ closed: await used(stage), busy: await used(stage) }),
@@ -97,7 +97,7 @@ describe('the verification of sessions after a start', () => {
     );
   });
 
-  it('fails nothing where the provider cannot tell', () =>
+  it('No session fails if the provider cannot answer.', () =>
     acrossCrash(
       used,
       async (stage, id) => {
@@ -118,7 +118,7 @@ describe('the verification of sessions after a start', () => {
       },
     ));
 
-  it('takes what is on the list of the provider for there, and asks for no more', () => {
+  it('A session on the list of the provider counts as present without another request.', () => {
     const { has, asked } = questions();
     const refs: string[] = [];
     return acrossCrash(
@@ -136,7 +136,7 @@ describe('the verification of sessions after a start', () => {
     );
   });
 
-  it('asks for nothing where the provider has no list: its sessions find out with their next turn', () => {
+  it('Sessions of a provider without a list are not verified until their next turn.', () => {
     const { has, asked } = questions();
     return acrossCrash(
       used,
@@ -148,7 +148,7 @@ describe('the verification of sessions after a start', () => {
     );
   });
 
-  it('keeps a turn that is sent meanwhile waiting for the answer, and then runs it', () => {
+  it('A turn that is sent during the verification waits for the answer, and then runs.', () => {
     const { has, first, answer } = questions();
     return acrossCrash(
       used,
@@ -163,7 +163,7 @@ describe('the verification of sessions after a start', () => {
     );
   });
 
-  it('asks nobody where there is nothing to ask for', () => {
+  it('No provider is asked if there are no sessions to verify.', () => {
     const { has, asked } = questions();
     return acrossCrash(
       (stage) => stage.open(),
@@ -175,7 +175,7 @@ describe('the verification of sessions after a start', () => {
     );
   });
 
-  it('asks no provider that could start no agent', () => {
+  it('A provider that cannot start an agent is not asked.', () => {
     const { has, asked } = questions();
     return acrossCrash(
       used,
@@ -188,7 +188,7 @@ describe('the verification of sessions after a start', () => {
     );
   });
 
-  it('is given up when the server stops', () => {
+  it('The verification is aborted when the server stops.', () => {
     const { has, asked, first } = questions();
     return acrossCrash(
       used,

@@ -4,7 +4,7 @@ import { ofSession, seqsOf, withArchive } from '../../../support/retention/archi
 const DAY_MS = 86_400_000;
 
 describe('max_age_days', () => {
-  test('lets go what is older, of closed and of open sessions, and keeps what is not.', () =>
+  test('Older events of closed and of open sessions are removed, and newer ones stay.', () =>
     withArchive(async (archive) => {
       await archive.fill('old-closed');
       await archive.fill('old-open', { end: 'ready' });
@@ -29,7 +29,7 @@ describe('max_age_days', () => {
       expect(archive.session('young-closed').trimmed).toBe(false);
     }));
 
-  test('may be a part of a day.', () =>
+  test('max_age_days may be a fraction of a day.', () =>
     withArchive(async (archive) => {
       await archive.fill('closed');
       archive.settings.max_age_days = 0.5;
@@ -41,7 +41,7 @@ describe('max_age_days', () => {
       expect(archive.left(ofSession('closed'))).toEqual([]);
     }));
 
-  test('lets nothing go of an unfinished turn, however long it lasts.', () =>
+  test('No event of an unfinished turn is removed, however long the turn lasts.', () =>
     withArchive(async (archive) => {
       const events = await archive.fill('running', { end: 'running' });
       const asked = await archive.ask('running');
@@ -53,7 +53,7 @@ describe('max_age_days', () => {
       expect(archive.told()).toMatchObject([{ events: 1, trimmed_seq: created }]);
     }));
 
-  test('counts from the end of a closed session: what it said last is kept with what it said first.', () =>
+  test('The age of a closed session counts from its end, so that all its events stay together.', () =>
     withArchive(async (archive) => {
       await archive.fill('long', { end: 'ready' });
       archive.settings.max_age_days = 2;
@@ -69,7 +69,7 @@ describe('max_age_days', () => {
       expect(archive.itemsOf('long-turn1')).toEqual([]);
     }));
 
-  test('takes nothing where all is young, and writes nothing.', () =>
+  test('A pass without old events removes nothing, and writes nothing.', () =>
     withArchive(async (archive) => {
       await archive.fill('closed');
       archive.settings.max_age_days = 1;
@@ -79,7 +79,7 @@ describe('max_age_days', () => {
     }));
 
   // The session that was opened first is looked at alone, and it is too young: the step ends there.
-  test('lets go what an old closed session said, also where one that was opened before it was closed later.', () =>
+  test('The events of an old closed session are removed, even if an older session was closed later.', () =>
     withArchive(async (archive) => {
       await archive.fill('opened-first', { end: 'ready' });
       await archive.fill('closed-first');

@@ -34,7 +34,7 @@ async function retain(archive: Archive, signal: object): Promise<void> {
   await archive.retain(signal as AbortSignal);
 }
 
-/** All that a pass changes, but for the events in which it tells of it: how the steps are cut is not the point. */
+/** Returns the state after a pass without its own events, whose number depends on the division into steps. */
 function stateOf({ store, left, log, db }: Archive, lastFilled: number) {
   const check = db.prepare('PRAGMA integrity_check');
   return db.peek((rx) => ({

@@ -32,7 +32,7 @@ async function twoSessions(archive: Archive) {
   return { gone, left, used: archive.budget.usedBytes };
 }
 
-/** Lets that session go, and no more; answers what a reader is told of it. */
+/** Trims the session `gone` only; returns the values that a reader of the gap receives. */
 async function letGo(stage: Stage, { gone, used }: { gone: number[]; used: number }, kept = 2 / 3) {
   retain(stage, { max_bytes: Math.round(used * kept) });
   const trimmed_seq = gone.at(-1) ?? 0;
@@ -58,7 +58,7 @@ async function afterwards(test: (stage: Stage, gone: Gone) => Promise<void>): Pr
 }
 
 describe('a stream that starts below what was trimmed', () => {
-  test('gets one gap frame without an id, then all that is left, each once.', () =>
+  test('A stream that starts before a gap gets one gap frame without an id, then all remaining events once.', () =>
     afterwards(async (stage, written) => {
       const { trimmed_seq, last } = written;
       const stream = await readUntil(stage, '/v1/events/stream', last);
@@ -121,7 +121,7 @@ describe('a stream that starts below what was trimmed', () => {
 });
 
 describe('a stream that lost nothing', () => {
-  test('gets no gap frame: from the trimmed seq on, from later, or with what is new.', () =>
+  test('A stream gets no gap frame if it starts at the trimmed seq, later, or with new events.', () =>
     onArchive(twoSessions, async (stage, written) => {
       const { trimmed_seq, last } = await letGo(stage, written);
       for (const after of [trimmed_seq, trimmed_seq + 1, last - 1]) {
@@ -137,7 +137,7 @@ describe('a stream that lost nothing', () => {
       expect(stream.gaps()).toEqual([]);
     }));
 
-  test('because it was there when it happened, gets none.', () =>
+  test('A stream that was open during the removal gets no gap frame.', () =>
     onArchive(twoSessions, async (stage, written) => {
       const stream = await openStream(stage.given, {});
       await stream.untilSeq(written.left.at(-1) ?? 0);
@@ -178,7 +178,7 @@ describe('a slow reader', () => {
 });
 
 describe('a replay', () => {
-  test('from below what was trimmed has X-Trimmed-Seq, in the scopes that lost something.', () =>
+  test('A replay from before a gap has X-Trimmed-Seq, in the scopes that lost events.', () =>
     afterwards(async (stage, written) => {
       const { trimmed_seq } = written;
       const header = async (path: string) => (await stage.get(path)).headers.get('x-trimmed-seq');

@@ -28,7 +28,7 @@ const gone = (archive: Archive, events: readonly UntypedEvent[]) => {
 };
 
 describe('data over the budget', () => {
-  test('from the oldest closed session first, and no more than is needed.', () =>
+  test('The oldest closed sessions are trimmed first, and no more than is needed.', () =>
     withArchive(async (archive) => {
       const open = await archive.fill('open', { end: 'ready' });
       const first = await archive.fill('first');
@@ -39,7 +39,7 @@ describe('data over the budget', () => {
       for (const events of [open, second, last]) expect(gone(archive, events)).toEqual([]);
     }));
 
-  test('from one closed session after the other, before anything of an open one.', () =>
+  test('Closed sessions are trimmed one after the other, before any open session.', () =>
     withArchive(async (archive) => {
       const open = await archive.fill('open', { end: 'ready' });
       for (const id of ['a', 'b', 'c']) await archive.fill(id);
@@ -53,7 +53,7 @@ describe('data over the budget', () => {
       expect(gone(archive, open)).not.toEqual([]);
     }));
 
-  test('from an open session with the deltas of what is closed, and never without them.', () =>
+  test('Events of an open session are removed with the deltas of their items, never without them.', () =>
     withArchive(async (archive) => {
       await archive.fill('open', { end: 'ready' });
       const append = (tx: Writer, kind: 'message.delta' | 'message.completed', item_id: string) =>
@@ -82,7 +82,7 @@ describe('data over the budget', () => {
       ]);
     }));
 
-  test('from open sessions by age alone: whoever they are of, the oldest events go first.', () =>
+  test('Events of open sessions are removed by age, whichever session they belong to.', () =>
     withArchive(async (archive) => {
       await archive.fill('a', { end: 'ready', bulk: 400 });
       await archive.fill('b', { end: 'ready', bulk: 400 });
@@ -95,7 +95,7 @@ describe('data over the budget', () => {
       expect(left.slice(0, -1)).toEqual(before.filter((seq) => seq >= oldestLeft));
     }));
 
-  test('until there is some room: not for each event that comes then.', () =>
+  test('Events are removed until some room is free, so that not each new event causes a pass.', () =>
     withArchive(async (archive) => {
       for (let i = 0; i < 20; i++) await archive.fill(`closed${i}`, { bulk: 50 });
       const max = archive.budget.usedBytes - 1;
@@ -104,7 +104,7 @@ describe('data over the budget', () => {
       expect(archive.budget.usedBytes).toBeGreaterThan(0.75 * max);
     }));
 
-  test('never from an unfinished turn, whatever else of its session goes.', () =>
+  test('No event of an unfinished turn is removed, whatever else of its session is.', () =>
     withArchive(async (archive) => {
       const running = await archive.fill('running', { turns: 3, end: 'running' });
       await archive.fill('closed');
@@ -118,7 +118,7 @@ describe('data over the budget', () => {
       expect(gone(archive, ofOthers)).toEqual(seqsOf(ofOthers));
     }));
 
-  test('never from a turn that waits for an approval, nor its approval.', () =>
+  test('No event of a turn that waits for an approval is removed, and the approval stays.', () =>
     withArchive(async (archive) => {
       await archive.fill('waiting', { end: 'running' });
       const asked = await archive.ask('waiting');
@@ -128,7 +128,7 @@ describe('data over the budget', () => {
       expect(archive.db.peek((rx) => archive.store.allPendingApprovals(rx))).toHaveLength(1);
     }));
 
-  test('from a turn once it has ended.', () =>
+  test('The events of a turn can be removed once it has ended.', () =>
     withArchive(async (archive) => {
       const running = await archive.fill('one', { end: 'running' });
       await retainNothing(archive);
@@ -138,7 +138,7 @@ describe('data over the budget', () => {
       expect(archive.left(ofSession('one'))).toEqual([]);
     }));
 
-  test('with its disk space: free pages beyond some are given back.', () =>
+  test('Retention returns free pages to the disk.', () =>
     withArchive(async (archive) => {
       for (let i = 0; i < 8; i++) await archive.fill(`closed${i}`, { bulk: 3000 });
       const pages = archive.db.prepare<[number]>('PRAGMA page_count');
@@ -151,7 +151,7 @@ describe('data over the budget', () => {
 });
 
 describe('data within the budget', () => {
-  test('stays, and nothing is written.', () =>
+  test('Data within the budget stays, and nothing is written.', () =>
     withArchive(async (archive) => {
       await archive.fill('closed');
       await archive.fill('open', { end: 'ready' });
@@ -162,7 +162,7 @@ describe('data within the budget', () => {
       expect(archive.session('closed').trimmed).toBe(false);
     }));
 
-  test('stays without a limit, however much it is.', () =>
+  test('Without a limit, all data stays.', () =>
     withArchive(async (archive) => {
       await archive.fill('closed', { bulk: 3000 });
       const before = archive.left();
@@ -199,7 +199,7 @@ describe('storage.trimmed', () => {
         expect([reason, closed]).toEqual(['max_bytes', null]);
     }));
 
-  test('is there for nothing that stayed: the events that went are those it counts, over many passes.', () =>
+  test('storage.trimmed counts exactly the removed events, over many passes.', () =>
     withArchive(async (archive) => {
       for (let round = 0; round < 6; round++) {
         await archive.fill(`closed${round}`, { bulk: 150 });
@@ -207,13 +207,13 @@ describe('storage.trimmed', () => {
         await retainTightly(archive);
       }
       const counted = sum(archive.told().map(({ events }) => events));
-      // What an earlier pass told may go, too, and is not counted.
+      // A later pass may remove the storage.trimmed events of earlier passes, without counting them.
       const others = archive.appended.filter(({ kind }) => kind !== 'storage.trimmed');
       expect(counted).toBe(gone(archive, others).length);
     }));
 
-  // Each pass takes the storage.trimmed of the last one as the oldest event there is, and tells of that by another.
-  test('is not written by a pass that finds nothing to take but what the last pass wrote.', () =>
+  // Otherwise each pass would remove the storage.trimmed event of the last pass, and report that with another one.
+  test('No storage.trimmed is written if only the storage.trimmed of the last pass could be removed.', () =>
     withArchive(async (archive) => {
       await archive.fill('running', { end: 'running' });
       await retainNothing(archive);

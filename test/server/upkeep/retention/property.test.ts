@@ -68,8 +68,8 @@ async function take({ db, log, clock }: Archive, trim: EventTrim, one: Step): Pr
   });
 }
 
-describe('after any appends and trims', () => {
-  test('the trimmed_seq of every scope is the highest seq that went from it.', async () => {
+describe('any appends and removals', () => {
+  test('The trimmed_seq of each scope is the highest seq that was removed from it.', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 40 }), (steps) =>
         withArchive(async (archive) => {
@@ -89,7 +89,7 @@ describe('after any appends and trims', () => {
     );
   });
 
-  test('the remaining events are in order, and each step has removed the oldest events.', async () => {
+  test('The remaining events are in order, and each step has removed the oldest events.', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 40 }), (steps) =>
         withArchive(async (archive) => {
@@ -110,7 +110,7 @@ describe('after any appends and trims', () => {
   });
 });
 
-/** What a step has to take, told without SQL. */
+/** Computes without SQL which events a step has to remove. */
 function toGo({ appended, clock }: Archive, before: number[], one: Step): number[] {
   if (one.act === 'append') return [];
   const there = appended.filter(({ seq }) => before.includes(seq));

@@ -44,7 +44,7 @@ async function letGo(stage: Stage, id: string): Promise<void> {
 }
 
 describe('the records of a trimmed closed session', () => {
-  test('the records stay, marked as trimmed and without what was said.', () =>
+  test('The records of a trimmed session stay, marked as trimmed and without their texts.', () =>
     onStage(async (stage) => {
       const { session, turns, items } = await talk(stage);
       expect(turns.map(({ text }) => text)).toEqual(['second answer', 'first answer']);
@@ -60,7 +60,7 @@ describe('the records of a trimmed closed session', () => {
       expect(await stage.events(session.id)).toEqual([]);
     }));
 
-  test('each turn and its approvals can still be read; an item of it is 404.', () =>
+  test('Each turn of a trimmed session and its approvals can be read, and its items are 404.', () =>
     onStage(async (stage) => {
       const { id } = await stage.open();
       const { ask, end } = await stage.play({ id });
@@ -81,7 +81,7 @@ describe('the records of a trimmed closed session', () => {
       expect((await stage.get(path)).status).toBe(404);
     }));
 
-  test('lists still show it, and closing it again gives it as it is.', () =>
+  test('Lists have a trimmed session, and closing it again returns it unchanged.', () =>
     onStage(async (stage) => {
       const { session } = await talk(stage);
       await stage.close(session.id);
@@ -94,7 +94,7 @@ describe('the records of a trimmed closed session', () => {
 });
 
 describe('the records of an open session', () => {
-  test('events may go, but nothing of its records, turns and items.', () =>
+  test('The events of an open session may be removed, but not its records, turns and items.', () =>
     onStage(async (stage) => {
       const before = await talk(stage);
       const { session } = await talk(stage);
@@ -119,7 +119,7 @@ describe('the records of an open session', () => {
 
 describe('texts of an agent outside a turn', () => {
   // Items are looked for by their turns, and these have none.
-  test('goes with its closed session.', () =>
+  test('The texts of an agent outside a turn are removed with its closed session.', () =>
     withArchive(async (archive) => {
       const { db, store, settings } = archive;
       await archive.fill('closed');

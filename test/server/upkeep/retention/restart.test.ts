@@ -7,7 +7,7 @@ import { expectEventually } from '../../../support/expect-eventually.ts';
 import { openArchive, ofSession } from '../../../support/retention/archive.ts';
 import { retain, writeArchive } from '../../../support/retention/stage.ts';
 
-test('a server that stops in the middle of a pass ends in order, and the next one finishes it.', async () => {
+test('A server that stops during a pass ends in order, and the next one finishes the pass.', async () => {
   await using own = tempDirectory('restart');
   const directory = path.join(own.path, 'data');
   const { now } = await writeArchive(directory, async (archive) => {
@@ -17,7 +17,7 @@ test('a server that stops in the middle of a pass ends in order, and the next on
   const options = { directory, clock: new ManualClock(now) };
   const ids = Array.from({ length: 5 }, (_, i) => `closed${i}`);
 
-  // It is stopped as soon as it has told of the first step.
+  // The server stops as soon as it has reported the first step.
   await onStage(async (stage) => {
     retain(stage, { max_bytes: 1 });
     await stage.until(({ kind }) => kind === 'storage.trimmed');

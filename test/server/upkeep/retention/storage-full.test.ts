@@ -29,8 +29,8 @@ async function untilFull(stage: Stage): Promise<void> {
   await expectEventually(async () => (await tryOpen(stage)).status).toBe(500);
 }
 
-describe('where the data takes more than max_bytes, and nothing may go', () => {
-  test('new sessions and turns are refused with storage_full, which says what to do.', () =>
+describe('data over max_bytes that may not be removed', () => {
+  test('New sessions and turns are refused with storage_full and what to do.', () =>
     onStage(async (stage) => {
       const idle = await stage.open();
       await atLongTurn(stage);
@@ -46,7 +46,7 @@ describe('where the data takes more than max_bytes, and nothing may go', () => {
       expect((await stage.session(idle.id)).last_turn_id).toBe(null);
     }));
 
-  test('everything can be read, and followed.', () =>
+  test('All data can be read and streamed.', () =>
     onStage(async (stage) => {
       const { session, turnId } = await atLongTurn(stage);
       await untilFull(stage);
@@ -69,7 +69,7 @@ describe('where the data takes more than max_bytes, and nothing may go', () => {
       stream.close();
     }));
 
-  test('a running turn continues to its end, with all its output.', () =>
+  test('A running turn continues to its end, with its whole output.', () =>
     onStage(async (stage) => {
       const { session, turn, turnId } = await atLongTurn(stage);
       await untilFull(stage);
@@ -82,7 +82,7 @@ describe('where the data takes more than max_bytes, and nothing may go', () => {
       });
     }));
 
-  test('approvals are answered as ever.', () =>
+  test('Approvals can be decided.', () =>
     onStage(async (stage) => {
       const { session, turn } = await atLongTurn(stage);
       const answer = turn.ask();
@@ -92,7 +92,7 @@ describe('where the data takes more than max_bytes, and nothing may go', () => {
       expect(await answer).toMatchObject({ decision: 'accept' });
     }));
 
-  test('a turn can be interrupted.', () =>
+  test('A turn can be interrupted.', () =>
     onStage(async (stage) => {
       const { session, turn, turnId } = await atLongTurn(stage);
       await untilFull(stage);
@@ -102,7 +102,7 @@ describe('where the data takes more than max_bytes, and nothing may go', () => {
       expect((await stage.until(endOf(turnId))).kind).toBe('turn.interrupted');
     }));
 
-  test('closing a session makes room: new work is taken again after the next pass.', () =>
+  test('Closing a session makes room: the next pass permits new work again.', () =>
     onStage(async (stage) => {
       const { session } = await atLongTurn(stage);
       await untilFull(stage);
@@ -112,7 +112,7 @@ describe('where the data takes more than max_bytes, and nothing may go', () => {
       await stage.play(await stage.open());
     }));
 
-  test('the end of the turn makes room: its events may go then.', () =>
+  test('The end of a turn makes room, because its events may be removed then.', () =>
     onStage(async (stage) => {
       const { turn, turnId } = await atLongTurn(stage);
       await untilFull(stage);
@@ -122,7 +122,7 @@ describe('where the data takes more than max_bytes, and nothing may go', () => {
       await expectEventually(async () => (await tryOpen(stage)).status).toBe(200);
     }));
 
-  test('a higher limit makes room at once.', () =>
+  test('A higher limit makes room at once.', () =>
     onStage(async (stage) => {
       await atLongTurn(stage);
       await untilFull(stage);
@@ -130,7 +130,7 @@ describe('where the data takes more than max_bytes, and nothing may go', () => {
       expect((await tryOpen(stage)).status).toBe(200);
     }));
 
-  test('no limit makes room at once.', () =>
+  test('Removing the limit makes room at once.', () =>
     onStage(async (stage) => {
       await atLongTurn(stage);
       await untilFull(stage);
@@ -139,10 +139,10 @@ describe('where the data takes more than max_bytes, and nothing may go', () => {
     }));
 });
 
-describe('where less than min_free_bytes is free on the disk', () => {
+describe('a disk with less than min_free_bytes', () => {
   const huge = { retention: { min_free_bytes: Number.MAX_SAFE_INTEGER } };
 
-  test('new sessions and turns are refused with storage_full, which names limit and directory.', () =>
+  test('New sessions and turns are refused with storage_full, the limit and the directory.', () =>
     onStage(async (stage) => {
       const idle = await stage.open();
       limit(stage, huge.retention);
@@ -155,7 +155,7 @@ describe('where less than min_free_bytes is free on the disk', () => {
       }
     }));
 
-  test('the server starts, reads, and says why it takes no work.', () =>
+  test('The server starts, answers reads, and reports why it refuses new work.', () =>
     onStage(
       async (stage) => {
         expect((await tryOpen(stage)).status).toBe(500);
@@ -165,7 +165,7 @@ describe('where less than min_free_bytes is free on the disk', () => {
       { config: huge },
     ));
 
-  test('running work continues: approvals, interrupts, ends and closing.', () =>
+  test('Running work continues: approvals, interrupts, ends and closing.', () =>
     onStage(async (stage) => {
       const [first, second] = [await stage.open(), await stage.open()];
       const turn = await stage.play(first);
@@ -182,7 +182,7 @@ describe('where less than min_free_bytes is free on the disk', () => {
       for (const { id } of [first, second]) expect((await stage.close(id)).status).toBe(200);
     }));
 
-  test('nothing of the data goes for it.', () =>
+  test('No data is removed.', () =>
     onStage(async (stage) => {
       const { id } = await stage.open();
       await stage.close(id);
@@ -193,7 +193,7 @@ describe('where less than min_free_bytes is free on the disk', () => {
       expect((await stage.session(id)).trimmed).toBe(false);
     }));
 
-  test('work is taken again as soon as there is enough.', () =>
+  test('New work is accepted again as soon as there is enough space.', () =>
     onStage(
       async (stage) => {
         expect((await tryOpen(stage)).status).toBe(500);

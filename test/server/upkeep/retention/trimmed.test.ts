@@ -29,14 +29,14 @@ function trim({ db }: TestStore, session: string, limit = 1_000_000) {
   return db.transact((tx) => trimming.eventsOf(tx, 'session_id', session, limit));
 }
 
-/** A follower that has been told to end: it gives page after page until it has everything. */
+/** Returns a subscription that ends once it has delivered all existing events. */
 function reader(feed: Feed, scope: Scope, after = 0): AsyncGenerator<FeedPage, void> {
   return feed.subscribe(scope, after, new AbortController().signal, AbortSignal.abort());
 }
 
 interface Read {
   seqs: number[];
-  /** What it was told is gone, and after which event. */
+  /** The reported gaps, each with the last event before it. */
   gaps: { after: number; trimmed: number }[];
 }
 
@@ -81,7 +81,7 @@ describe('a follower whose cursor lies below what was trimmed', () => {
       ]);
     }));
 
-  test('gets nothing that went, also where the ring still has it.', () =>
+  test('A subscriber gets no removed event, even if the ring still has it.', () =>
     withStore(async (given) => {
       const feed = new Feed(given);
       const gone = await append(given, 'gone', 3);
@@ -115,7 +115,7 @@ describe.for([
           const appended = { a: await append(given, 'a', 300), b: await append(given, 'b', 300) };
           const followers = [runtime, ofSession('a'), ofSession('b')].map((scope) => ({
             own: () => ofScope(scope, appended),
-            /** What it has to have been given, or told of: set once it has found nothing more. */
+            /** The events that the subscriber should have received, or received as a gap. Set at its end. */
             due: undefined as number[] | undefined,
             pages: reader(feed, scope),
             read: { seqs: [], gaps: [] } as Read,

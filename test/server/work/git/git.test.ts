@@ -4,7 +4,7 @@ import { errorReply } from '../../../../src/server/http/errors.ts';
 import { mergeCommits } from '../../../../src/server/work/merge/commits.ts';
 import { Git } from '../../../../src/server/work/git/git.ts';
 
-test('A git command that prints more than can be read as a whole fails, and says the limit', async () => {
+test('A git command that prints more than can be read as a whole fails, and says the limit.', async () => {
   const { signal } = new AbortController();
   const git = new Git({ marker: '', signal, maxOutputBytes: 10 });
   await expect(git.text({ directory: '/' }, ['--version'])).rejects.toThrow(
@@ -12,7 +12,7 @@ test('A git command that prints more than can be read as a whole fails, and says
   );
 });
 
-test('A git command that the stop of the server ends is answered with 503, and any other failure is a bug', async () => {
+test('A git command that the stop of the server ends is answered with 503, and any other failure is a bug.', async () => {
   const stop = new AbortController();
   const git = new Git({ marker: '', signal: stop.signal });
   const cancelled = AbortSignal.abort();
@@ -27,7 +27,7 @@ test('A git command that the stop of the server ends is answered with 503, and a
     expect(errorReply(await failure(run))).toMatchObject({ status: 503, isBug: false });
 });
 
-test('A merge that the stop of the server ends is refused for the stop, so that its key does not keep a conflict', async () => {
+test('A merge that the stop of the server ends is refused for the stop, so that its key does not keep a conflict.', async () => {
   const reason = new AppError('shutting_down', 'the server is stopping');
   const git = new Git({ marker: '', signal: AbortSignal.abort(reason) });
   const commits = { ours: 'a', theirs: 'b' };

@@ -188,14 +188,14 @@ describe('a command that a repository names', { timeout: scaled(LIMIT_MS) }, () 
     }));
 });
 
-/** What can stand where a file should, and would make a reader wait, or lead it elsewhere. */
+/** Things in place of a file that would make a reader wait or lead it elsewhere. */
 const ODD: Record<string, (file: string) => void> = {
   'a FIFO': (file) => void execFileSync('mkfifo', [file]),
   'a directory': (file) => fs.mkdirSync(file),
   'a link to a device': (file) => fs.symlinkSync('/dev/zero', file),
 };
 
-/** The places that are read of a worktree, and that its agent can write. */
+/** The files that the server reads for a worktree and that its agent can write. */
 const PLACES: Record<string, (tree: string, admin: string, repo: string) => string> = {
   'the lock of the worktree': (_tree, admin) => path.join(admin, 'locked'),
   'its HEAD': (_tree, admin) => path.join(admin, 'HEAD'),
@@ -212,14 +212,14 @@ const PLACES: Record<string, (tree: string, admin: string, repo: string) => stri
     path.join(repo, '.git/info/exclude'),
 };
 
-describe('no file that an agent can write stops the server', { timeout: scaled(LIMIT_MS) }, () => {
+describe('files that an agent can write', { timeout: scaled(LIMIT_MS) }, () => {
   const onShared = sharedStages();
   const isWhole = process.env.WORKTREE_PLACES === 'all';
   // In the suite each place has a FIFO, for which a reader waits, and two have each of the others.
   const oddAt = (at: number) =>
     Object.keys(ODD).filter((_, odd) => isWhole || odd === 0 || (at < 4 && odd === 1 + (at % 2)));
   const rows = Object.keys(PLACES).flatMap((place, at) => oddAt(at).map((odd) => [place, odd]));
-  test.for(rows)('%s is %s.', ([place = '', odd = '']) =>
+  test.for(rows)('The server keeps running if %s is %s.', ([place = '', odd = '']) =>
     onShared(async (stage) => {
       const tree = await create(stage);
       write(tree.path, { mine: 'mine\n' });
@@ -236,7 +236,7 @@ describe('no file that an agent can write stops the server', { timeout: scaled(L
       expect(cleanup.status).toBe('failed');
       expect(cleanup.diagnostics[0]).toContain(path.basename(file));
       expect(read(tree.path, 'mine')).toBe('mine\n');
-      // What stands in the way can be moved away.
+      // Once the obstructing file is removed, the cleanup can be tried again.
       if (place.includes('repository')) return;
       fs.rmSync(file, { recursive: true });
       expect(['cleaned', 'failed']).toContain((await cleanUp(stage, tree)).status);

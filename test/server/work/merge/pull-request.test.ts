@@ -21,7 +21,7 @@ const onStage = sharedStages();
 const searchPath = process.env.PATH;
 let programs: ReturnType<typeof tempDirectory>;
 
-/** What `gh` was called with, one argument a line. */
+/** The file with the arguments of all calls of `gh`, one a line. */
 const calls = () => path.join(programs.path, 'calls');
 
 beforeAll(() => {
@@ -189,7 +189,7 @@ test.for([
   ['git@github.com:ada/project.git', 'github.com/ada/project'],
   ['ssh://git@github.com/ada/project.git', 'github.com/ada/project'],
   ['/srv/git/deep/project.git', '/srv/git/deep/project.git'],
-] as const)('%s is %s to gh.', ([address, name]) => {
+] as const)('The remote %s has the name %s for gh.', ([address, name]) => {
   expect(nameOf(address)).toBe(name);
 });
 

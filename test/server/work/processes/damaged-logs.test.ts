@@ -26,7 +26,7 @@ async function storeHealth(given: TestRuntime): Promise<unknown> {
 }
 
 describe('The output of a process that has ended', () => {
-  test('is verified at once, also an empty stream, and a running process has output that is not.', () =>
+  test('The output of an ended process is verified, and the output of a running one is not.', () =>
     on(async (given) => {
       const over = await ranTo(given, 'echo one');
       expect(await logs(given, over)).toMatchObject({
@@ -44,7 +44,7 @@ describe('The output of a process that has ended', () => {
       expect(await logs(given, running)).toMatchObject({ stdout: { verified: true } });
     }));
 
-  test('is storage_damaged in every way of reading once a bit has changed, and health names the process.', () =>
+  test('A changed bit makes each read of the output storage_damaged, and the health names the process.', () =>
     withRuntime(async (given) => {
       const over = await ranTo(given, 'echo an answer');
       flipBit(logOf(given, over.process_id), 3);
@@ -66,7 +66,7 @@ describe('The output of a process that has ended', () => {
       expect(stderr.status).toBe(200);
     }));
 
-  test('is served without verification where no checksums are stored, and the command line says so.', () =>
+  test('Output without checksums is served unverified, and the command prints that.', () =>
     withRuntime(async (given) => {
       const cadre = cadreOn(given);
       const over = await ranTo(given, 'echo one; echo two >&2');

@@ -90,7 +90,7 @@ describe('the input of a process', () => {
     ['that was created without', 'sleep 1000', 'none', null],
     ['whose input has ended', 'sleep 1000', 'pipe', { eof: true }],
     ['that has ended', 'true', 'pipe', null],
-  ])('is refused to a process %s.', (_why, command, stdin, first) =>
+  ])('Input for a process %s is refused.', (_why, command, stdin, first) =>
     onRuntime(async (given) => {
       const process = await run(given, command, { stdin });
       if (first) await write(given, process, first);

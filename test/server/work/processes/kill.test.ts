@@ -36,7 +36,7 @@ const grace = (kill_grace_ms: number): TestRuntimeOptions => ({
   config: { processes: { kill_grace_ms } },
 });
 
-/** What still runs of a process, wherever it went. */
+/** Returns the ids of all running descendants of a process, including those that have left its group. */
 function left(processId: string): number[] {
   return carriersOf(`CADRE_PROCESS_ID=${processId}`).filter((pid) => {
     const found = identify(pid);
@@ -145,7 +145,7 @@ describe('a kill', () => {
     }, grace(200)));
 
   test.for([{ reason: 'x'.repeat(1001) }, { reason: 5 }, { why: 'x' }])(
-    'is refused where its body is wrong, and kills nothing: %j',
+    'A kill with a wrong body is refused, and kills nothing: %j.',
     (body) =>
       on(async (given) => {
         using gate = new Gate(given.directory);

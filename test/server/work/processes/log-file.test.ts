@@ -13,21 +13,21 @@ import {
 import { atLength } from '../../../support/at-length.ts';
 import { tempDirectory } from '../../../support/temp.ts';
 
-/** What was printed: every byte says where it stood, so that one in a wrong place shows. */
+/** Returns output bytes that depend on their position, so that a byte in a wrong position is noticed. */
 function printed(from: number, length: number): Buffer {
   const bytes = Buffer.allocUnsafe(length);
   for (let i = 0; i < length; i++) bytes[i] = ((from + i) * 167 + ((from + i) >> 8)) % 251;
   return bytes;
 }
 
-/** What a log has to keep of `total` bytes: the first half of the cap, and the last. */
+/** Returns the bounds of the dropped part of a log of `total` bytes, which keeps the first and last half of the cap. */
 function kept(total: number, cap: number): { head: number; tail: number } {
   if (total <= cap) return { head: total, tail: total };
   const head = Math.floor(cap / 2);
   return { head, tail: total - (cap - head) };
 }
 
-/** What a read has to give: it begins at the first kept byte from `from` on and ends where something was dropped. */
+/** Returns the expected read: it starts at the first kept byte from `from` on, and ends before a dropped part. */
 function expected(total: number, cap: number, from: number, limit: number) {
   const { head, tail } = kept(total, cap);
   const start = Math.min(from < head ? from : Math.max(from, tail), total);
@@ -133,7 +133,7 @@ describe('A closed log', () => {
     ['that has all of the output', 1_000_000],
     ['that has dropped a part of the output', 150_000],
   ])('%s', (_, cap) => {
-    test('is verified by checksums of blocks that were written once and of blocks that were overwritten.', () =>
+    test('A log is verified by checksums of blocks that were written once and of overwritten blocks.', () =>
       withLog(CHUNKS, cap, async (file) => {
         expect(await measureLog(file)).toMatchObject({ verified: true });
         await readAll(file);
@@ -154,7 +154,7 @@ describe('A closed log', () => {
             bytes.subarray(131_072),
           ]),
       ],
-    ])('is storage_damaged with %s.', (_what, change) =>
+    ])('A log is storage_damaged with %s.', (_what, change) =>
       withLog(CHUNKS, cap, async (file) => {
         fs.writeFileSync(file, change(fs.readFileSync(file)));
         await expect(readAll(file)).rejects.toEqual(damaged);
@@ -162,7 +162,7 @@ describe('A closed log', () => {
     );
   });
 
-  test('gives the undamaged blocks of a log that has a damaged one.', () =>
+  test('The intact blocks of a log with a corrupt block can be read.', () =>
     withLog(CHUNKS, 1_000_000, async (file, total) => {
       const bytes = fs.readFileSync(file);
       bytes[3]! ^= 1;
@@ -173,7 +173,7 @@ describe('A closed log', () => {
       await expect(readLog(file, 65_000, 10)).rejects.toEqual(damaged);
     }));
 
-  test('is storage_damaged if its layout file is changed or missing.', () =>
+  test('A log is storage_damaged if its layout file is changed or missing.', () =>
     withLog(CHUNKS, 150_000, async (file) => {
       const layout = `${file}.printed`;
       const text = fs.readFileSync(layout, 'utf8');
@@ -183,7 +183,7 @@ describe('A closed log', () => {
       await expect(readLogEnd(file, 10)).rejects.toEqual(damaged);
     }));
 
-  test('is read without verification if its checksums are missing or damaged.', () =>
+  test('A log is read without verification if its checksums are missing or corrupt.', () =>
     withLog(CHUNKS, 150_000, async (file) => {
       const sums = `${file}.sums`;
       const text = fs.readFileSync(sums, 'utf8');
@@ -216,23 +216,26 @@ describe('a log that is read while it is written', () => {
     ['less than its cap', 10_000_000],
     ['much more than its cap', 10_000],
     ['a little more than its cap', 1_900_000],
-  ] as const)('gives no byte in the place of another: %s', async ([, bytes]) => {
-    await using place = tempDirectory('log');
-    const file = path.join(place.path, 'log');
-    const log = new LogFile(file, bytes);
-    let over = false;
-    const write = async () => {
-      for (let i = 0; i < 400; i++) await log.append(printed(log.total, (i * 997) % 9973));
-      over = true;
-    };
-    const read = async (turn: number) => {
-      for (let at = turn; !over; at += 7919) {
-        const from = turn % 2 === 0 ? Math.max(0, log.total - (at % 12_000)) : at % 2_000_000;
-        const range = await readLog(file, from, 1 + (at % 9000));
-        expect(range.bytes.equals(printed(range.from, range.bytes.length))).toBe(true);
-      }
-    };
-    await Promise.all([write(), ...[1, 2, 3, 4].map(read)]);
-    await log.close();
-  });
+  ] as const)(
+    'A log that is read during writes has no byte at a wrong position: %s.',
+    async ([, bytes]) => {
+      await using place = tempDirectory('log');
+      const file = path.join(place.path, 'log');
+      const log = new LogFile(file, bytes);
+      let over = false;
+      const write = async () => {
+        for (let i = 0; i < 400; i++) await log.append(printed(log.total, (i * 997) % 9973));
+        over = true;
+      };
+      const read = async (turn: number) => {
+        for (let at = turn; !over; at += 7919) {
+          const from = turn % 2 === 0 ? Math.max(0, log.total - (at % 12_000)) : at % 2_000_000;
+          const range = await readLog(file, from, 1 + (at % 9000));
+          expect(range.bytes.equals(printed(range.from, range.bytes.length))).toBe(true);
+        }
+      };
+      await Promise.all([write(), ...[1, 2, 3, 4].map(read)]);
+      await log.close();
+    },
+  );
 });

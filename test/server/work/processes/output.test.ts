@@ -22,11 +22,11 @@ interface Pipes {
   clock: ManualClock;
   output: ProcessOutput;
   told: Told[];
-  /** Prints; resolves when it is in the file. */
+  /** Prints; resolves once the output is in the file. */
   print(bytes: Buffer | string, stream?: StreamName): Promise<void>;
-  /** Prints and lets time pass until it was told. */
+  /** Prints, and advances the clock until the output is reported. */
   printAndWait(bytes: Buffer | string, stream?: StreamName): Promise<void>;
-  /** The process is over. */
+  /** Ends the process. */
   end(): Promise<void>;
 }
 
@@ -152,7 +152,7 @@ describe('the output of a process', () => {
     ));
 
   test.for(['x', '漢', '🙂'])(
-    'Output after 256 KiB of text is reported by offset alone, twice a second: %s',
+    'Output after 256 KiB of text is reported by offset alone, twice a second: %s.',
     (character) =>
       withPipes(async ({ clock, print, told, end }) => {
         const chunk = character.repeat(Math.floor(4096 / Buffer.byteLength(character)));

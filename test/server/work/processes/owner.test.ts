@@ -14,9 +14,9 @@ interface Cast {
   api: ReturnType<typeof apiOf>;
   mine: string;
   other: string;
-  /** Of the session `mine`, running. */
+  /** A running process of the session `mine`. */
   owned: Process;
-  /** Of nobody, running. */
+  /** A running process without a session. */
   free: Process;
   gate: Gate;
 }
@@ -24,7 +24,7 @@ interface Cast {
 const options = () => ({ providers: [scriptedProvider()] });
 const on = sharedRuntime(options());
 
-/** Two sessions, a process of one of them and one of nobody. */
+/** Runs a test with two sessions, a process of one of them and a process without a session. */
 function withOwners(test: (cast: Cast) => Promise<void>, onRuntime = on) {
   return onRuntime(async (given) => {
     const { client, directory } = given;

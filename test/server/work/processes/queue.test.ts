@@ -170,7 +170,7 @@ test('The diagnostics count running, queued and ended processes.', () =>
 
 const many = atLength(20, 300, 60);
 
-test(`${many} processes at once all run, each once, with their own output.`, () =>
+test(`All of ${many} simultaneous processes run, each once, with their own output.`, () =>
   withRuntime(async (given) => {
     const all = await Promise.all(
       Array.from({ length: many }, (_, i) => run(given, `echo ${i}; exit ${i % 100}`)),

@@ -154,7 +154,7 @@ function askWithKey(server: TestServer) {
   return apiOf(server)('POST', '/v1/processes', { body: keyed, headers });
 }
 
-/** Leaves a log without its middle, one whose owner is to be told of its end, and a process that was asked for by a key. */
+/** Leaves logs with a dropped middle, a process that notifies its session, and a process of a keyed request. */
 async function leave(server: TestServer) {
   const over = await ranTo(server, 'seq 1 5000');
   const running = await run(server, 'seq 1 5000; echo up to here; exec sleep 300');
@@ -218,7 +218,7 @@ describe('a request with an Idempotency-Key', () => {
     }));
 });
 
-describe('while the server stops', () => {
+describe('a stop of the server', () => {
   test('A stopping server starts no process, not even one that was requested before.', async () => {
     await using place = tempDirectory('stop');
     const provider = scriptedProvider();
@@ -226,7 +226,7 @@ describe('while the server stops', () => {
       providers: [provider],
       config: { server: { bind_address: '127.0.0.1:0', drain_ms: 10_000 } },
     });
-    // A turn that goes on keeps the server from being done at once.
+    // A running turn delays the stop of the server.
     const { id } = await openSession(first.client, place.path);
     await send(first.client, id, 'work');
     const turn: ScriptedTurn = await provider.nextTurn();

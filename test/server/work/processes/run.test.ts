@@ -110,7 +110,7 @@ describe('a process', () => {
     ['kill -TERM $$', { status: 'failed', exit_code: null, signal: 'SIGTERM' }],
     ['/no/such/program', { status: 'failed', exit_code: 127, signal: null }],
     ['true', { status: 'completed', exit_code: 0, signal: null }],
-  ])('A process that ends by itself reports how: %s', ([command, end]) =>
+  ])('A process that ends by itself reports how: %s.', ([command, end]) =>
     on(async (given) => {
       const over = await ranTo(given, command);
       expect(over).toMatchObject({ ...end, failure: null, kill_reason: null });
@@ -167,7 +167,7 @@ describe('a process', () => {
     ));
 
   test.for([true, false])(
-    'A command above the limit of the system is refused with the limit; allow_shell: %s',
+    'A command above the limit of the system is refused with the limit; allow_shell: %s.',
     (allow_shell) =>
       withRuntime(
         async (given) => {
@@ -228,7 +228,7 @@ describe('a bad request', () => {
     [{ command: ['true'] }, /^body\.command: /],
     [{ command: 'true', env: {} }, /^body: unknown field "env"/],
     [{}, /^body\.command: /],
-  ])('is refused with what is wrong, and nothing is stored: %j', ([body, error]) =>
+  ])('A bad request is refused with its mistake, and nothing is stored: %j.', ([body, error]) =>
     onIdle(async (given) => {
       const api = apiOf(given);
       const reply = await api('POST', '/v1/processes', { body });
@@ -260,7 +260,7 @@ describe('a bad request', () => {
     'wait?for=nothing',
     'logs?stream=stdin',
     'logs/stream?stream=both',
-  ])('A request for an unknown condition or stream is refused by name: %s', (what) =>
+  ])('A request for an unknown condition or stream is refused by name: %s.', (what) =>
     onBusy(async (given) => {
       const { process_id } = await ranTo(given, 'true');
       const reply = await apiOf(given)('GET', `/v1/processes/${process_id}/${what}`);
@@ -300,7 +300,7 @@ describe('without a shell', () => {
     }, noShell));
 
   test.for(['true | cat', "''"])(
-    'A command that needs a shell is refused, and nothing is stored: %s',
+    'A command that needs a shell is refused, and nothing is stored: %s.',
     (command) =>
       on(async (given) => {
         const reply = await apiOf(given)('POST', '/v1/processes', { body: { command } });

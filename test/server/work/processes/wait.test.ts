@@ -52,7 +52,7 @@ describe('waiting for the end of a process', () => {
 });
 
 describe('waiting for a text', () => {
-  test.for(['>&1', '>&2'])('A wait for a text lasts until a stream has the text: %s', (stream) =>
+  test.for(['>&1', '>&2'])('A wait for a text lasts until a stream has the text: %s.', (stream) =>
     withRuntime(async (given) => {
       using gate = new Gate(given.directory);
       const started = await run(

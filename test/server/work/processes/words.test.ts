@@ -25,12 +25,15 @@ describe('a command without a shell', () => {
     [String.raw`echo "\n"`, ['echo', String.raw`\n`]],
     [`grep 'a|b;c>d' "*.ts"`, ['grep', 'a|b;c>d', '*.ts']],
     ['make -j4 CC=gcc é=漢', ['make', '-j4', 'CC=gcc', 'é=漢']],
-  ])('is split into words, which quotes and backslashes keep together: %s', ([command, words]) => {
-    expect(splitWords(command)).toEqual(words);
-  });
+  ])(
+    'A command is split into words, and quotes and backslashes keep words together: %s.',
+    ([command, words]) => {
+      expect(splitWords(command)).toEqual(words);
+    },
+  );
 
   test.for('|&;<>()$`*?[]{}~#!\n'.split(''))(
-    'is refused where it needs a shell: %j',
+    'A command that needs a shell is refused: %j.',
     (operator) => {
       const message = refusal(`echo a ${operator} b`);
       expect(message).toContain(`"${operator}" requires a shell, but processes.allow_shell is off`);
@@ -48,12 +51,9 @@ describe('a command without a shell', () => {
     expect(refusal(`echo "a\\"`)).toBe('command: the quote " at position 6 is not closed');
   });
 
-  test.for(['', '   ', `''`, `"" x`])(
-    'is refused where there is no program in it: %j',
-    (command) => {
-      expect(refusal(command)).toBe('command: the command does not name a program');
-    },
-  );
+  test.for(['', '   ', `''`, `"" x`])('A command without a program is refused: %j.', (command) => {
+    expect(refusal(command)).toBe('command: the command does not name a program');
+  });
 
   test('Quoted words are split into the same words.', () => {
     const word = anyText({ maxLength: 20 });

@@ -149,7 +149,7 @@ describe('the diff of a session', () => {
       git(repo, 'merge', '-q', '--ff-only', git(cwd, 'rev-parse', 'HEAD'));
       write(cwd, { 'next.txt': 'agent\n' });
       expect(await names()).toEqual(['next.txt']);
-      // A branch that went back does not make others' work that of the session.
+      // A reset of the branch does not attribute the work of others to the session.
       git(repo, 'reset', '-q', '--hard', `${base}~`);
       expect((await diff(stage, id)).base.commit).toBe(base);
       git(repo, 'branch', '-m', 'main', 'another');

@@ -9,15 +9,15 @@ import { tempDirectory } from '../../../support/temp.ts';
 
 const DAY = 86_400_000;
 
-/** Depots of at most 1000 bytes and 14 days, on a real store. */
+/** Runs `work` with snapshot object stores of at most 1000 bytes and 14 days, on a real database. */
 async function onDepots(
   work: (given: {
     root: string;
     clock: ManualClock;
     snapshotObjectStores: SnapshotObjectStores;
-    /** Adds a snapshot with so many bytes of objects to the depot of a session. */
+    /** Adds a snapshot with so many bytes of objects to the object store of a session. */
     add: (session: string, bytes: number) => Promise<void>;
-    /** The depots that are there, on the disk and in the rows. */
+    /** Returns the sessions that have an object store, on the disk and in the database. */
     there: () => { files: string[]; rows: string[] };
   }) => Promise<void>,
 ): Promise<void> {
@@ -81,7 +81,7 @@ test('Object stores above the size limit are removed with their rows, the oldest
     await add('a', 400);
     await add('b', 400);
     await add('c', 400);
-    // What was written to last is the newest, however old its depot is.
+    // The age of an object store counts from the last write.
     await add('a', 1);
     await snapshotObjectStores.trim();
     expect(there()).toEqual(both('a', 'b', 'c'));

@@ -98,7 +98,7 @@ describe('snapshots of turns', () => {
       ]);
       const sinceSecond = await diff(stage, { since: second });
       expect(sinceSecond).toEqual([second, 'deleted new.txt', 'modified sub/b.txt']);
-      // What was there before the first turn is not of the session.
+      // Changes from before the first turn do not belong to the session.
       const all = [first, 'modified a.txt', 'modified mine.txt', 'modified sub/b.txt'];
       expect(await diff(stage, {})).toEqual(all);
       expect(await diff(stage, { since: first, at: second })).toEqual(all);

@@ -178,7 +178,7 @@ describe('a name that is taken', () => {
     { base_ref: 'HEAD' },
     { branch_prefix: 'other' },
     { deletion_policy: 'delete_if_clean' as const },
-  ])('is refused where %j was asked for, which it has not.', (wish) =>
+  ])('A taken name with %j is refused, because the existing worktree differs.', (wish) =>
     onShared(async (stage) => {
       await create(stage);
       await expect(create(stage, wish)).rejects.toMatchObject({ code: 'conflict' });
@@ -266,13 +266,15 @@ describe('a worktree that cannot be created', () => {
     ['nowhere', 'repo_root'],
     ['/', 'repo_root'],
     ['a\0b', 'repo_root'],
-  ] as const)('because of %j as %s is refused with 400, and nothing is left.', ([value, field]) =>
-    onShared(async (stage) => {
-      const refused = create(stage, { [field]: value });
-      await expect(refused).rejects.toMatchObject({ code: 'invalid' });
-      expect(branches(stage.repo)).toEqual(['main']);
-      expect(known(stage.repo)).toEqual([]);
-    }),
+  ] as const)(
+    'A worktree with %j as %s is refused with 400, and nothing is left.',
+    ([value, field]) =>
+      onShared(async (stage) => {
+        const refused = create(stage, { [field]: value });
+        await expect(refused).rejects.toMatchObject({ code: 'invalid' });
+        expect(branches(stage.repo)).toEqual(['main']);
+        expect(known(stage.repo)).toEqual([]);
+      }),
   );
 
   test('A worktree of a repository without commits is refused with a next step.', () =>

@@ -29,7 +29,7 @@ function withScript({ repo }: Stage, script: string, mode = 0o644): void {
   commit(repo, 'with a script');
 }
 
-/** Nothing is left, and nothing was told. */
+/** Expects that no worktree, branch, record or event is left. */
 async function expectNothing(stage: Stage): Promise<void> {
   expect([branches(stage.repo), known(stage.repo)]).toEqual([['main'], []]);
   expect(await stage.client.call(endpoints.listWorktrees, { query: {} })).toEqual([]);

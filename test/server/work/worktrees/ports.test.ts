@@ -13,7 +13,7 @@ import {
   write,
 } from '../../../support/worktrees/work.ts';
 
-/** Two blocks of three ports each; those of two tests that run at once do not meet. */
+/** Returns a configuration with two blocks of three ports. Tests that run at once use different blocks. */
 function twoBlocks(first: number) {
   return { config: { worktrees: { port_first: first, port_last: first + 6, port_block: 3 } } };
 }

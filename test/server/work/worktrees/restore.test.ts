@@ -26,7 +26,7 @@ import {
 
 const onShared = sharedStages();
 
-/** What git says of the files, and every byte of them. */
+/** Returns the git status and the content of all files. */
 function stateOf(directory: string): Record<string, string> {
   const files = git(directory, 'ls-files', '--cached', '--others', '--exclude-standard', '-z');
   const contents = [...new Set(files.split('\0').filter(Boolean))].map((name) => {
@@ -128,7 +128,7 @@ const works: Record<string, (place: string) => void> = {
   },
 };
 
-/** Those that do not touch the same files are done in one worktree. */
+/** Groups of changes that touch different files, each tested in one worktree. */
 const together = [
   ['commits on the branch', 'names of odd characters', 'modes and links'],
   ['a changed, a removed, a moved and an untracked file', 'empty and binary files'],

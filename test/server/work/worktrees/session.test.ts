@@ -111,7 +111,7 @@ describe('a session that is opened with a worktree', () => {
     }));
 });
 
-describe('nothing is left of a session with a worktree', () => {
+describe('a session with a worktree that cannot be created', () => {
   test.for<[why: string, wish: Wish, code: string, prepare?: (repo: string) => void]>([
     ['whose directory is in no repository', { cwd: '/', worktree: true }, 'invalid'],
     ['whose base does not exist', { worktree: { base_ref: 'nope' } }, 'invalid'],
@@ -133,7 +133,7 @@ describe('nothing is left of a session with a worktree', () => {
         fs.mkdirSync(path.join(repo, 'link'));
       },
     ],
-  ])('%s.', ([, { cwd, ...wish }, code, prepare]) =>
+  ])('A session %s is refused, and nothing is left.', ([, { cwd, ...wish }, code, prepare]) =>
     onStage(async (stage) => {
       prepare?.(stage.repo);
       const before = branches(stage.repo);

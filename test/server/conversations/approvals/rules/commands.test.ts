@@ -55,12 +55,12 @@ function denies(pattern: string, command: string): boolean {
 }
 
 describe('a hostile command', () => {
-  it('is one of more than 200.', () => {
+  it('The list of hostile commands has more than 200 entries.', () => {
     expect(new Set(hostileCommands).size).toBeGreaterThan(200);
   });
 
   it.each(hostileCommands.map((command) => [JSON.stringify(command).slice(0, 100), command]))(
-    'passes none of the usual rules: %s',
+    'No usual rule allows the hostile command: %s.',
     (_shown, command) => {
       expect(usualRules.filter((pattern) => allows(pattern, command))).toEqual([]);
     },
@@ -90,7 +90,7 @@ describe('a usual command', () => {
     ['ls *.md', 'ls a.md'],
     ['rm .git/*', 'rm .git/index.lock'],
     ['git log --author=*', 'git log --author=me'],
-  ])('passes the rule "%s": %s', (pattern, command) => {
+  ])('The rule "%s" allows a usual command: %s.', (pattern, command) => {
     expect(allows(pattern, command)).toBe(true);
   });
 });
@@ -133,7 +133,7 @@ describe('a rule to allow', () => {
     ['sort -n*', 'may match other options'],
     ['cat ../*', 'never matches'],
     ['cat *=x', 'never matches'],
-  ])('cannot be "%s", because it %s.', (pattern, why) => {
+  ])('A rule to allow "%s" is refused, because it %s.', (pattern, why) => {
     expect(readPattern(pattern, 'strict')).toEqual({
       why: expect.stringContaining(why) as unknown,
     });
@@ -151,7 +151,7 @@ describe('A rule to allow whose * stands behind a program', () => {
     expect(readPattern(`${program.replace('|', ' ')} **`, 'strict')).toHaveProperty('why');
   });
 
-  it('is added where a person confirms a program that is not on the list, but none that runs its arguments.', () => {
+  it('A confirmed rule may name an unlisted program, but no program that runs its arguments.', () => {
     expect(readPattern('something-new **', 'strict', true)).toHaveProperty('words');
     expect(readPattern('git log --*', 'strict', true)).toHaveProperty('words');
     const never = [
@@ -194,7 +194,7 @@ describe('A rule to allow whose * stands behind a program', () => {
   );
 
   it.each(['134744072:evil/repo', '0x7f000001:x', 'evilhost:x', 'HEAD:.env', 'x:/etc'])(
-    'stands for no address: %s.',
+    'A * behind a program does not match an address: %s.',
     (word) => {
       expect(allows('something-new **', `something-new ${word}`, true)).toBe(false);
       expect(allows('git push origin *', `git push origin ${word}`)).toBe(false);
@@ -234,12 +234,15 @@ describe('A * to allow, wherever it stands,', () => {
     ['prog **', 'prog a ./.env'],
     ['cat **', 'cat .env'],
     ['cat /dir/*', 'cat /dir/link/x'],
-  ])('judges each name that it could be part of: "%s" allows no %s.', async (pattern, command) => {
-    const at = (text: string) => text.replaceAll('/dir', linked.path);
-    expect(await misfitOfLinked(at(pattern), at(command))).not.toBeNull();
-  });
+  ])(
+    'A * in a rule to allow is checked for each name that it may be part of: "%s" allows no %s.',
+    async (pattern, command) => {
+      const at = (text: string) => text.replaceAll('/dir', linked.path);
+      expect(await misfitOfLinked(at(pattern), at(command))).not.toBeNull();
+    },
+  );
 
-  it('stands for what is in the directory.', async () => {
+  it('A * in a rule to allow matches names in the directory.', async () => {
     for (const [pattern = '', command = ''] of [
       ['git diff --output=*', 'git diff --output=a/b'],
       ['prog -o*', 'prog -oa'],
@@ -251,7 +254,7 @@ describe('A * to allow, wherever it stands,', () => {
   });
 });
 
-/** What keeps a rule from allowing a command in the directory with links, once the names were looked up. */
+/** Returns why a rule does not allow a command in the directory with links, once all names are looked up. */
 function misfitOfLinked(pattern: string, command: string): Promise<Misfit | null> {
   const names = new CommandNames();
   const read = readPattern(pattern, 'strict', true);
@@ -385,7 +388,7 @@ describe('a rule to deny', () => {
         ['git push **', `${program} x git push origin`],
         ['git push **', `${program} 'git push origin'`],
       ]),
-  ])('A rule to deny "%s" denies: %s', (pattern, command) => {
+  ])('A rule to deny "%s" denies: %s.', (pattern, command) => {
     expect(denies(pattern, command)).toBe(true);
   });
 });

@@ -69,7 +69,7 @@ async function pending(
 }
 
 describe('a request that a rule allows', () => {
-  it('is accepted at once for once, and its approval and event name the rule.', () =>
+  it('An allowed request is accepted once at once, and its approval and event name the rule.', () =>
     onStage(async (stage) => {
       const rule = await add(stage, { effect: 'allow', command: 'git status' });
       const play = await playing(stage);
@@ -89,7 +89,7 @@ describe('a request that a rule allows', () => {
       expect((await stage.session(play.session.id)).status).toBe('running');
     }));
 
-  it('may change files that all fit its path.', () =>
+  it('An allowed request may change files that all match the path of the rule.', () =>
     onStage(async (stage) => {
       await add(stage, { effect: 'allow', path: 'docs/**' });
       const play = await playing(stage);
@@ -104,7 +104,7 @@ describe('a request that a rule allows', () => {
       expect(await isAsked(stage, play, both)).toBe(true);
     }));
 
-  it('may use a tool that its agent names.', () =>
+  it('An allowed request may use a tool that its agent names.', () =>
     onStage(async (stage) => {
       await add(stage, { effect: 'allow', tool: 'WebFetch' });
       const play = await playing(stage);
@@ -119,7 +119,7 @@ describe('a request that a rule allows', () => {
     }));
 });
 
-describe('a person is asked, although a rule allows the command or the file, if', () => {
+describe('an allowed command or file that still needs an approval', () => {
   const rules = [
     { effect: 'allow', command: 'npm test' },
     { effect: 'allow', command: 'rm *' },
@@ -212,16 +212,19 @@ describe('a person is asked, although a rule allows the command or the file, if'
     ],
     ['a symbolic link leads elsewhere', (cwd) => writing(`${cwd}/src/out/x`)],
     ['a symbolic link leads to nothing', (cwd) => writing(`${cwd}/src/nowhere`)],
-  ])('%s.', async (_title, request) => {
-    const stage = given();
-    const play = await playing(stage);
-    expect(await isAsked(stage, play, request(stage.directory))).toBe(true);
-    play.turn.end(completed);
-  });
+  ])(
+    'An approval is requested although a rule allows the request, if %s.',
+    async (_title, request) => {
+      const stage = given();
+      const play = await playing(stage);
+      expect(await isAsked(stage, play, request(stage.directory))).toBe(true);
+      play.turn.end(completed);
+    },
+  );
 });
 
 describe('the decision of several rules', () => {
-  it('deny wins over ask, and ask over allow.', () =>
+  it('A deny rule takes precedence over an ask rule, and an ask rule over an allow rule.', () =>
     onStage(async (stage) => {
       const play = await playing(stage);
       const asks = (command: string) => isAsked(stage, play, running(command, stage.directory));
@@ -241,7 +244,7 @@ describe('the decision of several rules', () => {
       expect(await asks('rm a')).toBe(false);
     }));
 
-  it('one for a directory is good there and below, by the directory of the command.', () =>
+  it('A rule for a directory applies there and below, by the directory of the command.', () =>
     onStage(async (stage) => {
       const inner = path.join(stage.directory, 'inner');
       fs.mkdirSync(path.join(inner, 'deep'), { recursive: true });
@@ -270,7 +273,7 @@ it('A rule to deny in a directory looks at the directory that a model names, and
   }));
 
 describe('Rules of an earlier version that could not be added now', () => {
-  it('ask where they were added to allow, still deny, and say what to do.', async () => {
+  it('An outdated rule to allow asks, an outdated rule to deny still denies, and both report what to do.', async () => {
     await using own = tempDirectory('rules');
     const directory = path.join(own.path, 'data');
     await storeOldRules(directory, [
@@ -314,7 +317,7 @@ describe('Rules of an earlier version that could not be added now', () => {
     );
   });
 
-  it('stay what they are where a rule that is not of the list is confirmed.', () =>
+  it('A rule for an unlisted program needs a confirmation, and then does not allow protected files.', () =>
     onStage(async (stage) => {
       const body = { effect: 'allow', command: 'something-new **' };
       const refused = await stage.post(RULES, body);
@@ -333,7 +336,7 @@ describe('Rules of an earlier version that could not be added now', () => {
 });
 
 describe('A rule that is added twice', () => {
-  it('is one rule, which ends when it is removed.', () =>
+  it('A rule that is added twice is one rule, which ends when it is removed.', () =>
     onStage(async (stage) => {
       const body = { effect: 'allow', command: 'ls docs', directory: stage.directory };
       const first = await add(stage, body);
@@ -432,7 +435,7 @@ it('A rule to allow by path names each file that configures an agent of the cata
 describe('the rules', () => {
   const none = sharedStage();
 
-  it('outlive the server.', async () => {
+  it('Rules survive a restart.', async () => {
     await using own = tempDirectory('rules');
     const directory = path.join(own.path, 'data');
     const rule = await onStage((stage) => add(stage, { effect: 'allow', command: 'git status' }), {
@@ -467,7 +470,7 @@ describe('the rules', () => {
     [{ effect: 'allow', path: '.' }, 'is a directory'],
     [{ effect: 'allow', path: 'a/*/../b' }, 'after *'],
     [{ effect: 'allow', path: '"a/**"' }, 'rules do not read quotes'],
-  ])('refuse %o.', async (body, why) => {
+  ])('The invalid rule %o is refused.', async (body, why) => {
     const { status, body: refusal } = await none().post(RULES, body);
     expect([status, refusal.code, refusal.error]).toEqual([
       400,
@@ -477,7 +480,7 @@ describe('the rules', () => {
     expect((await none().get(RULES)).body).toEqual([]);
   });
 
-  it('say what they would decide, and why.', () =>
+  it('The test of a rule returns its decision and the reason.', () =>
     onStage(async (stage) => {
       const rule = await add(stage, { effect: 'allow', command: 'git log **' });
       const test = async (body: object) =>
@@ -509,7 +512,7 @@ describe('the rules', () => {
       expect(await test({ path: 'x' })).toMatchObject({ effect: 'ask', why: 'no rule matches' });
     }));
 
-  it('are refused to agents.', () =>
+  it('An agent may not read or change rules.', () =>
     onStage(async (stage) => {
       const { session } = await playing(stage);
       const headers = { authorization: `Bearer ${stage.tokenOf(session)}` };

@@ -166,7 +166,7 @@ export const hostileCommands: readonly string[] = [
   'bash -c',
   "bash -c ''",
   'bash scripts/test.sh; id',
-  // What a `*` at the begin of a word, or in a host, would stand for.
+  // Words that a `*` at the start of a word, or in a host, would match.
   'ls /etc/x.md',
   'ls --hyperlink=x.md',
   'sort --output=x.txt',
@@ -196,7 +196,7 @@ export const hostileCommands: readonly string[] = [
   'tee .claude/settings.json',
   'rm .mcp.json',
   'touch a=.git/x',
-  // What zsh reads as the path of a program, or of a directory above.
+  // Words that zsh expands to the path of a program or of a parent directory.
   "rm ''=ls",
   'cat ""=ls',
   'ls %self',

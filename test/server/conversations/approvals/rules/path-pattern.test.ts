@@ -83,7 +83,7 @@ describe('The cost of a path pattern', () => {
     return characters;
   }
 
-  it('is at most one reading of the name for each pattern of up to 6 stars and names of 4,096 characters.', () => {
+  it('A comparison reads each name of 4,096 characters at most once, for up to 6 stars.', () => {
     const pieces = ['', 'a', '.', 'ab', 'aaa'];
     const names = ['a'.repeat(4095), '.'.repeat(4095), 'ab'.repeat(2047), `${'a'.repeat(4094)}b`];
     let most = 0;
@@ -100,7 +100,7 @@ describe('The cost of a path pattern', () => {
     expect(most).toBeLessThanOrEqual(4096);
   });
 
-  it('is at most one comparison of a name for each name of the path and of the pattern.', () => {
+  it('A comparison compares each name of the path with each name of the pattern at most once.', () => {
     const file = `/${'a/'.repeat(2047)}a`;
     for (const stars of [1, 2, 3, 4, 5, 6])
       expect(searched(`/${'**/*a*/'.repeat(stars)}b*b`, file)).toBeLessThanOrEqual(3 * 4096);
@@ -129,11 +129,11 @@ describe('A path pattern to allow', () => {
     expect(
       fitsPath(pattern, '/home/you/.local/work', `/home/you/.local/work/${file}`, 'strict'),
     ).toBe(fits);
-    // What a rule to allow fits, one to deny fits as well.
+    // A rule that denies matches at least the files that the same rule would allow.
     if (fits) expect(fitsPath(pattern, '/w', `/w/${file}`, 'any')).toBe(true);
   });
 
-  it('takes a * in the name of a directory for itself.', () => {
+  it('A * in the name of a directory matches only itself.', () => {
     expect(fitsPath('a', '/x*', '/x*/a', 'strict')).toBe(true);
     expect(fitsPath('a', '/x*', '/xy/a', 'strict')).toBe(false);
   });

@@ -82,7 +82,7 @@ describe('a budget that is used up', () => {
       },
     ));
 
-  it('refuses a turn that is sent, and says what to do.', () =>
+  it('A turn over a used-up budget is refused, with what to do.', () =>
     onStage(async (stage) => {
       const session = await stage.open({ title: 'shop' });
       await budgetsOf(stage).set({ session_id: session.id, turns: 1 });
@@ -118,7 +118,7 @@ describe('a budget that is used up', () => {
       }
     }));
 
-  it('is noticed within the turn that uses it up, if it is hard: that turn is interrupted, and the next one is held.', () =>
+  it('A turn that uses up a hard budget is interrupted, and the next one is held.', () =>
     onStage(async (stage) => {
       const session = await stage.open();
       await budgetsOf(stage).set({ session_id: session.id, tokens: 100, hard: true });
@@ -137,7 +137,7 @@ describe('a budget that is used up', () => {
       expect((await stage.approvals()).map(({ kind }) => kind)).toEqual(['budget']);
     }));
 
-  it('asks once, however many sessions of a team use it up at the same time, and counts each turn.', () =>
+  it('A team budget that several turns use up at once requests one approval, and counts each turn.', () =>
     onStage(async (stage) => {
       const { team, agents } = await makeTeam(stage, 4);
       const { body: budget } = await budgetsOf(stage).set({ team_id: team.id, tokens: 100 });
@@ -177,7 +177,7 @@ describe('a budget that is used up', () => {
       expect((await stage.decide(again, 'accept')).status).toBe(409);
     }));
 
-  it('lets go when it is removed, and takes its approval back.', () =>
+  it('A budget that is removed releases its sessions and withdraws its approval.', () =>
     onStage(async (stage) => {
       const session = await stage.open();
       const { body: budget } = await budgetsOf(stage).set({ session_id: session.id, turns: 1 });
@@ -203,7 +203,7 @@ async function heldBack(stage: Stage, agents: readonly Session[]) {
 }
 
 describe('a budget a day', () => {
-  it('begins anew at midnight of its own time zone, also if the server was down then, and takes its approval back.', () =>
+  it('A daily budget restarts at midnight of its time zone, even if the server was down then.', () =>
     acrossCrash(
       async (stage) => {
         const session = await stage.open();
@@ -241,7 +241,7 @@ describe('a budget a day', () => {
       },
     ));
 
-  it('lets go at midnight while the server runs, and what an acceptance allowed is over then.', () =>
+  it('A daily budget releases its sessions at midnight, when an acceptance also ends.', () =>
     onStage(
       async (stage) => {
         const session = await stage.open();
@@ -264,7 +264,7 @@ describe('a budget a day', () => {
 });
 
 describe('the counting of a budget', () => {
-  it('counts all turns of its session, also those from before it was set.', () =>
+  it('A budget counts all turns of its session, including earlier ones.', () =>
     onStage(async (stage) => {
       const [session, other] = [await stage.open(), await stage.open()];
       await spend(stage, session, 40, 0.5);
@@ -297,7 +297,7 @@ describe('the counting of a budget', () => {
       });
     }));
 
-  it('counts what an agent says after the end of a turn once, and is used up by it.', () =>
+  it('A budget counts usage after the end of a turn once, and can be used up by it.', () =>
     onStage(async (stage) => {
       const session = await stage.open();
       const { body: budget } = await budgetsOf(stage).set({ session_id: session.id, tokens: 100 });
@@ -312,7 +312,7 @@ describe('the counting of a budget', () => {
       expect(total).toMatchObject({ total_tokens: 120, turns: 1 });
     }));
 
-  it('counts what a turn had used when the server was killed, once, from what was stored of it.', () =>
+  it("A budget counts the stored usage of a killed server's turn once.", () =>
     acrossCrash(
       async (stage) => {
         const session = await stage.open();
@@ -339,7 +339,7 @@ describe('the counting of a budget', () => {
       },
     ));
 
-  it('does not count a turn that got no agent.', () =>
+  it('A budget does not count a turn that got no agent.', () =>
     onStage(async (stage) => {
       const session = await stage.open();
       const { body: budget } = await budgetsOf(stage).set({ session_id: session.id, turns: 1 });
@@ -350,8 +350,8 @@ describe('the counting of a budget', () => {
     }));
 });
 
-describe('sessions that close, and teams that change', () => {
-  it('removes the budget of a session that is closed, and its approval.', () =>
+describe('changes of sessions and teams', () => {
+  it('The budget of a closed session is removed with its approval.', () =>
     onStage(async (stage) => {
       const session = await stage.open();
       await budgetsOf(stage).set({ session_id: session.id, turns: 1 });
@@ -363,7 +363,7 @@ describe('sessions that close, and teams that change', () => {
       expect([status, body.code]).toEqual([409, 'session_closed']);
     }));
 
-  it('frees a session that leaves a team, whose turns stay counted for the team, and all when the team is deleted.', () =>
+  it('A session that leaves a team is released, its turns stay counted, and a deleted team releases all.', () =>
     onStage(async (stage) => {
       const { team, agents, path } = await makeTeam(stage, 3);
       const [lead, second, third] = agents;

@@ -31,7 +31,7 @@ async function accept(stage: Stage): Promise<void> {
   expect((await stage.decide(approval, 'accept')).status).toBe(200);
 }
 
-/** What was cut off goes on once, and it uses up what was accepted. */
+/** Expects that the interrupted work continues in one turn, and that the turn uses up the accepted budget. */
 async function goesOn(stage: Stage, session: Session): Promise<void> {
   const again = await stage.provider.nextTurn();
   expect([again.agent.session.id, again.text]).toEqual([session.id, 'work']);

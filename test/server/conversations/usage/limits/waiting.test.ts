@@ -31,7 +31,7 @@ async function meet(stage: Stage, session: Session, more: Partial<ReportedLimit>
 }
 
 describe('A session whose turn meets a usage limit', () => {
-  it('waits until the limit resets; then its turn is sent again once, before what waits.', () =>
+  it('A turn that meets a usage limit is sent again once after the reset, before waiting entries.', () =>
     onStage(async (stage) => {
       const session = await stage.open({ model: 'large' });
       const { usage_limit } = await meet(stage, session);
@@ -78,7 +78,7 @@ describe('A session whose turn meets a usage limit', () => {
       again.end(completed);
     }));
 
-  it('waits for a person where the agent does not say when the limit resets.', () =>
+  it('A session waits for a user if the agent does not report the reset of the limit.', () =>
     onStage(async (stage) => {
       const session = await stage.open();
       const { usage_limit } = await meet(stage, session, { resetsAt: null });
@@ -89,7 +89,7 @@ describe('A session whose turn meets a usage limit', () => {
       (await stage.provider.nextTurn()).end(completed);
     }));
 
-  it('waits for a person where that was chosen, and no longer once it is chosen otherwise.', () =>
+  it('A session waits for a user if that is configured, and no longer after a change of the configuration.', () =>
     onStage(
       async (stage) => {
         const session = await stage.open();
