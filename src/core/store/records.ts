@@ -196,10 +196,8 @@ export class RecordTable<T extends object> {
     if (!kept) return;
     kept.delete(id);
     if (text.length > MAX_KEPT_CHARACTERS) return;
-    for (const oldest of kept.keys()) {
-      if (kept.size < MAX_KEPT) break;
-      kept.delete(oldest);
-    }
+    const [oldest] = kept.size === MAX_KEPT ? kept.keys() : [];
+    if (oldest !== undefined) kept.delete(oldest);
     kept.set(id, Object.freeze(record));
   }
 

@@ -200,7 +200,8 @@ export class SessionStore {
 
   /** Returns the approvals that a turn waits for, oldest first. */
   pendingApprovals(rx: Reader, turnId: string): Approval[] {
-    return this.approvalsOf(rx, turnId).filter(({ status }) => status === 'pending');
+    if (this.#withoutApprovals.has(rx, turnId)) return [];
+    return this.approvals.where(rx, "turn_id = ? AND status = 'pending'", turnId);
   }
 
   approvalsOf(rx: Reader, turnId: string): Approval[] {
