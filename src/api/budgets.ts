@@ -71,8 +71,12 @@ export const budget = z
     ),
     status: budgetStatus,
     reached_at: timestamp.nullable(),
-    approval_id: nullableText('Approval that is pending or was declined. Null if there is none.'),
-    approval_session_id: nullableText('Session of that approval. Null if there is none.'),
+    approval_id: nullableText(
+      'Approval that is pending or was declined. Null without such an approval.',
+    ),
+    approval_session_id: nullableText(
+      'Session of the approval in `approval_id`. Null if `approval_id` is null.',
+    ),
     day_begins_at: nullableTime(
       'Start of the day that `spent` covers (Unix ms). Null if the budget has no days.',
     ),

@@ -55,7 +55,7 @@ export const diffBase = z
         'Kind of the base. `worktree`: the last commit that the worktree shares with the branch it was created from. If that branch no longer exists or was reset, the commit it was created from. `session`: the commit that was checked out when the session was created. `head`: the commit that is checked out. `turn`: the files at the start of a turn.',
     }),
     commit: nullableText(
-      'Commit to compare with. Null if there is none, so that every file counts as added.',
+      'Commit to compare with. Null without such a commit; every file then counts as added.',
     ),
     turn_id: z.string().nullable(),
   })
@@ -67,7 +67,9 @@ export const sessionDiff = z
     session_id: z.string(),
     root: text('Directory that the paths are relative to.'),
     base: diffBase,
-    head_commit: nullableText('Commit that is or was checked out. Null if there is none.'),
+    head_commit: nullableText(
+      'Commit that is or was checked out. Null if the repository has no commit.',
+    ),
     taken_at: timestamp.describe('Time at which the files were read (Unix ms).'),
     files: z.array(fileChange).describe('Changed files, ordered by path. At most 3,000.'),
     files_changed: z.int(),

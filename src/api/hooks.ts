@@ -40,7 +40,9 @@ export const hook = z
       description:
         'State of the hook. `idle`: all events are delivered. `delivering`: events are pending. `failing`: an event failed and is retried later. `off`: the hook is not enabled. `broken`: the configuration of the hook is invalid; see `problem`.',
     }),
-    problem: nullableText('Error in the configuration of the hook. Null if there is none.'),
+    problem: nullableText(
+      'Error in the configuration of the hook. Null if the configuration is valid.',
+    ),
     kinds: z.array(z.string()).describe('Event kinds, as in the configuration.'),
     scope: z
       .looseObject({ type: z.enum(['session', 'team', 'process', 'worktree']), id: z.string() })
@@ -60,7 +62,9 @@ export const hook = z
       'Time of the oldest pending event (Unix ms). Null if none is pending.',
     ),
     delivered: z.int().describe('Total number of delivered events.'),
-    delivered_at: nullableTime('Time of the last delivery (Unix ms). Null if there was none.'),
+    delivered_at: nullableTime(
+      'Time of the last delivery (Unix ms). Null before the first delivery.',
+    ),
     failure: hookFailure.nullable(),
     gap: hookGap.nullable(),
     slowed_since: nullableTime(

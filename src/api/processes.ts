@@ -24,7 +24,7 @@ export const processRecord = z
     process_id: z.string(),
     session_id: nullableText('Session that owns the process. Null if it belongs to no session.'),
     caller_id: nullableText(
-      'Token id of the external caller that owns the process. Null if there is none.',
+      'Token id of the external caller that owns the process. Null if no external caller owns the process.',
     ),
     command: z.string(),
     cwd: z.string(),
@@ -51,7 +51,7 @@ export const processRecord = z
     on_exit: z.enum(['notify']).nullable(),
     notice: z.enum(['pending', 'delivered', 'dropped']).nullable().meta({
       description:
-        'State of the turn that notifies the owner that the process has ended. Null if there is none.',
+        'State of the turn that notifies the owner that the process has ended. Null without such a turn.',
     }),
     queued_at: timestamp,
     started_at: timestamp.nullable(),
@@ -87,7 +87,7 @@ export const newProcess = z.strictObject({
     description: 'Shell command line. If the shell is disabled: a program with its arguments.',
   }),
   cwd: optionalText(
-    'Working directory, relative to the directory of the owner, or of the server if there is no owner.',
+    'Working directory, relative to the directory of the owner, or of the server for a process without an owner.',
   ),
   timeout_ms: z.int().min(0).max(2_147_483_647).nullish().meta({
     description:

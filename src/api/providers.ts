@@ -118,7 +118,8 @@ export const providerDiagnostics = provider
     version: z.string().nullable(),
     command: z.string().nullable(),
     pid: z.int().nullable().meta({
-      description: 'Id of the process that serves all sessions. Null if there is no such process.',
+      description:
+        'Id of the process that serves all sessions. Null if no process serves all sessions.',
     }),
     sessions: z.int().describe('Number of running agents.'),
     unknown_messages: z.int(),

@@ -94,10 +94,10 @@ export const storedQueueEntry = z
       'Next due time (Unix ms). Null if the entry is due or held, or has no further due time.',
     ),
     due_at: nullableTime(
-      'Due time of the waiting or running run (Unix ms). Null if there is none.',
+      'Due time of the waiting or running run (Unix ms). Null if no run waits or is running.',
     ),
     again_at: nullableTime(
-      'Due time of the run that follows the running one (Unix ms). Null if there is none.',
+      'Due time of the run that follows the running one (Unix ms). Null if no run follows.',
     ),
     settled_until: nullableTime(
       'For schedules: time up to which every due time has become a run or was skipped (Unix ms).',

@@ -26,7 +26,7 @@ const fleetStatus = z
         'State of the fleet membership. `off`: no fleet is configured. `joining`: the server has not joined since its start. `member`: the server is a member; with a `detail`, its fleet was emptied or created again. `name_taken`: another server has its name. `diverged`: the mirror of its events in the fleet belongs to another log. `not_mirrored`: the server is a member, but its events cannot be mirrored. `unreachable`: NATS does not respond.',
       ),
     detail: z.string().optional().meta({
-      description: 'Problem and its solution. Absent if there is no problem.',
+      description: 'Problem and its solution. Absent without a problem.',
     }),
   })
   .meta({ id: 'FleetStatus', description: 'The membership of the server in its fleet.' });

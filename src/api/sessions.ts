@@ -66,7 +66,7 @@ export const titleSource = z.enum(['person', 'prompt', 'agent']).nullish().meta(
 });
 export const lastWords = z.string().nullable().meta({
   description:
-    'Last message of the agent as one line of at most 200 characters. Updated when a turn ends. Null if there is none or retention has deleted it.',
+    'Last message of the agent as one line of at most 200 characters. Updated when a turn ends. Null without a message, or if retention has deleted the message.',
 });
 
 export const lastTurnStatus = turnOutcome.nullish().meta({
@@ -149,7 +149,7 @@ export const session = z
     failure: failure.nullable(),
     usage_limit: usageLimit.nullish().meta({
       description:
-        'Usage limit that the agent has reported. While it applies, the queue of the session starts no turns. Null or absent if there is none.',
+        'Usage limit that the agent has reported. While it applies, the queue of the session starts no turns. Null or absent without a usage limit.',
     }),
     after_limit: ownAfterLimit.optional(),
     created_at: timestamp,
@@ -182,7 +182,9 @@ export const turn = z
     thinking_effort: nullableText(
       'Thinking effort of this turn only. Null if the setting of the session applies.',
     ),
-    text: nullableText('Last message of the agent in this turn. Null if there is none.'),
+    text: nullableText(
+      'Last message of the agent in this turn. Null if the agent sent no message.',
+    ),
     usage: usage.nullable(),
     declined_unasked: z.int().min(0).optional().meta({
       description:

@@ -14,7 +14,7 @@ export const snapshot = z
     turn_id: z.string(),
     moment,
     tree: nullableText('Git tree id of the files. Null if the snapshot could not be taken.'),
-    head_commit: nullableText('Commit that was checked out. Null if there was none.'),
+    head_commit: nullableText('Commit that was checked out. Null if the repository had no commit.'),
     root: nullableText('Directory of the files.'),
     problem: nullableText('Reason why the snapshot could not be taken. Null if it was taken.'),
     is_whole: flag(
@@ -122,7 +122,7 @@ export const restoreFile = endpoint('PATCH /v1/sessions/{session_id}/files', {
     moment,
     changed: flag('Whether the file was changed. False if it already had this content.'),
     kept_as: nullableText(
-      'Path of the copy of the replaced file, relative to the root. Null if there is none.',
+      'Path of the copy of the replaced file, relative to the root. Null if no copy was made.',
     ),
   }),
   errors: ['not_found', 'conflict', 'turn_in_progress'],

@@ -19,7 +19,7 @@ const memberRow = member
       .meta({ id: 'LastMessage', description: 'Summary of a message in the row of a member.' })
       .nullable()
       .describe(
-        'Last message that the member sent or received in the team. Null if there is none.',
+        'Last message that the member sent or received in the team. Null before the first message.',
       ),
     session_title: z.string().nullish().meta({
       description: 'Title of the session of the member. Null if the session has no title.',

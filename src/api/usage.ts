@@ -39,7 +39,7 @@ export const usageRow = z
     key: nullableText(
       'Id of the session or team, the provider, or the day (2026-11-22). Null for turns of sessions that belong to no team.',
     ),
-    name: nullableText('Title of the session or name of the team. Null if there is none.'),
+    name: nullableText('Title of the session or name of the team. Null without a title or name.'),
     provider: providerId
       .nullable()
       .describe('Provider. Null unless turns are grouped by session or provider.'),

@@ -76,14 +76,15 @@ const moved = {
     .describe('Git tree id of the content of the branch afterwards. Null if there are conflicts.'),
   conflicts: z.array(conflict).describe('Merge conflicts. If there are any, nothing is changed.'),
   conflict_in: z.string().nullable().meta({
-    description: 'Commit of a rebase that causes the conflicts. Null if there is none.',
+    description:
+      'Commit of a rebase that causes the conflicts. Null if no commit of a rebase causes conflicts.',
   }),
   committer: z.string().nullable().meta({
     description: 'Committer according to the settings of git. Null if git has none.',
   }),
   checkout: z.string().nullable().meta({
     description:
-      'Directory in which the branch is checked out and whose files are updated. Null if there is none.',
+      'Directory in which the branch is checked out and whose files are updated. Null if the branch is not checked out.',
   }),
 };
 

@@ -81,6 +81,6 @@ export const untrustContent = endpoint('POST /v1/worktree-trust/withdraw', {
   }),
   response: z
     .looseObject({ repo_root: z.string(), withdrawn: z.array(trusted) })
-    .meta({ id: 'WithdrawnTrust', description: 'Content that is no longer trusted.' }),
+    .meta({ id: 'WithdrawnTrust', description: 'Content whose trust was withdrawn.' }),
   errors: ['not_found', 'conflict'],
 });

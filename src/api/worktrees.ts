@@ -22,7 +22,7 @@ const initScript = z.looseObject({
   exit_code: z.int().nullable(),
   output_tail: z.string(),
   sha256: optionalText(
-    'SHA-256 digest of the script that is committed in the main worktree. Null or absent if there is none.',
+    'SHA-256 digest of the script that is committed in the main worktree. Null or absent if the repository has no script.',
   ),
   how_to_allow: optionalText(
     'Instructions to trust a script that was skipped. Null or absent if it was not skipped.',
@@ -41,7 +41,7 @@ const included = z.looseObject({
       'Number of matching files that were not copied. These are symbolic links, files that exist in the checkout or are not ignored there, and names that are not UTF-8.',
   }),
   sha256: nullableText(
-    'SHA-256 digest of the .worktreeinclude that is committed in the main worktree. Null if there is none.',
+    'SHA-256 digest of the .worktreeinclude that is committed in the main worktree. Null if no .worktreeinclude is committed.',
   ),
   how_to_allow: nullableText(
     'Instructions to allow a list that was skipped. Null if it was not skipped.',
@@ -74,7 +74,7 @@ export const worktree = z
     }),
     port_count: z.int().describe('Number of reserved ports. 0 if there are none.'),
     archive_ref: nullableText(
-      'Git ref that holds the work that the worktree contained when it was last cleaned. Null if there is none.',
+      'Git ref that holds the work that the worktree contained when it was last cleaned. Null if no work was kept.',
     ),
     cleanup_due_at: timestamp.nullish().meta({
       description:

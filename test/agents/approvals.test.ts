@@ -262,7 +262,7 @@ describe('an approval whose request says less than its tool call', () => {
       { title: 'Shell', rawInput: { description: 'x' } },
     ],
     [
-      'a title that may be a name, if there is nothing else',
+      'a title that may be a name, without other information',
       { title: 'reboot' },
       { title: 'Shell' },
     ],

@@ -216,7 +216,7 @@ interface Act {
 
 /**
  * Accepts the approval from before the kill, so that the agent sends its second request. `play` returns the decision
- * about the second approval, or null if there is none.
+ * about the second approval, or null if no second approval was requested.
  */
 async function accepted(
   { client, asked: all }: Killed,

@@ -15,7 +15,9 @@ export const hookKinds = {
       hook,
       event_seq: seq
         .nullable()
-        .describe('Sequence number of the event that was not delivered. Null if there is none.'),
+        .describe(
+          'Sequence number of the event that was not delivered. Null if no event is undelivered.',
+        ),
       attempts: z.int().describe('Number of attempts.'),
       since: timestamp.describe('Time of the first failure for this event (Unix ms).'),
       error: z.string(),

@@ -265,7 +265,7 @@ export class Database {
 
   #runMember<T>(group: Group, fn: (tx: Writer) => T): { value: T } | { error: unknown } {
     const before = this.sequence.last;
-    // Without others there is nothing that a savepoint would keep.
+    // A savepoint protects earlier transactions of the group, and the first one has none before it.
     const isFirst = group.members.length === 0;
     const member: Member = { announced: [], whenDurable: [], whenLost: [] };
     const tx = new Writer(this.sequence, member);

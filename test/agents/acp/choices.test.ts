@@ -360,7 +360,7 @@ describe('the options of an agent', () => {
   test.each<[string, string, string | null, string]>([
     ['the model, not its provider', 'provider', 'model', 'model'],
     ['the option whose id contains the category', 'maker', 'model', 'the-model'],
-    ['the option with a matching id if there is no category', 'speed', null, 'model'],
+    ['the option with a matching id, without a category', 'speed', null, 'model'],
   ])(
     'The model is set with the right one of several options: %s.',
     async (_what, other, category, id) => {

@@ -25,7 +25,7 @@ const forgetful: ClaudeRole = {
   requests: { initialize: (_, { args }) => (args.join().includes('--resume') ? never() : {}) },
 };
 
-test('A session that claude no longer has fails with its turn and the error of claude.', () =>
+test('A session that is missing in claude fails with its turn and the error of claude.', () =>
   onIdle(forgetful, async ({ open, noAgents }) => {
     const session = await open();
     await session.run('first');

@@ -153,7 +153,7 @@ test('A thread is named at its start, and resumed in its directory without its t
 /** Each new server has no threads of the previous one. */
 const forgetful: CodexRole = { begins: ({ memory }) => memory.clear() };
 
-test('A session that codex no longer has fails with its turn and the error of codex.', () =>
+test('A session that is missing in codex fails with its turn and the error of codex.', () =>
   on(forgetful, async ({ open, agents }) => {
     const session = await open();
     await session.run('first');

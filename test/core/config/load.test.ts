@@ -33,7 +33,7 @@ function refusal(
 }
 
 describe('the defaults', () => {
-  test('The defaults apply if nothing is configured and there is no file.', () => {
+  test('The defaults apply without a configuration file and without configured values.', () => {
     expect(load(null)).toEqual({
       public_base_url: null,
       servers: [],

@@ -106,7 +106,7 @@ describe('the check of a store', () => {
       'INSERT INTO deltas SELECT *, NULL FROM events WHERE seq = 3',
       /^deltas 3: an event has the same sequence number/,
     ],
-  ])('The check finds %s.', async ([, sql, told]) => {
+  ])('The database check finds %s.', async ([, sql, told]) => {
     expect((await checked(run(sql))).told).toContainEqual(expect.stringMatching(told));
   });
 

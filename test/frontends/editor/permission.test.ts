@@ -60,7 +60,7 @@ describe('an approval in an editor', () => {
     expect(shown).toContain('a<U+202E>b');
   });
 
-  test('An editor shows the whole request if there are no details, and that arguments are missing.', () => {
+  test('An editor shows the whole request of an approval without details, and that arguments are missing.', () => {
     expect(asked([]).shown).toContain('the request');
     expect(asked([], { arguments_missing: true }).shown).toContain(ARGUMENTS_MISSING);
   });

@@ -154,7 +154,7 @@ describe.skipIf(!canBeOthers)('a data directory that the user may not write', ()
       fs.cpSync(left(), data, { recursive: true });
       for (const name of ['', ...fs.readdirSync(data, { recursive: true })])
         fs.chownSync(path.join(data, String(name)), NOBODY, NOBODY);
-      // Where tests have their directories, nobody else may look.
+      // Other users cannot enter the directory that contains the directories of tests.
       fs.chmodSync(path.dirname(place.path), 0o711);
       fs.chmodSync(place.path, 0o755);
       forbid(data);

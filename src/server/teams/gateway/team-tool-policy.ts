@@ -14,7 +14,7 @@ export interface InitScripts {
   /** Returns the script, with its text, that a new worktree would run; null if the repository has none. */
   look(request: { source_session_id: string; worktree_name: string }): Promise<InitScript | null>;
   /** Records consent to this content of the script for a repository. */
-  allow(repo_root: string, sha256: string, by: string): Promise<void>;
+  trustRoot(repo_root: string, sha256: string, by: string): Promise<void>;
 }
 
 interface InitScript {
@@ -105,7 +105,7 @@ export class TeamToolPolicy {
     );
     const needsConsent = script !== null && !script.trusted;
     if (needsConsent && verdict === 'ask')
-      await this.#deps.initScripts.allow(script.repo_root, script.sha256, session.id);
+      await this.#deps.initScripts.trustRoot(script.repo_root, script.sha256, session.id);
     return { images: await readImages(files), runsScript: needsConsent && verdict === 'free' };
   }
 

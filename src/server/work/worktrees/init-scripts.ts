@@ -26,8 +26,8 @@ interface InitScriptsDependencies {
 }
 
 /**
- * The init scripts, lists of included files and filters that repositories bring, and which of them a person has allowed.
- * Content is allowed by its digest, for one repository each.
+ * The init scripts, lists of included files and filters that repositories bring, and which of them a person has trusted.
+ * Content is trusted by its digest, for one repository each.
  */
 export class InitScripts {
   readonly #deps: InitScriptsDependencies;
@@ -66,9 +66,9 @@ export class InitScripts {
     };
   }
 
-  /** Allows content for a repository from now on. `by` names who allowed it; allowing it again changes nothing. */
-  async allow(repo_root: string, sha256: string, by: string): Promise<void> {
-    await this.#allow({ repo_root, sha256, trusted_by: by, trusted_at: this.#deps.clock.now() });
+  /** Trusts content for a repository from now on. `by`: the person or agent. Trusting it again changes nothing. */
+  async trustRoot(repo_root: string, sha256: string, by: string): Promise<void> {
+    await this.#insert({ repo_root, sha256, trusted_by: by, trusted_at: this.#deps.clock.now() });
   }
 
   /** Does the same for a directory that a person names. Throws `invalid` if that is not a repository. */
@@ -80,11 +80,11 @@ export class InitScripts {
   ): Promise<Trusted> {
     const { root: repo_root } = await this.#named(directory);
     const trusted_at = this.#deps.clock.now();
-    return this.#allow({ repo_root, sha256, trusted_by: by, trusted_at }, saveResponse);
+    return this.#insert({ repo_root, sha256, trusted_by: by, trusted_at }, saveResponse);
   }
 
   /**
-   * Withdraws the permission of one content of a repository, or of all if `sha256` is null; returns what was withdrawn.
+   * Withdraws the trust in one content of a repository, or of all if `sha256` is null; returns what was withdrawn.
    * Throws `not_found` if that content was not trusted.
    */
   async untrust(
@@ -92,7 +92,7 @@ export class InitScripts {
     sha256: string | null,
     saveResponse: SaveResponse,
   ): Promise<{ repo_root: string; withdrawn: Trusted[] }> {
-    // The repository may be gone; then the path that it was allowed under is used.
+    // The repository may be gone; then the path under which the content was trusted is used.
     const repo_root = await this.#named(directory).then(
       ({ root }) => root,
       () => path.resolve(directory),
@@ -115,7 +115,7 @@ export class InitScripts {
     return this.#deps.db.read((rx) => this.#trusted.page(rx, { repo_root }, limit, cursor));
   }
 
-  /** Returns everything that a repository brings and that a person has to allow. Throws `invalid` if the directory is not a repository. */
+  /** Returns everything that a repository brings and that a person has to trust. Throws `invalid` if the directory is not a repository. */
   async brings(directory: string): Promise<{ repo_root: string; brings: Brought[] }> {
     const repository = await this.#named(directory);
     const { root: repo_root } = repository;
@@ -168,7 +168,7 @@ export class InitScripts {
     return findRepository(this.#deps.git, path.resolve(directory), { isNamed: true });
   }
 
-  #allow(trusted: Trusted, saveResponse: SaveResponse = saveNothing): Promise<Trusted> {
+  #insert(trusted: Trusted, saveResponse: SaveResponse = saveNothing): Promise<Trusted> {
     return this.#deps.db.transact((tx) => {
       const before = this.#trusted.get(tx, trustId(trusted));
       if (!before) this.#trusted.insert(tx, trusted);

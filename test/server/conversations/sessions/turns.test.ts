@@ -176,7 +176,7 @@ describe('[sessions] turn_timeout_ms', () => {
       expect(turn.agent.calls).toEqual(['prompt', 'prompt']);
     }, limited));
 
-  it('By default there is no time limit: a turn may last for days.', () =>
+  it('A turn has no time limit by default, and may last for days.', () =>
     onStage(async (stage) => {
       const session = await stage.open();
       const turn = await stage.play(session);

@@ -225,7 +225,7 @@ describe('a command that a tool runs', () => {
       await none(stage, bound);
     }));
 
-  it('A command is refused if there is no turn for an approval, with the alternatives.', () =>
+  it('A command without a turn for its approval is refused with the alternatives.', () =>
     onStage(async (stage) => {
       for (const permission_mode of [null, 'default', 'require_approval']) {
         const session = await stage.open({ permission_mode });

@@ -43,7 +43,7 @@ async function wantMember({ mode, canAsk = true, isOperator = false, ...scene }:
     previewWorktree: async () => tree,
     initScripts: {
       look: async () => (scene.found === undefined ? script : scene.found),
-      async allow(...what) {
+      async trustRoot(...what) {
         allowed.push(what);
       },
     },
@@ -89,7 +89,7 @@ describe('the init script of a worktree that an agent wants for a member', () =>
     }
   });
 
-  test('A declined init script is not trusted, and there is no member.', async () => {
+  test('A declined init script is not trusted, and adds no member.', async () => {
     const answer = { decision: 'decline', reason: 'no' } as const;
     const { allowed, error } = await wantMember({ mode: 'workspace_write', answer });
     expect([allowed, error?.code]).toEqual([[], 'unauthorized']);

@@ -163,7 +163,7 @@ describe('the verification of sessions after a start', () => {
     );
   });
 
-  it('No provider is asked if there are no sessions to verify.', () => {
+  it('A start without sessions to verify asks no provider.', () => {
     const { has, asked } = questions();
     return acrossCrash(
       (stage) => stage.open(),

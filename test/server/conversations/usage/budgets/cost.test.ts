@@ -12,7 +12,7 @@ it('A turn of people without budgets and limits costs one insert, and reads noth
   const ran = watchStatements(/turn_usage|\bbudgets\b|usage_limits|FROM inbox WHERE .*owner = /);
   return onStage(async (stage) => {
     const session = await stage.open();
-    // The first turn reads once that there are no budgets and limits.
+    // The first turn reads the empty tables of budgets and limits once.
     (await stage.play(session)).end(used(1));
     await stage.times('turn.completed', 1);
     for (const count of [2, 3]) {

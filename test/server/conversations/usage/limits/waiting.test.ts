@@ -89,7 +89,7 @@ describe('A session whose turn meets a usage limit', () => {
       (await stage.provider.nextTurn()).end(completed);
     }));
 
-  it('A session waits for a user if that is configured, and no longer after a change of the configuration.', () =>
+  it('A session waits for a user only while the configuration says so.', () =>
     onStage(
       async (stage) => {
         const session = await stage.open();
