@@ -1,8 +1,26 @@
+import { globSync, readFileSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
 import { scaled } from '../support/patience.ts';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 const isPart = process.env.AGENTS === 'part';
+
+/** Parts of the titles of the tests that run for every change. */
+const titles = [
+  'The deltas of a message add up to its whole text',
+  'The turn continues when its approval is accepted',
+  'keeps the first part of the text',
+  'After a SIGKILL in the middle of a turn',
+  'and come back',
+  'a usage limit of',
+];
+
+// A title that was reworded would silently leave its test out.
+const sources = globSync('test/{real-agents/*.test,support/providers/describe-provider}.ts');
+const texts = sources.map((file) => readFileSync(file, 'utf8'));
+for (const title of titles)
+  if (!texts.some((text) => text.includes(title)))
+    throw new Error(`no test of real agents has "${title}" in its title`);
 
 /** Tests that check an agent of each kind in a minute, for every change. */
 const part = {
@@ -10,8 +28,7 @@ const part = {
     'test/real-agents/{claude,codex}-contract.test.ts',
     'test/real-agents/{many,limits}.test.ts',
   ],
-  testNamePattern:
-    /whole message|given, the agent goes on|beginning stays|SIGKILL in the middle|come back|usage limit/,
+  testNamePattern: new RegExp(titles.join('|')),
 };
 
 /** opencode takes by far the longest to start: begun last, its contract would run alone. */
