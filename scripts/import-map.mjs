@@ -204,6 +204,11 @@ export const rooms = {
     because:
       'a review is sent as a turn or as a queue entry, and gets its diff from an object that runtime passes in',
   },
+  'server/conversations/goals': {
+    may: ['server/conversations/sessions', 'server/conversations/inbox'],
+    because:
+      'a goal puts the output of a failed check into the inbox of its session, and runs checks through an object that runtime passes in',
+  },
   'server/conversations/search': {
     may: ['server/conversations/sessions'],
     because:

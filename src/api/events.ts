@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { goalKinds } from './event-kinds/goals.ts';
 import { hookKinds } from './event-kinds/hooks.ts';
 import { budgetKinds } from './event-kinds/budgets.ts';
 import { agentKinds, itemKinds } from './event-kinds/items.ts';
@@ -21,6 +22,7 @@ export const kinds = {
   ...turnKinds,
   ...queueKinds,
   ...reviewKinds,
+  ...goalKinds,
   ...itemKinds,
   ...agentKinds,
   ...processKinds,

@@ -36,7 +36,7 @@ const overlap = z.enum(['skip', 'queue']).meta({
 export const hold = z
   .looseObject({
     code: text(
-      'Code of the hold, in snake_case. Holds of queue entries: paused, session_closed or session_failed. Holds of sessions: paused, stopped or no_agent. Later versions may add codes.',
+      'Code of the hold, in snake_case. Holds of queue entries: paused, session_closed or session_failed. Holds of sessions: paused, stopped, no_agent or goal. Later versions may add codes.',
     ),
     message: text('Reason, for users to read.'),
     since: nullableTime('Time at which the hold started (Unix ms). Null if unknown.'),

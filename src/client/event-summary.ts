@@ -42,6 +42,7 @@ function summaryPart(event: DescribedEvent): string {
   if (isIn('hook', event)) return summaryOfHook(event);
   if (isIn('budget', event)) return summaryOfBudget(event);
   if (isIn('review', event)) return summaryOfReview(event);
+  if (isIn('goal', event)) return summaryOfGoal(event);
   if ('worktree' in payload) return payload.worktree.worktree_name;
   if ('team' in payload) return payload.team.name;
   return summaryOfInputOrEnd(event);
@@ -108,6 +109,12 @@ function summaryOfReview({ payload }: EventOf<KindIn<'review'>>): string {
   }
   const { path, first_line, text } = payload.comment;
   return `${path}:${first_line}: ${text}`;
+}
+
+/** The command of a goal, how many checks have ended, and how the goal ended. */
+function summaryOfGoal({ payload: { goal } }: EventOf<KindIn<'goal'>>): string {
+  const { status, reason, round, max_rounds, command } = goal;
+  return `${reason ?? status} (${round} of ${max_rounds}): ${command}`;
 }
 
 /** How many entries of a plan are done, and the entry in progress. */

@@ -7,6 +7,8 @@ export type FailpointName =
   | 'checkpoint.after'
   | 'broadcast.slice'
   | 'broadcast.stored'
+  | 'check.starting'
+  | 'check.ended'
   | 'child.gated'
   | 'child.registered'
   | 'mirror.before'

@@ -16,6 +16,7 @@ type IdPrefix =
   | 'link'
   | 'bud'
   | 'cmt'
+  | 'goal'
   | 'op'
   | 'run'
   | 'evt'

@@ -34,6 +34,7 @@ import { migration028 } from './migrations/028-reviews.ts';
 import { migration030 } from './migrations/030-hooks.ts';
 import { migration031 } from './migrations/031-worktrees-due.ts';
 import { migration032 } from './migrations/032-holds.ts';
+import { migration033 } from './migrations/033-goals.ts';
 import { ANCHORED } from './anchor.ts';
 import { checksum } from './corruption-log.ts';
 
@@ -79,6 +80,7 @@ const migrations: readonly (string | Completion)[] = [
   migration030,
   migration031,
   migration032,
+  migration033,
 ];
 
 /** The format of data that this version writes. */

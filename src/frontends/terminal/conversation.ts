@@ -143,6 +143,7 @@ export const speakers: Record<Exclude<Turn['source'], 'user'>, string> = {
   process_exit: 'Process exit',
   onboarding: 'Team introduction',
   usage_limit: 'After a usage limit',
+  goal: 'Failed check',
 };
 
 function markdownOf(block: Block): string {

@@ -4,6 +4,7 @@ import type { Base } from './base.ts';
 import { buildChildren } from './build/children.ts';
 import { buildDiagnostics } from './build/diagnostics.ts';
 import { buildGateway } from './build/gateway.ts';
+import { buildGoals } from './build/goals.ts';
 import { buildProcesses } from './build/processes.ts';
 import { buildProviders } from './build/providers.ts';
 import { buildServer } from './build/server.ts';
@@ -53,6 +54,7 @@ export function buildNouns(base: Base, options: RuntimeOptions, undo: Undo) {
     store: rows.worktrees,
   });
   const snapshots = buildSnapshots(base, { sessions, worktrees });
+  const goals = buildGoals(base, { sessions, processes, snapshots, storage });
   const { toolsWithinMs: withinMs = TOOLS_WITHIN_MS } = options;
   const offers = new ToolOffers({ ...base, sessionStore, withinMs });
   const served = { storage, providers, sessions, worktrees, offers };
@@ -76,7 +78,7 @@ export function buildNouns(base: Base, options: RuntimeOptions, undo: Undo) {
       shortage: () => storage.budget.shortage(),
     }),
   );
-  const lower = { storage, children, providers, sessions, queue, hooks };
+  const lower = { storage, children, providers, sessions, goals, queue, hooks };
   return { ...lower, processes, worktrees, snapshots, reviews, teams, gateway, searching };
 }
 

@@ -5,7 +5,7 @@ import type { Nouns } from './build.ts';
 
 /** Connects each noun with the nouns that are built after it. It must run before any agent starts. */
 export function connect({ logger }: Base, nouns: Nouns): void {
-  const { providers, sessions, processes, worktrees, snapshots, teams, gateway } = nouns;
+  const { providers, sessions, goals, processes, worktrees, snapshots, teams, gateway } = nouns;
   const { observers, budgets } = sessions;
   providers.connectTools(gateway.toolsFor);
   observers.add({
@@ -21,6 +21,7 @@ export function connect({ logger }: Base, nouns: Nouns): void {
       });
       worktrees.claims.releaseAllOf(tx, id);
       budgets.guard.sessionClosed(tx, id);
+      goals.service.sessionClosed(tx, id);
       processes.service.killAllOf(tx, id, 'session_closed');
     },
     failed: (tx, id) => processes.service.killAllOf(tx, id, 'session_failed'),

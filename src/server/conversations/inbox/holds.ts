@@ -23,7 +23,15 @@ export interface HoldSource {
   /** Called when a hold of a session has ended that had events. */
   released?(tx: Writer, sessionId: string, code: string): void;
   /** Called when a turn has ended, before its session may begin the next one. */
-  turnEnded?(tx: Writer, turn: Turn): void;
+  turnEnded?(tx: Writer, turn: Turn, context: TurnEndContext): void;
+}
+
+/** What follows the end of a turn. */
+export interface TurnEndContext {
+  /** Whether no agent has seen the turn, and its entries wait to become another one. */
+  isRetried: boolean;
+  /** Whether the session ends too. */
+  isLast: boolean;
 }
 
 type HoldRow = [code: string, message: string, since: number | null, until: number | null];
@@ -107,8 +115,8 @@ export class Holds {
   }
 
   /** Must be called when a turn has ended, before its session may begin the next one. */
-  turnEnded(tx: Writer, turn: Turn): void {
-    for (const source of this.#sources) source.turnEnded?.(tx, turn);
+  turnEnded(tx: Writer, turn: Turn, context: TurnEndContext): void {
+    for (const source of this.#sources) source.turnEnded?.(tx, turn, context);
   }
 
   /** Returns the hold with a code of a session, if it has had events. */

@@ -165,9 +165,13 @@ export class Inbox {
   }
 
   /** Must be called when a turn has ended. Its entries wait again if no agent has seen them. */
-  turnEnded(tx: Writer, turn: Turn, isUnseen = turn.started_at === null): void {
-    this.holds.turnEnded(tx, turn);
+  turnEnded(
+    tx: Writer,
+    turn: Turn,
+    { isUnseen = turn.started_at === null, isLast = false } = {},
+  ): void {
     const entries = this.entries.ofTurn(tx, turn.turn_id);
+    this.holds.turnEnded(tx, turn, { isRetried: isUnseen && entries.length > 0, isLast });
     for (const entry of entries) {
       const owner = this.#ownerOf(entry);
       const stays = isUnseen

@@ -112,7 +112,8 @@ export class TurnRunner {
     const stored = isWhole ? outcome : storageFailure(new Error('a write to the disk failed'));
     const { ended } = endTurnInRows(tx, turn, stored, this.#deps, output);
     tx.whenDurable(() => this.#cleanUp(ended));
-    this.#deps.inbox.turnEnded(tx, ended, isUnseen(ended, this.#running.get(ended.turn_id)));
+    const isSkipped = isUnseen(ended, this.#running.get(ended.turn_id));
+    this.#deps.inbox.turnEnded(tx, ended, { isUnseen: isSkipped, isLast });
     this.#deps.limits.turnDone(tx, ended, stored);
     if (!isLast) this.#deps.inbox.beginNextTurn(tx, ended.session_id);
     return ended;

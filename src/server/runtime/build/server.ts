@@ -6,6 +6,7 @@ import { commit, readAsset, version } from '../../../core/lib/self.ts';
 import type { Searching } from '../../http/routes/search.ts';
 import type { Base } from '../base.ts';
 import type { ServerDiagnostics } from './diagnostics.ts';
+import type { GoalService } from '../../conversations/goals/service.ts';
 import type { QueueService } from '../../conversations/queue/service.ts';
 import type { ReviewService } from '../../conversations/reviews/service.ts';
 import type { HookSeat } from '../hook-seat.ts';
@@ -25,6 +26,7 @@ interface Served {
   storage: Storage;
   providers: Providers;
   sessions: Sessions;
+  goals: { service: GoalService };
   queue: QueueService;
   hooks: HookSeat;
   reviews: ReviewService;
@@ -74,6 +76,7 @@ export function buildServer(
     requestTimeoutMs: config.now.server.request_timeout_ms,
     sessions: nouns.sessions.service,
     opening: worktrees.opening,
+    goals: nouns.goals.service,
     queue: nouns.queue,
     reviews: nouns.reviews,
     processes: nouns.processes.service,

@@ -68,6 +68,19 @@ export class SnapshotTaker {
     if (this.isOn(session.id)) void this.#take(session, turn, 'end', { isLate: () => false });
   }
 
+  /** Resolves with whether the files differ before and after a turn; null if not both snapshots are complete. */
+  async hasChangedFiles({ session_id, turn_id }: Pick<Turn, 'session_id' | 'turn_id'>) {
+    const { db, store } = this.#deps;
+    if (!this.isOn(session_id)) return null;
+    // The snapshot at the end of the turn may still be in progress.
+    await this.#sessions.run(session_id, async () => undefined);
+    const [start, end] = db.peek((rx) =>
+      (['start', 'end'] as const).map((moment) => store.find(rx, turn_id, moment)),
+    );
+    const areKnown = start?.is_whole === true && !start.is_late && end?.is_whole === true;
+    return areKnown ? start.tree !== end.tree : null;
+  }
+
   /** Resolves when no snapshot is being taken. */
   idle(): Promise<void> {
     return this.#sessions.idle();

@@ -1,0 +1,197 @@
+import type { BodyOf } from '../../../api/endpoint.ts';
+import type { CheckResult, Goal } from '../../../api/goals.ts';
+import type { createProcess, Process } from '../../../api/processes.ts';
+import { AppError, conflictError } from '../../../api/errors.ts';
+import type { ServerParts } from '../../../core/events/server-parts.ts';
+import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
+import type { Reader, Writer } from '../../../core/store/transaction.ts';
+import type { Inbox } from '../inbox/inbox.ts';
+import type { SessionStore } from '../sessions/store.ts';
+import { afterCheck, endedGoal, isActive, isSameResult, resultOf } from './goal.ts';
+import type { GoalStore } from './store.ts';
+
+/** The owner of the entries of goals in the inbox. The reference of an entry is its session. */
+export const OWNER = 'goal';
+/** The rank of entries in the inbox: after a turn that a usage limit cut off, before the queue. */
+const RANK = 0;
+/** The wait before another try to start a check that the server has no room for, in ms. */
+const RETRY_MS = 1000;
+
+/** The processes that run checks. */
+export interface CheckProcesses {
+  /** Accepts a command. `saveResponse` runs in the transaction that stores the process. */
+  run: (body: BodyOf<typeof createProcess>, saveResponse: SaveResponse) => Promise<Process>;
+  find: (rx: Reader, processId: string) => Process | undefined;
+  /** Ends a process, once the transaction is on disk. */
+  kill: (tx: Writer, processId: string, reason: string) => void;
+  /** Resolves when a process has ended, and that is on disk. */
+  done: (processId: string) => Promise<void>;
+  /** Returns the end of each stream of a process. */
+  readTails: (processId: string) => Promise<{ stdout: string; stderr: string }>;
+}
+
+interface CheckRunnerDeps extends Pick<ServerParts, 'db' | 'clock' | 'logger' | 'failpoint'> {
+  store: GoalStore;
+  sessionStore: SessionStore;
+  inbox: Inbox;
+  processes: CheckProcesses;
+  /** Resolves with whether a turn has changed files; null if that is not known. */
+  hasChangedFiles: (turn: { session_id: string; turn_id: string }) => Promise<boolean | null>;
+}
+
+/** Runs the checks of goals, at most one for a session at a time. What is to be done next is always read from the rows. */
+export class CheckRunner {
+  readonly #deps: CheckRunnerDeps;
+  readonly #running = new Set<string>();
+  readonly #stopping = new AbortController();
+  #isOpen = false;
+
+  constructor(deps: CheckRunnerDeps) {
+    this.#deps = deps;
+  }
+
+  /** Starts the checks that the last run of the server left. */
+  open(): void {
+    this.#isOpen = true;
+    const { db, store } = this.#deps;
+    for (const { session_id } of db.peek((rx) => store.checking(rx))) this.start(session_id);
+  }
+
+  /** Leaves the checks for the next start of the server. */
+  stop(): void {
+    this.#isOpen = false;
+    this.#stopping.abort();
+  }
+
+  /** Must be called once it is on disk that a check of a session is due. */
+  start(sessionId: string): void {
+    if (this.#isOpen && !this.#running.has(sessionId)) void this.#run(sessionId);
+  }
+
+  /** Ends the process of a check whose result no longer counts. */
+  discard(tx: Writer, { status, process_id }: Goal): void {
+    if (status === 'checking' && process_id !== null)
+      this.#deps.processes.kill(tx, process_id, 'check_discarded');
+  }
+
+  async #run(sessionId: string): Promise<void> {
+    this.#running.add(sessionId);
+    try {
+      while (this.#isOpen && this.#due(sessionId)) await this.#step(sessionId);
+    } finally {
+      this.#running.delete(sessionId);
+    }
+  }
+
+  async #step(sessionId: string): Promise<void> {
+    try {
+      const goal = this.#due(sessionId);
+      if (goal) await this.#advance(goal);
+    } catch (error) {
+      const isRefusal = error instanceof AppError && error.code !== 'internal';
+      if (!isRefusal)
+        this.#deps.logger.error({ err: error, session_id: sessionId }, 'cannot run a check');
+      await this.#deps.clock.sleep(RETRY_MS, this.#stopping.signal).catch(() => undefined);
+    }
+  }
+
+  /** Takes the next step of a check: starts its process, waits for the end of it, or stores its result. */
+  async #advance(goal: Goal): Promise<void> {
+    const { db, processes } = this.#deps;
+    const { process_id: id } = goal;
+    const process = id === null ? undefined : db.peek((rx) => processes.find(rx, id));
+    if (!process || wasLost(process)) return this.#begin(goal);
+    if (process.ended_at !== null) return this.#store(goal, process);
+    await processes.done(process.process_id);
+  }
+
+  #due(sessionId: string): Goal | undefined {
+    const goal = this.#deps.db.peek((rx) => this.#deps.store.active(rx, sessionId));
+    return goal?.status === 'checking' ? goal : undefined;
+  }
+
+  async #begin(goal: Goal): Promise<void> {
+    const { processes, failpoint } = this.#deps;
+    const { session_id, command, check_timeout_ms: timeout_ms } = goal;
+    failpoint('check.starting');
+    try {
+      await processes.run({ session_id, command, timeout_ms }, (tx, response) => {
+        const { process_id } = (response as { process: Process }).process;
+        const now = this.#assertDue(tx, goal);
+        this.#deps.store.write(tx, { ...now, process_id }, 'goal.checking');
+      });
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'conflict') return;
+      if (!(error instanceof AppError) || !refusals.has(error.code)) throw error;
+      await this.#refuse(goal, error.message);
+    }
+  }
+
+  /** Returns the goal as it is now. Throws `conflict` if another check is due, or none. */
+  #assertDue(rx: Reader, { goal_id, process_id, updated_at, session_id }: Goal): Goal {
+    const now = this.#deps.store.active(rx, session_id);
+    const isDue =
+      now?.goal_id === goal_id &&
+      now.status === 'checking' &&
+      now.process_id === process_id &&
+      now.updated_at === updated_at;
+    if (isDue) return now;
+    throw conflictError(`the check of goal ${goal_id} is no longer due`);
+  }
+
+  /** Ends a goal whose command no process can run. */
+  async #refuse(goal: Goal, why: string): Promise<void> {
+    const { db, clock, inbox, store } = this.#deps;
+    const last: CheckResult = { ...nothing, stderr: why };
+    await db.transact((tx) => {
+      const now = store.active(tx, goal.session_id);
+      if (now?.goal_id !== goal.goal_id || now.status !== 'checking') return;
+      const checked = { ...now, round: now.round + 1, last };
+      store.writeChecked(tx, endedGoal(checked, 'cannot_run', clock.now()));
+      inbox.beginNextTurn(tx, goal.session_id);
+    });
+  }
+
+  /** Stores the result of a check. A failed one becomes the next turn, unless the goal ends or a turn runs already. */
+  async #store(goal: Goal, process: Process): Promise<void> {
+    const { db, clock, inbox, store, processes, sessionStore, failpoint } = this.#deps;
+    const { session_id } = goal;
+    const last = resultOf(process, await processes.readTails(process.process_id));
+    const isStuck = isSameResult(goal.last, last) && (await this.#hasLastTurnDoneNothing(goal));
+    failpoint('check.ended');
+    await db.transact((tx) => {
+      const now = store.active(tx, session_id);
+      if (now?.status !== 'checking' || now.process_id !== process.process_id) return;
+      const checked = afterCheck(now, process, last, { isStuck, now: clock.now() });
+      store.writeChecked(tx, checked);
+      const isBusy = sessionStore.activeTurn(tx, session_id) !== undefined;
+      if (isActive(checked) && !isBusy)
+        inbox.entries.put(tx, { session_id, owner: OWNER, ref: session_id, rank: RANK });
+      inbox.beginNextTurn(tx, session_id);
+    });
+  }
+
+  /** Whether only the turn of the failed check has run since, and is known to have changed no file. */
+  async #hasLastTurnDoneNothing({ session_id }: Goal): Promise<boolean> {
+    const { db, sessionStore, hasChangedFiles } = this.#deps;
+    const [turn] = db.peek((rx) => sessionStore.newestTurns(rx, session_id, 1));
+    return turn?.source === OWNER && (await hasChangedFiles(turn)) === false;
+  }
+}
+
+/** The errors of commands that no later try would run. All others, such as `too_many`, are tried again. */
+const refusals = new Set(['invalid', 'not_found', 'session_closed', 'session_failed']);
+
+const nothing = {
+  process_id: null,
+  exit_code: null,
+  signal: null,
+  timed_out: false,
+  stdout: '',
+  stderr: '',
+};
+
+/** Whether a process ended because the server did, which says nothing about its command. */
+function wasLost({ kill_reason, failure }: Process): boolean {
+  return kill_reason === 'runtime_stopping' || failure?.code === 'runtime_restarted';
+}

@@ -1,0 +1,188 @@
+import type { BodyOf } from '../../../api/endpoint.ts';
+import { conflictError, notFoundError } from '../../../api/errors.ts';
+import type { Goal, setGoal } from '../../../api/goals.ts';
+import type { Hold } from '../../../api/queue.ts';
+import type { Turn } from '../../../api/sessions.ts';
+import type { ServerParts } from '../../../core/events/server-parts.ts';
+import { cutLine } from '../../../core/lib/cut-line.ts';
+import { type SaveResponse, saveNothing } from '../../../core/store/idempotency-store.ts';
+import type { Reader, Writer } from '../../../core/store/transaction.ts';
+import type { HoldSource, TurnEndContext } from '../inbox/holds.ts';
+import type { Inbox, InboxSource } from '../inbox/inbox.ts';
+import type { Scheduler } from '../inbox/scheduler.ts';
+import { assertOpen } from '../sessions/session.ts';
+import type { SessionStore } from '../sessions/store.ts';
+import { type CheckRunner, OWNER } from './check-runner.ts';
+import {
+  afterTurn,
+  checkingGoal,
+  endedGoal,
+  isActive,
+  isOverdue,
+  newGoal,
+  promptAfter,
+} from './goal.ts';
+import type { GoalStore } from './store.ts';
+
+/** The maximum length of a command in the message of a hold, in UTF-16 code units. */
+const COMMAND_CHARACTERS = 200;
+
+interface GoalServiceDeps extends Pick<ServerParts, 'db' | 'clock' | 'ids'> {
+  store: GoalStore;
+  checks: CheckRunner;
+  sessionStore: SessionStore;
+  inbox: Inbox;
+  scheduler: Scheduler;
+}
+
+/**
+ * The goals of sessions. When a turn of a session with a goal ends, the check is due in the same transaction and holds
+ * the session, until its result is stored together with what follows.
+ */
+export class GoalService implements HoldSource {
+  readonly #deps: GoalServiceDeps;
+
+  constructor(deps: GoalServiceDeps) {
+    this.#deps = deps;
+    deps.inbox.register(OWNER, this.#inboxSource());
+    deps.inbox.holds.register(this);
+    deps.scheduler.register({
+      due: (rx) => deps.store.nextEnd(rx, deps.clock.now()),
+      act: () => this.#endOverdue(),
+    });
+  }
+
+  /** Sets the goal of a session. `by` is the id of the token of the request. Throws `conflict` if it has an active one. */
+  set(
+    sessionId: string,
+    body: BodyOf<typeof setGoal>,
+    by: string,
+    saveResponse: SaveResponse = saveNothing,
+  ): Promise<Goal> {
+    const { db, store, sessionStore, scheduler, clock, ids } = this.#deps;
+    return db.transact((tx) => {
+      const session = sessionStore.session(tx, sessionId);
+      assertOpen(session);
+      const active = store.active(tx, sessionId);
+      if (active)
+        throw conflictError(
+          `session ${sessionId} has the active goal "${cutLine(active.command, COMMAND_CHARACTERS)}": cancel the goal first`,
+        );
+      const request = { goal_id: ids.next('goal'), session_id: sessionId, created_by: by };
+      const goal = newGoal(request, body, clock.now());
+      store.write(tx, goal, 'goal.set');
+      if (body.check_now === true && session.active_turn_id === null) this.#check(tx, goal);
+      const { ends_by } = goal;
+      if (ends_by !== null) tx.whenDurable(() => scheduler.wake(ends_by));
+      return this.#answer(tx, sessionId, saveResponse);
+    });
+  }
+
+  /** Returns the goal of a session that was set last. Throws `not_found`. */
+  get(sessionId: string): Promise<Goal> {
+    return this.#deps.db.read((rx) => this.#goal(rx, sessionId));
+  }
+
+  /** Cancels the goal of a session. A goal that has ended is returned unchanged. */
+  cancel(sessionId: string, saveResponse: SaveResponse = saveNothing): Promise<Goal> {
+    return this.#deps.db.transact((tx) => {
+      const goal = this.#goal(tx, sessionId);
+      if (isActive(goal)) {
+        this.#end(tx, goal, 'cancelled');
+        this.#deps.inbox.beginNextTurn(tx, sessionId);
+      }
+      return this.#answer(tx, sessionId, saveResponse);
+    });
+  }
+
+  turnEnded(tx: Writer, turn: Turn, context: TurnEndContext): void {
+    const { store, inbox, clock } = this.#deps;
+    const { session_id } = turn;
+    const goal = store.active(tx, session_id);
+    if (!goal) return;
+    const isFollowed =
+      !inbox.holds.isPaused(tx, session_id) && inbox.entries.hasNext(tx, session_id);
+    const next = afterTurn(turn, { ...context, isFollowed });
+    if (next !== 'check' && next !== 'wait') this.#end(tx, goal, next);
+    else if (isOverdue(goal, clock.now())) this.#end(tx, goal, 'time');
+    else if (next === 'check') this.#check(tx, goal);
+  }
+
+  holdsOf(rx: Reader, sessionId: string): Hold[] {
+    const goal = this.#deps.store.active(rx, sessionId);
+    if (goal?.status !== 'checking') return [];
+    const { round, max_rounds, command, updated_at: since } = goal;
+    const message = `check ${round + 1} of ${max_rounds} is running: ${cutLine(command, COMMAND_CHARACTERS)}`;
+    return [{ code: 'goal', message, since, until: null }];
+  }
+
+  /** Must be called when a session is closed, after the end of its turn. */
+  sessionClosed(tx: Writer, sessionId: string): void {
+    const goal = this.#deps.store.active(tx, sessionId);
+    if (goal) this.#end(tx, goal, 'session_closed');
+  }
+
+  /** Removes the goal of a closed session whose contents retention deletes. */
+  sessionTrimmed(tx: Writer, sessionId: string): void {
+    this.#deps.store.forget(tx, sessionId);
+  }
+
+  /** Makes a check due. The check that runs, and the turn that is to follow an earlier one, are out of date. */
+  #check(tx: Writer, goal: Goal): void {
+    const { store, checks, clock } = this.#deps;
+    this.#discardRound(tx, goal);
+    store.write(tx, checkingGoal(goal, clock.now()), 'goal.checking');
+    tx.whenDurable(() => checks.start(goal.session_id));
+  }
+
+  #end(tx: Writer, goal: Goal, reason: Goal['reason']): void {
+    this.#discardRound(tx, goal);
+    this.#deps.store.write(tx, endedGoal(goal, reason, this.#deps.clock.now()), 'goal.ended');
+  }
+
+  #discardRound(tx: Writer, goal: Goal): void {
+    const { inbox, checks } = this.#deps;
+    inbox.entries.remove(tx, OWNER, goal.session_id);
+    checks.discard(tx, goal);
+  }
+
+  async #endOverdue(): Promise<void> {
+    const { db, store, inbox, clock } = this.#deps;
+    await db.transact((tx) => {
+      for (const goal of store.overdue(tx, clock.now())) {
+        this.#end(tx, goal, 'time');
+        inbox.beginNextTurn(tx, goal.session_id);
+      }
+    });
+  }
+
+  #answer(tx: Writer, sessionId: string, saveResponse: SaveResponse): Goal {
+    const goal = this.#goal(tx, sessionId);
+    saveResponse(tx, goal);
+    return goal;
+  }
+
+  #goal(rx: Reader, sessionId: string): Goal {
+    this.#deps.sessionStore.session(rx, sessionId);
+    const goal = this.#deps.store.find(rx, sessionId);
+    if (goal) return goal;
+    throw notFoundError(`session "${sessionId}" has no goal`);
+  }
+
+  #inboxSource(): InboxSource {
+    const { store } = this.#deps;
+    return {
+      isAlone: true,
+      content(rx, { ref }) {
+        const goal = store.active(rx, ref);
+        const text = goal ? promptAfter(goal) : '';
+        return { source: 'goal', input: [{ type: 'text', text }] };
+      },
+      injecting: () => undefined,
+      injected: () => undefined,
+      deferred: (tx, ref) => store.active(tx, ref)?.status === 'waiting',
+      ended: () => false,
+      unreachable: (_tx, _ref, { status }) => status !== 'closed',
+    };
+  }
+}
