@@ -65,6 +65,7 @@ const exitMeanings: Record<keyof typeof exitCodes, string> = {
   unreachable: 'No server answered.',
   conflict: 'The request conflicts with the state of the record.',
   timeout: 'A time limit was exceeded.',
+  notPassed: 'The goal of `cadre run --until` ended, but no check has passed.',
   interrupted: 'The command was interrupted with Ctrl-C.',
 };
 

@@ -40,6 +40,10 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ],
     ['run -c "and now the tests"', 'Continue the latest session of this directory'],
     ['run --worktree fix-login "fix the login"', 'Let the agent work in a new git worktree'],
+    [
+      'run --until "npm test" --max 3 "fix the tests"',
+      'Let the agent continue until the tests pass, for up to 3 checks',
+    ],
     ['run --on gpu "fix the login"', 'Create the session on the server named gpu'],
   ],
   diff: [
@@ -119,6 +123,10 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
       'sessions edit fe7289aa --permission-mode ""',
       'Let the configuration of the agent decide what it may do',
     ],
+  ],
+  'sessions until': [
+    ['sessions until fe7289aa "npm test"', 'Check the tests now, and after each turn until they pass'],
+    ['sessions until fe7289aa --cancel', 'Cancel the goal of a session'],
   ],
   'sessions after-limit': [
     [

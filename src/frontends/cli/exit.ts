@@ -12,6 +12,8 @@ export const exitCodes = {
   unreachable: 6,
   conflict: 7,
   timeout: 8,
+  /** The goal of a run ended, but no check has passed. */
+  notPassed: 9,
   /** Ended by Ctrl-C: 128 and the number of SIGINT, as shells report it. */
   interrupted: 130,
 } as const;

@@ -19,6 +19,8 @@ const commands: readonly [refusal: RegExp, command: string][] = [
   [/^session "[^"]*" has no file snapshot /, 'see cadre sessions snapshots'],
   [/^session "[^"]*" has no approval "/, 'see cadre approvals list'],
   [/^session "[^"]*" is not a member of team /, 'see cadre teams show'],
+  [/^session "[^"]*" has no goal$/, 'set a goal with cadre sessions until'],
+  [/: cancel the goal first$/, 'run cadre sessions until SESSION --cancel'],
   [notFound('queue entry'), 'see cadre queue list'],
   [/^the queue of session "[^"]*" has no entry "/, 'see cadre queue list'],
   [/^session "[^"]*" has no review comment "/, 'see cadre review show'],

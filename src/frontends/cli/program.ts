@@ -28,7 +28,7 @@ Examples:
   cadre events tail      Follow all events
 
 Exit codes: 0 ok, 1 failed, 2 usage error, 3 not found, 4 not authorized, 5 refused, 6 no server,
-            7 conflict, 8 timeout, 130 interrupted`;
+            7 conflict, 8 timeout, 9 check not passed, 130 interrupted`;
 
 /** The tree of these commands; with `argv` only the branch that it names. */
 export async function createProgram(

@@ -2,11 +2,18 @@ import path from 'node:path';
 import type { Command } from 'commander';
 import { endpoints } from '../../../api/index.ts';
 import { usageError } from '../../../api/errors.ts';
+import type { Goal } from '../../../api/goals.ts';
 import { shorten } from '../../../core/lib/shorten.ts';
 import { sessionId } from '../find.ts';
 import { plain, shortId } from '../output.ts';
 import { type FollowOptions, withFollowOptions } from '../talk/follow-options.ts';
 import { followTurn } from '../talk/follow-turn.ts';
+import {
+  assertNoGoalOptions,
+  goalBody,
+  type GoalOptions,
+  withGoalOptions,
+} from '../talk/goal-options.ts';
 import { promptHistory } from '../talk/history.ts';
 import { latestHere } from '../talk/latest.ts';
 import { type OpenOptions, openBody, withOpenOptions } from '../talk/open-session.ts';
@@ -16,10 +23,11 @@ import { turnSettings } from '../turn-settings.ts';
 import { clientAction, type CommandContext, type World } from '../world.ts';
 import type { InputItem } from '../../../api/input.ts';
 
-interface RunOptions extends OpenOptions, FollowOptions {
+interface RunOptions extends OpenOptions, FollowOptions, GoalOptions {
   image: string[];
   continue?: boolean;
   session?: string;
+  until?: string;
 }
 
 /** `cadre run "text"`: sends one turn to a new session, or to an earlier one, and streams it. */
@@ -31,7 +39,11 @@ export function runCommand(program: Command, world: World): void {
       'Continue the latest session in the current directory, or in a worktree of the same repository',
     )
     .option('--session <session>', 'Send the prompt to this session instead of a new session');
-  withFollowOptions(withOpenOptions(command)).action(
+  withOpenOptions(command).option(
+    '--until <command>',
+    'Shell command line that is checked after each turn; while it fails, its output is sent as the next prompt',
+  );
+  withFollowOptions(withGoalOptions(command, ', requires --until')).action(
     async (words: string[], options: RunOptions, self: Command) => {
       // Before the server is looked for, because without a prompt there is nothing to ask of it.
       const said = untangled(words, options);
@@ -56,16 +68,38 @@ async function run(
   input: InputItem[],
   options: RunOptions,
 ): Promise<void> {
+  if (options.until === undefined) assertNoGoalOptions(options, '--until');
   const earlier = await earlierSession(context, options);
   const session_id = earlier ?? (await open(context, options));
   const turnOnly = earlier === null ? {} : turnSettings(options);
-  const accepted = await sendTurn(context, session_id, { input, ...turnOnly });
+  const goal = await setGoal(context, session_id, options);
+  const accepted = await sendTurn(context, session_id, { input, ...turnOnly }).catch(
+    async (error: unknown) => {
+      if (goal) await cancelGoal(context, goal);
+      throw error;
+    },
+  );
   await keepPrompt(context, input);
-  await followTurn(context, accepted, options);
+  await followTurn(context, accepted, options, goal);
   const short = shortId(session_id);
   context.note(
     `continue with cadre run --session ${short} TEXT, or cadre sessions attach ${short}`,
   );
+}
+
+/** Sets the goal before the turn is sent, so that the end of the turn is checked. */
+async function setGoal(
+  { client }: CommandContext,
+  session_id: string,
+  { until, ...options }: RunOptions,
+): Promise<Goal | null> {
+  if (until === undefined) return null;
+  const body = goalBody(until, options);
+  return client.call(endpoints.setGoal, { params: { session_id }, body });
+}
+
+async function cancelGoal({ client }: CommandContext, { session_id }: Goal): Promise<void> {
+  await client.call(endpoints.cancelGoal, { params: { session_id } }).catch(() => undefined);
 }
 
 /** Keeps what a person has typed; a script types nothing. */

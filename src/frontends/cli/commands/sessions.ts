@@ -14,6 +14,7 @@ import { limit, reason, session, turn, turnAs, valueOf } from '../parameters.ts'
 import { sessionEdit } from './session-edit.ts';
 import { sessionExport } from './session-export.ts';
 import { sessionFileCommands } from './session-files.ts';
+import { sessionUntil } from './session-until.ts';
 import { sessionWait } from './session-wait.ts';
 import { type Command, Option } from 'commander';
 import { type AfterLimit, afterLimit } from '../../../api/after-limit.ts';
@@ -75,6 +76,7 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
   sessionSend,
   sessionAttach,
   sessionWait,
+  sessionUntil,
   endpointCommand({
     name: 'turns',
     description: 'List the turns of a session, newest first',

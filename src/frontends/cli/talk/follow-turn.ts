@@ -1,7 +1,9 @@
-import { isDescribed, type RuntimeEventRecord } from '../../../api/events.ts';
+import { type EventOf, isDescribed, isIn, type KindIn, type RuntimeEventRecord } from '../../../api/events.ts';
+import type { Goal } from '../../../api/goals.ts';
 import { endpoints } from '../../../api/index.ts';
 import { paletteFor } from '../../terminal/palette.ts';
 import { exitCodes } from '../exit.ts';
+import { checkText, reasons } from '../goal-text.ts';
 import { waitText } from '../limit-text.ts';
 import { plain, shortId } from '../output.ts';
 import { jsonFor, type CommandContext } from '../world.ts';
@@ -24,17 +26,19 @@ export interface Accepted {
 }
 
 /**
- * Streams a turn to its end: the agent's messages to stdout and what it does to stderr; with `--json` every event to
+ * Streams a turn to its end, or all turns of its session until `goal` has ended: the agent's messages to stdout and what it does to stderr; with `--json` every event to
  * stdout, as a line. Asks for approvals on the terminal. INT and TERM interrupt the turn; a second one ends the command
- * at once. Sets the exit code by the outcome of the turn; it is `refused` where somebody leaves a request open. Throws `unreachable` where the server stays away for longer
+ * at once. Sets the exit code by the outcome of the turn or goal; it is `refused` where somebody leaves a request open. Throws `unreachable` where the server stays away for longer
  * than the options allow.
  */
 export async function followTurn(
   context: CommandContext,
   { after, mode, ...params }: Accepted,
   options: FollowOptions,
+  goal: Goal | null = null,
 ): Promise<void> {
   const { world, client, global } = context;
+  const followed = new FollowedTurns(params, goal);
   const signal = world.interrupted();
   const talkOutput = new StandardTalkOutput(world);
   const leaving = new AbortController();
@@ -48,7 +52,7 @@ export async function followTurn(
   using silence = new SilenceNote(context, params.session_id, talkOutput);
   const interrupt = () => {
     world.stderr.write('\ncadre: interrupting the turn; press Ctrl-C again to exit at once\n');
-    client.call(endpoints.interruptTurn, { params, body: {} }).catch(() => undefined);
+    void followed.interrupt(client);
   };
   signal.addEventListener('abort', interrupt, { once: true });
   const events = sessionEvents(context, {
@@ -60,22 +64,32 @@ export async function followTurn(
     onReturn: () => global.json || asker.askedIn(params.session_id),
   });
   for await (const event of events) {
-    if (event.turn_id !== params.turn_id) continue;
+    if (!followed.includes(event)) continue;
     if (global.json) world.stdout.write(`${jsonFor(world, event)}\n`);
     else {
       silence.take(event);
       text.write(event);
     }
     if (global.json && world.stderr.isTTY) howToAnswer(event, world);
+    if (isIn('goal', event)) {
+      if (!global.json) for (const line of linesOf(event)) talkOutput.status(`cadre: ${line}\n`);
+      if (event.kind !== 'goal.ended') continue;
+      signal.removeEventListener('abort', interrupt);
+      const isPassed = event.payload.goal.status === 'passed';
+      const code = isPassed ? exitCodes.ok : exitCodes.notPassed;
+      world.exit(signal.aborted ? Number(signal.reason) : code);
+      return;
+    }
     if (!isEnding(event)) continue;
     await asker.idle();
-    signal.removeEventListener('abort', interrupt);
     const { turn } = event.payload;
     if (!global.json) talkOutput.status(howItEnded(turn) + whatWasDeclined(turn));
     if (!global.json && turn.error?.code === 'usage_limit')
       await noteLimit(context, params, talkOutput);
     // A failed turn calls for a person in all lists until its session is opened.
     if (turn.status !== 'failed') await markSeen(context, params.session_id, event.seq);
+    if (goal) continue;
+    signal.removeEventListener('abort', interrupt);
     world.exit(signal.aborted ? Number(signal.reason) : exitCodeOf(turn, mode));
     return;
   }
@@ -83,6 +97,43 @@ export async function followTurn(
   await asker.idle();
   signal.removeEventListener('abort', interrupt);
   world.exit(exitCodes.refused);
+}
+
+/** The turns that a command follows: one, or with a goal each turn of the session until the goal has ended. */
+class FollowedTurns {
+  readonly #goal: Goal | null;
+  readonly #params: { session_id: string; turn_id: string };
+
+  constructor(params: { session_id: string; turn_id: string }, goal: Goal | null) {
+    this.#goal = goal;
+    this.#params = { ...params };
+  }
+
+  includes(event: RuntimeEventRecord): boolean {
+    if (this.#goal && isIn('goal', event))
+      return event.payload.goal.goal_id === this.#goal.goal_id;
+    if (this.#goal && event.kind === 'turn.accepted' && event.turn_id !== null)
+      this.#params.turn_id = event.turn_id;
+    return event.turn_id === this.#params.turn_id;
+  }
+
+  /** Interrupts the running turn, which ends the goal; without one, cancels the goal. */
+  async interrupt(client: CommandContext['client']): Promise<void> {
+    const params = { ...this.#params };
+    try {
+      await client.call(endpoints.interruptTurn, { params, body: {} });
+    } catch {
+      if (this.#goal) await client.call(endpoints.cancelGoal, { params }).catch(() => undefined);
+    }
+  }
+}
+
+/** The lines for people about an event of a goal. */
+function linesOf({ kind, payload: { goal } }: EventOf<KindIn<'goal'>>): string[] {
+  if (kind === 'goal.checked') return [plain(checkText(goal))];
+  const { reason } = goal;
+  if (kind !== 'goal.ended' || reason === null) return [];
+  return [`no check has passed: ${reasons[reason]}`];
 }
 
 /** Says on the terminal of a command that writes JSON how a request is answered, for which the turn waits. */
