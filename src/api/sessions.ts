@@ -170,7 +170,15 @@ export const turn = z
     session_id: z.string(),
     turn_id: z.string(),
     status: turnStatus,
-    source: z.enum(['user', 'queue', 'team_message', 'process_exit', 'onboarding', 'usage_limit', 'goal']),
+    source: z.enum([
+      'user',
+      'queue',
+      'team_message',
+      'process_exit',
+      'onboarding',
+      'usage_limit',
+      'goal',
+    ]),
     input: z.array(storedInputItem),
     permission_mode: nullableText(
       'Permission mode of this turn only. Null if the setting of the session applies.',

@@ -1,7 +1,12 @@
 /** The XML-like frames around every text that reaches an agent from another source than a person. */
 export type FrameName = 'team_message' | 'process_exit' | 'process_output' | 'failed_check';
 
-const names: readonly FrameName[] = ['team_message', 'process_exit', 'process_output', 'failed_check'];
+const names: readonly FrameName[] = [
+  'team_message',
+  'process_exit',
+  'process_output',
+  'failed_check',
+];
 
 /** The beginning of any frame tag. A model ignores invisible characters, so they may stand anywhere in the name. */
 const anyFrame = new RegExp(

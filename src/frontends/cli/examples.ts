@@ -125,7 +125,10 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ],
   ],
   'sessions until': [
-    ['sessions until fe7289aa "npm test"', 'Check the tests now, and after each turn until they pass'],
+    [
+      'sessions until fe7289aa "npm test"',
+      'Check the tests now, and after each turn until they pass',
+    ],
     ['sessions until fe7289aa --cancel', 'Cancel the goal of a session'],
   ],
   'sessions after-limit': [

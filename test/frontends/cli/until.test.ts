@@ -31,7 +31,9 @@ describe('a goal on the command line', () => {
       const ran = await cadre(['run', '--until', 'false', '--max', '2', 'say done'], { cwd });
       expect(ran.code).toBe(9);
       expect(ran.stderr).toContain('cadre: check failed (2 of 2, exit code 1): false\n');
-      expect(ran.stderr).toContain('cadre: no check has passed: the maximum number of checks failed\n');
+      expect(ran.stderr).toContain(
+        'cadre: no check has passed: the maximum number of checks failed\n',
+      );
       const failed = await cadre(['run', '--until', 'true', 'fail out of luck'], { cwd });
       expect(failed.code).toBe(9);
       expect(failed.stderr).toContain('cadre: no check has passed: a turn failed\n');
@@ -53,7 +55,9 @@ describe('a goal on the command line', () => {
         'goal.checked',
         'goal.ended',
       ]);
-      expect(ran.lines().at(-1)).toMatchObject({ payload: { goal: { status: 'passed', round: 2 } } });
+      expect(ran.lines().at(-1)).toMatchObject({
+        payload: { goal: { status: 'passed', round: 2 } },
+      });
     }));
 
   test('SIGINT during a check cancels the goal, and the run ends with 130.', () =>

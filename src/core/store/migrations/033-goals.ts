@@ -1,4 +1,4 @@
-/** The goal of each session that was set last. The id is that of the session. */
+/** The goal of each session that was set last. The id of a row is the id of its session. */
 export const migration033 = `
 CREATE TABLE IF NOT EXISTS goals (
   n INTEGER PRIMARY KEY,

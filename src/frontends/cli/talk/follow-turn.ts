@@ -1,4 +1,10 @@
-import { type EventOf, isDescribed, isIn, type KindIn, type RuntimeEventRecord } from '../../../api/events.ts';
+import {
+  type EventOf,
+  isDescribed,
+  isIn,
+  type KindIn,
+  type RuntimeEventRecord,
+} from '../../../api/events.ts';
 import type { Goal } from '../../../api/goals.ts';
 import { endpoints } from '../../../api/index.ts';
 import { paletteFor } from '../../terminal/palette.ts';
@@ -110,8 +116,7 @@ class FollowedTurns {
   }
 
   includes(event: RuntimeEventRecord): boolean {
-    if (this.#goal && isIn('goal', event))
-      return event.payload.goal.goal_id === this.#goal.goal_id;
+    if (this.#goal && isIn('goal', event)) return event.payload.goal.goal_id === this.#goal.goal_id;
     if (this.#goal && event.kind === 'turn.accepted' && event.turn_id !== null)
       this.#params.turn_id = event.turn_id;
     return event.turn_id === this.#params.turn_id;

@@ -39,7 +39,7 @@ interface CheckRunnerDeps extends Pick<ServerParts, 'db' | 'clock' | 'logger' | 
   hasChangedFiles: (turn: { session_id: string; turn_id: string }) => Promise<boolean | null>;
 }
 
-/** Runs the checks of goals, at most one for a session at a time. What is to be done next is always read from the rows. */
+/** Runs the checks of goals, at most one for a session at a time. The next step always follows from the rows. */
 export class CheckRunner {
   readonly #deps: CheckRunnerDeps;
   readonly #running = new Set<string>();

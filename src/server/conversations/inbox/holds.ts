@@ -26,7 +26,7 @@ export interface HoldSource {
   turnEnded?(tx: Writer, turn: Turn, context: TurnEndContext): void;
 }
 
-/** What follows the end of a turn. */
+/** The consequences of the end of a turn. */
 export interface TurnEndContext {
   /** Whether no agent has seen the turn, and its entries wait to become another one. */
   isRetried: boolean;

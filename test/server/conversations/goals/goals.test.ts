@@ -164,7 +164,9 @@ describe('a goal that ends otherwise', () => {
     }));
 
   it('A goal ends if a turn fails.', () =>
-    ends('turn_failed', 'true', {}, async ({ on, session }) => (await on.play(session)).end(failed)));
+    ends('turn_failed', 'true', {}, async ({ on, session }) =>
+      (await on.play(session)).end(failed),
+    ));
 
   it('A goal ends if a person interrupts a turn.', () =>
     ends('interrupted', 'true', {}, async ({ on, session }) => {
@@ -215,7 +217,10 @@ describe('a goal that ends otherwise', () => {
       inDirectory(async ({ session, goal }) => {
         await goal.set('true', { within_ms: HOUR });
         (await on.play(session)).end(
-          limited('the agent', 'no more', { resetsAt: on.clock.now() + 9 * HOUR, isOfAccount: true }),
+          limited('the agent', 'no more', {
+            resetsAt: on.clock.now() + 9 * HOUR,
+            isOfAccount: true,
+          }),
         );
         await on.until(({ kind }) => kind === 'session.limited');
         on.clock.advance(2 * HOUR);

@@ -13,8 +13,7 @@ async function begin(stage: Stage, cwd: string, command: string, more: object = 
   return { session, goal, turn: await stage.play(session) };
 }
 
-const touch = (directory: string, name: string) =>
-  fs.writeFileSync(path.join(directory, name), '');
+const touch = (directory: string, name: string) => fs.writeFileSync(path.join(directory, name), '');
 
 it('A server that is killed during a check runs the check again, and counts it once.', async () => {
   await using directory = tempDirectory('goal');
