@@ -51,7 +51,6 @@ export class Engine {
     });
   }
 
-  /** The stream of the events. */
   info(): Promise<StreamInfo> {
     const { events } = this.names;
     return this.explaining(async () => {

@@ -4,7 +4,6 @@ import type { Call } from './endpoint-command.ts';
 import { shorten } from '../../core/lib/shorten.ts';
 import { ago, plain, shortId, table } from './output.ts';
 
-/** A message that was sent, and its deliveries. */
 export function sentText(
   { message, deliveries }: { message: Message; deliveries: Delivery[] },
   { layout }: Pick<Call, 'layout'>,

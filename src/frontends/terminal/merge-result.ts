@@ -24,7 +24,6 @@ const HOW: Record<MergeResult['how'], string> = {
   none: '',
 };
 
-/** The lines of the plan of a merge or rebase. */
 export function mergeResultLines(plan: MergeResult, style: MergeResultStyle): string[] {
   const { worktree, target, outcome, how, obstacles, conflicts } = plan;
   const { palette } = style;
@@ -58,7 +57,6 @@ export function mergeResultLines(plan: MergeResult, style: MergeResultStyle): st
   return lines;
 }
 
-/** The lines of the plan of a pull request. */
 export function pullRequestLines(plan: PullRequest, style: MergeResultStyle): string[] {
   const { palette } = style;
   const { branch, target, remote, remote_url, pushed } = plan;

@@ -84,7 +84,6 @@ interface HttpServerDependencies {
   self: SelfKnowledge;
   log: EventLog;
   feed: Feed;
-  /** Returns the maximum number of open streams. */
   streamLimits: () => StreamSettings;
   /** The maximum number of open connections, which the available file descriptors may lower. */
   maxConnections: number;

@@ -305,7 +305,6 @@ function commentText(comment: ReviewComment, number: number): string {
   ].join('\n\n');
 }
 
-/** Returns the file and the lines of a comment as a text. */
 function placeText({ path, side, first_line, last_line }: ReviewComment): string {
   const removed = side === 'old' ? ' (removed)' : '';
   const lines =

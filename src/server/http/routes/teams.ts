@@ -8,7 +8,6 @@ import { type Mount, onePage } from '../mount.ts';
 import type { GatewayBearer, ToolGateway } from '../../teams/gateway/service.ts';
 import type { Bearer } from '../../../core/access/admit.ts';
 
-/** The services of teams. */
 export interface Teams {
   teams: TeamService;
   messages: MessageService;
