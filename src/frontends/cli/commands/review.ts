@@ -12,6 +12,7 @@ import { clientAction, type CommandContext, terminalOf, type World } from '../wo
 import { oneLine, revealed } from '../../../core/lib/plain.ts';
 import type { Layout } from '../layout.ts';
 import { shortId } from '../output.ts';
+import { counted } from '../../../core/lib/counted.ts';
 
 /** `cadre review …`: comments on lines of what a session has changed, sent as one turn. */
 export const reviewCommands = commandGroup(
@@ -174,8 +175,7 @@ async function drop(
   const found = await client.call(endpoints.getReview, { params });
   if (!yes) await confirmDrop(world, found);
   const left = await client.call(endpoints.dropReview, { params });
-  const count = found.comments.length;
-  print(left, () => `Removed ${count === 1 ? '1 comment' : `${count} comments`}\n`);
+  print(left, () => `Removed ${counted(found.comments.length, 'comment')}\n`);
 }
 
 async function confirmDrop(world: World, { comments }: Review): Promise<void> {
@@ -249,14 +249,10 @@ async function reviewSend(
   });
   const { turn_id, entry_id, comments } = sent;
   if (turn_id === null)
-    return show(sent, () => `Queued ${counted(comments)} as entry ${entry_id}\n`);
-  if (!wait) return show(sent, () => `Sent ${counted(comments)} as turn ${turn_id}\n`);
+    return show(sent, () => `Queued ${counted(comments, 'comment')} as entry ${entry_id}\n`);
+  if (!wait) return show(sent, () => `Sent ${counted(comments, 'comment')} as turn ${turn_id}\n`);
   const { followTurn } = await import('../talk/follow-turn.ts');
   const after = Number(headers['x-seq'] ?? 0);
   const mode = session.permission_mode;
   await followTurn(context, { ...params, turn_id, after, mode }, options);
-}
-
-function counted(comments: number): string {
-  return comments === 1 ? '1 comment' : `${comments} comments`;
 }

@@ -17,6 +17,7 @@ import { type CommandContext, type World, clientAction, jsonFor } from '../world
 import { usageError } from '../../../api/errors.ts';
 import { parseMetadata } from '../metadata.ts';
 import { readPrompt } from '../prompt.ts';
+import { counted } from '../../../core/lib/counted.ts';
 
 const SOURCE = 'Team member that the new session copies its settings from by default';
 
@@ -176,9 +177,7 @@ export const teamCommands = commandGroup('teams', 'Let sessions send messages to
     endpoint: endpoints.interruptTeam,
     operands: [team],
     print: ({ interrupted_session_ids: { length } }) =>
-      length === 0
-        ? 'No turns are running\n'
-        : `Interrupting ${length} ${length === 1 ? 'turn' : 'turns'}\n`,
+      length === 0 ? 'No turns are running\n' : `Interrupting ${counted(length, 'turn')}\n`,
   }),
   ...messageCommands,
   teamView,

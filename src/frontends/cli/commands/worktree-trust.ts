@@ -7,6 +7,7 @@ import { endpointCommand, type Register } from '../endpoint-command.ts';
 import { ago, listOf, plain } from '../output.ts';
 import { repositoryOption } from '../parameters.ts';
 import { clientAction, type CommandContext } from '../world.ts';
+import { counted } from '../../../core/lib/counted.ts';
 
 /** `cadre worktrees trust | untrust | list-trusted`. */
 export const trustCommands: readonly Register[] = [
@@ -38,7 +39,7 @@ export const trustCommands: readonly Register[] = [
     ],
     options: [{ ...repositoryOption('Directory of the repository'), default: '.' }],
     print: (done) =>
-      `Withdrew ${done.withdrawn.length} ${done.withdrawn.length === 1 ? 'permission' : 'permissions'} for ${plain(done.repo_root)}\n`,
+      `Withdrew ${counted(done.withdrawn.length, 'permission')} for ${plain(done.repo_root)}\n`,
   }),
   endpointCommand({
     name: 'list-trusted',

@@ -20,6 +20,7 @@ import { type SaveResponse, saveNothing } from '../../../core/store/idempotency-
 import { RecordTable } from '../../../core/store/records.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import { revealed } from '../../../core/lib/plain.ts';
+import { counted } from '../../../core/lib/counted.ts';
 
 interface ReviewServiceDeps extends Pick<ServerParts, 'db' | 'log' | 'clock' | 'ids'> {
   sessionStore: SessionStore;
@@ -330,8 +331,4 @@ function numberedLines({ side, first_line, last_line }: ReviewComment, lines: st
       return `    ${number.padStart(width)} ${line[0] ?? ' '} ${revealed(line.slice(1))}`.trimEnd();
     })
     .join('\n');
-}
-
-function counted(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? '' : 's'}`;
 }
