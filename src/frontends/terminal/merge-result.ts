@@ -1,5 +1,5 @@
 import type { MergeResult, PullRequest } from '../../api/worktree-merge.ts';
-import { revealed } from '../../core/lib/plain.ts';
+import { revealedLine } from '../../core/lib/plain.ts';
 import type { Palette } from './palette.ts';
 
 /** How many commits and files a plan shows that nobody accepts. */
@@ -139,5 +139,5 @@ function refusalLines(
 
 /** A text on one line, with each character that a terminal would hide or obey as its code point. */
 function exact(text: string): string {
-  return revealed(text).replaceAll('\n', '<U+000A>').replaceAll('\t', '<U+0009>');
+  return revealedLine(text).replaceAll('\t', '<U+0009>');
 }

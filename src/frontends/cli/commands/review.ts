@@ -3,7 +3,7 @@ import type { Review, ReviewComment } from '../../../api/reviews.ts';
 import { notFoundError, usageError } from '../../../api/errors.ts';
 import { anchorOf } from '../../../core/lib/diff-anchor.ts';
 import { readPatches } from '../../../core/lib/unified-diff.ts';
-import { choose } from '../choose.ts';
+import { confirmChoice } from '../choose.ts';
 import { commandGroup } from '../endpoint-command.ts';
 import { commentArgument, commentId, sessionArgument, sessionId } from '../find.ts';
 import { asRecord } from '../output-options.ts';
@@ -178,13 +178,10 @@ async function drop(
   print(left, () => `Removed ${counted(found.comments.length, 'comment')}\n`);
 }
 
-async function confirmDrop(world: World, { comments }: Review): Promise<void> {
+function confirmDrop(world: World, { comments }: Review): Promise<void> {
   const question = `remove all ${comments.length} comments? Their text is deleted.`;
-  const answer = await choose(world, question, ['remove them', 'keep them'], (one) => one);
-  if (answer === 'remove them') return;
-  throw answer === null
-    ? usageError('not a terminal: pass --yes to confirm')
-    : usageError('the comments were not removed, because you did not confirm');
+  const refusal = 'the comments were not removed, because you did not confirm';
+  return confirmChoice(world, question, ['remove them', 'keep them'], refusal);
 }
 
 /** The comments of a review, each with its place, its lines and what it says; nothing for none. */
