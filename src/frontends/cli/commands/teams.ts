@@ -38,30 +38,27 @@ const teamSpawn = endpointCommand({
     { ...sessionAs('source_session_id', '--source <session>', SOURCE), required: true },
     valueOf('title', '--title <title>', 'Title of the new member in the team'),
     valueOf('provider', '--provider <provider>', 'Provider of the agent that the new member runs'),
-    {
-      flags: '--agent <agent>',
-      description:
-        'Name of the agent for the provider acp, such as gemini (list the names with cadre providers discover)',
-      field: 'agent',
-    },
+    valueOf(
+      'agent',
+      '--agent <agent>',
+      'Name of the agent for the provider acp, such as gemini (list the names with cadre providers discover)',
+    ),
     valueOf('model', '--model <model>', 'Model of the agent'),
-    {
-      flags: '--preset <name>',
-      description:
-        'Model preset from teams.model_presets in the configuration (instead of --provider, --agent and --model)',
-      field: 'model_preset',
-    },
-    {
-      flags: '--permission-mode <mode>',
-      description: 'Permission mode: which agent actions need your approval',
-      field: 'permission_mode',
-    },
-    {
-      flags: '--agent-mode <mode>',
-      description:
-        'Name of a mode that the agent itself defines, such as plan (only for the provider acp)',
-      field: 'agent_mode',
-    },
+    valueOf(
+      'model_preset',
+      '--preset <name>',
+      'Model preset from teams.model_presets in the configuration (instead of --provider, --agent and --model)',
+    ),
+    valueOf(
+      'permission_mode',
+      '--permission-mode <mode>',
+      'Permission mode: which agent actions need your approval',
+    ),
+    valueOf(
+      'agent_mode',
+      '--agent-mode <mode>',
+      'Name of a mode that the agent itself defines, such as plan (only for the provider acp)',
+    ),
     {
       flags: '--worktree <name>',
       description:
