@@ -9,7 +9,7 @@ import { AppError, type ErrorCode } from '../../src/api/errors.ts';
 import { errorReply } from '../../src/server/http/errors.ts';
 import { version } from '../../src/core/lib/self.ts';
 import { withRuntime } from '../support/runtime.ts';
-import { openApi } from '../support/http/openapi-document.ts';
+import { openApi } from './openapi-document.ts';
 import { send, table } from '../support/http/request.ts';
 
 const file = readFileSync(new URL('../../src/api/openapi.yaml', import.meta.url), 'utf8');

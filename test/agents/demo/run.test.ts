@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { runDemoAgent } from '../../../src/agents/demo/index.ts';
 import { selfCommand } from '../../../src/core/lib/self.ts';
 import { temporaryDirectory } from '../../support/demo-agent/directory.ts';
-import { newSession, openWire, promptOf, run } from '../../support/demo-agent/wire.ts';
+import { newSession, openWire, promptOf, run } from './wire.ts';
 
 describe('runDemoAgent', () => {
   test('serves its streams, and resolves when stdin ends, though a turn runs.', async () => {

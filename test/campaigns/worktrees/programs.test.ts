@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { scaled } from '../../support/patience.ts';
 import { withRuntime } from '../../support/runtime.ts';
 import { scriptedProvider } from '../../support/scripted-provider.ts';
-import { drawFrom, runProgram } from '../../support/worktrees/programs.ts';
+import { drawFrom, runProgram } from './programs.ts';
 import { makeRepository } from '../../support/worktrees/work.ts';
 
 /** How many programs: two in the suite, 1,000 by `make worktrees`. */

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { send } from '../../support/http/request.ts';
-import { sharedServer } from '../../support/shared-server.ts';
+import { shared } from '../../support/shared.ts';
 import { type TestServer, untilNothingCarries, withServer } from '../../support/server.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
@@ -45,7 +45,7 @@ async function knock(
 const NEW_TOKEN = 'another-token-another-token';
 
 describe('a server that gets a HUP', () => {
-  const listening = sharedServer({ config: '' });
+  const listening = shared<TestServer>('server', (use) => withServer(use, { config: '' }));
 
   test('SIGHUP applies lists, limits and the log level, reports each by name, and keeps the server running.', async () => {
     const server = listening();

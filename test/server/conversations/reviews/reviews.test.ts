@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { acrossCrash, sharedStage, type Stage } from '../../../support/sessions/stage.ts';
-import { edit, reviewOf, sessionWithCode } from '../../../support/reviews.ts';
+import { edit, reviewOf, sessionWithCode } from './review.ts';
 import { completed } from '../../../support/teams/team.ts';
 
 const stage = sharedStage();

@@ -10,7 +10,7 @@ import { systemIds } from '../../../../src/core/lib/ids.ts';
 import { scaled } from '../../../support/patience.ts';
 import { completed } from '../../../support/scripted-provider.ts';
 import { startServer, untilNothingCarries } from '../../../support/server.ts';
-import { describeKeyed } from '../../../support/sessions/describe-keyed.ts';
+import { describeKeyed } from '../../http/describe-keyed.ts';
 import {
   aRequestTo,
   keyedRoutes,

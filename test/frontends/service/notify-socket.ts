@@ -1,8 +1,8 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import path from 'node:path';
-import { expectEventually } from '../expect-eventually.ts';
-import { python } from '../python.ts';
+import { expectEventually } from '../../support/expect-eventually.ts';
+import { python } from '../../support/python.ts';
 
 /** Whether a message can be sent and received here: Node has no datagrams on Unix sockets, Python has. */
 export const canNotify =
