@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import type { Client } from '../../src/client/client.ts';
-import { withRuntime } from '../support/runtime.ts';
+import { testRuntime } from '../support/runtime.ts';
 import { until } from '../support/providers/calls.ts';
 import { refuse } from '../support/providers/rows.ts';
-import { initialized, withRawAgent } from '../support/providers/raw-agent.ts';
+import { initialized, withRawAgent, testRawAgent } from '../support/providers/raw-agent.ts';
 import { withRawClaude } from '../support/providers/raw-claude.ts';
-import { withRawCodex } from '../support/providers/raw-codex.ts';
+import { withRawCodex, testRawCodex } from '../support/providers/raw-codex.ts';
 
 const health = async (client: Client, provider: string) =>
   (await client.call(endpoints.listProviders, {})).find(({ id }) => id === provider);
@@ -16,25 +16,24 @@ const moody = (isGood: () => boolean) => (agent: { exit(code: number): void }) =
   if (!isGood()) agent.exit(1);
 };
 
-test('a provider whose agent did not come up is not healthy, until one does (acp)', () => {
+test('a provider whose agent did not come up is not healthy, until one does (acp)', async () => {
   let isGood = false;
   const initialize = (_params: object, agent: { exit(code: number): void }) => {
     moody(() => isGood)(agent);
     return { protocolVersion: 1, agentCapabilities: {} };
   };
-  return withRawAgent({ methods: { initialize } }, async ({ client, open }) => {
-    expect(await health(client, 'acp')).toMatchObject({ healthy: true, detail: 'ready' });
-    const session = await open();
-    expect((await session.run('hello')).error?.code).toBe('provider_unavailable');
-    const sick = await health(client, 'acp');
-    expect(sick?.healthy).toBe(false);
-    expect(sick?.detail).toMatch(/^the last start failed: acp: .*exited with code 1/);
-    expect(await client.call(endpoints.getHealth, {})).toMatchObject({ status: 'degraded' });
-    isGood = true;
-    expect((await session.run('hello')).status).toBe('completed');
-    expect(await health(client, 'acp')).toMatchObject({ healthy: true, detail: 'ready' });
-    expect(await client.call(endpoints.getHealth, {})).toMatchObject({ status: 'ok' });
-  });
+  const { client, open } = await testRawAgent({ methods: { initialize } });
+  expect(await health(client, 'acp')).toMatchObject({ healthy: true, detail: 'ready' });
+  const session = await open();
+  expect((await session.run('hello')).error?.code).toBe('provider_unavailable');
+  const sick = await health(client, 'acp');
+  expect(sick?.healthy).toBe(false);
+  expect(sick?.detail).toMatch(/^the last start failed: acp: .*exited with code 1/);
+  expect(await client.call(endpoints.getHealth, {})).toMatchObject({ status: 'degraded' });
+  isGood = true;
+  expect((await session.run('hello')).status).toBe('completed');
+  expect(await health(client, 'acp')).toMatchObject({ healthy: true, detail: 'ready' });
+  expect(await client.call(endpoints.getHealth, {})).toMatchObject({ status: 'ok' });
 });
 
 test.for(['claude', 'codex'] as const)(
@@ -113,42 +112,40 @@ test.for(['acp', 'claude', 'codex'] as const)(
     }),
 );
 
-test('an interrupt of a turn whose agent is still starting is no error of the provider', () =>
-  withRawAgent(
-    { methods: { initialize: () => new Promise(() => undefined) } },
-    async ({ client, open, agents, diagnostics }) => {
-      const session = await open();
-      const turnId = await session.send('hello');
-      await until('it starts', () => agents[0]?.last('initialize') !== undefined);
-      const params = { session_id: session.id, turn_id: turnId };
-      await client.call(endpoints.interruptTurn, { params, body: {} });
-      expect((await session.watch.end(turnId)).kind).toBe('turn.interrupted');
-      await until('its agent is gone', () => agents[0]?.gone === true);
-      expect((await diagnostics()).last_error).toBeNull();
-      expect(await health(client, 'acp')).toMatchObject({ healthy: true });
-    },
-  ));
+test('an interrupt of a turn whose agent is still starting is no error of the provider', async () => {
+  const { client, open, agents, diagnostics } = await testRawAgent({
+    methods: { initialize: () => new Promise(() => undefined) },
+  });
+  const session = await open();
+  const turnId = await session.send('hello');
+  await until('it starts', () => agents[0]?.last('initialize') !== undefined);
+  const params = { session_id: session.id, turn_id: turnId };
+  await client.call(endpoints.interruptTurn, { params, body: {} });
+  expect((await session.watch.end(turnId)).kind).toBe('turn.interrupted');
+  await until('its agent is gone', () => agents[0]?.gone === true);
+  expect((await diagnostics()).last_error).toBeNull();
+  expect(await health(client, 'acp')).toMatchObject({ healthy: true });
+});
 
-test('a section that is disabled says so, and not that there is none', () =>
-  withRuntime(
-    async ({ client }) => {
-      const { detail } = (await health(client, 'acp')) ?? {};
-      expect(detail).toBe('disabled: set providers.acp.enabled to true');
-    },
-    { config: { providers: { acp: { enabled: false, command: 'x' } } } },
-  ));
+test('a section that is disabled says so, and not that there is none', async () => {
+  const { client } = await testRuntime({
+    config: { providers: { acp: { enabled: false, command: 'x' } } },
+  });
+  const { detail } = (await health(client, 'acp')) ?? {};
+  expect(detail).toBe('disabled: set providers.acp.enabled to true');
+});
 
-test('what codex says on stderr while it serves sessions is told to none of them', () =>
-  withRawCodex({ turns: { go: () => undefined } }, async ({ open, agents, diagnostics }) => {
-    const session = await open();
-    const turnId = await session.send('go');
-    await until('it is at the turn', () => agents[0]?.turns.length === 1);
-    agents[0]?.stderr('\u001B[31mof another session\u001B[0m\n');
-    agents[0]?.exit(101);
-    await session.watch.end(turnId);
-    const { error } = await session.turn(turnId);
-    expect(error).toEqual({ code: 'provider_exited', message: 'the agent exited with code 101' });
-    expect((await diagnostics()).last_error).toBe(
-      'the agent exited with code 101: of another session',
-    );
-  }));
+test('what codex says on stderr while it serves sessions is told to none of them', async () => {
+  const { open, agents, diagnostics } = await testRawCodex({ turns: { go: () => undefined } });
+  const session = await open();
+  const turnId = await session.send('go');
+  await until('it is at the turn', () => agents[0]?.turns.length === 1);
+  agents[0]?.stderr('\u001B[31mof another session\u001B[0m\n');
+  agents[0]?.exit(101);
+  await session.watch.end(turnId);
+  const { error } = await session.turn(turnId);
+  expect(error).toEqual({ code: 'provider_exited', message: 'the agent exited with code 101' });
+  expect((await diagnostics()).last_error).toBe(
+    'the agent exited with code 101: of another session',
+  );
+});

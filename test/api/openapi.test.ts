@@ -8,7 +8,7 @@ import { unreadRefusals } from '../../src/api/refusals.ts';
 import { AppError, type ErrorCode } from '../../src/api/errors.ts';
 import { errorReply } from '../../src/server/http/errors.ts';
 import { version } from '../../src/core/lib/self.ts';
-import { withRuntime } from '../support/runtime.ts';
+import { testRuntime } from '../support/runtime.ts';
 import { openApi } from './openapi-document.ts';
 import { send, table } from '../support/http/request.ts';
 
@@ -70,13 +70,13 @@ describe('openapi.yaml', () => {
     expect(file).toBe(openApiYaml(version));
   });
 
-  test('openapi.yaml is what the server serves, to anybody, as YAML.', () =>
-    withRuntime(async ({ url }) => {
-      const reply = await send(url, { path: '/openapi.yaml' });
-      expect(reply.status).toBe(200);
-      expect(reply.headers['content-type']).toBe('application/yaml; charset=utf-8');
-      expect(reply.text).toBe(file);
-    }));
+  test('openapi.yaml is what the server serves, to anybody, as YAML.', async () => {
+    const { url } = await testRuntime();
+    const reply = await send(url, { path: '/openapi.yaml' });
+    expect(reply.status).toBe(200);
+    expect(reply.headers['content-type']).toBe('application/yaml; charset=utf-8');
+    expect(reply.text).toBe(file);
+  });
 
   test('openapi.yaml is OpenAPI 3.1 with a name, a version and the bearer scheme.', () => {
     expect(document.openapi).toMatch(/^3\.1\.\d+$/);

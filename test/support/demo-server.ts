@@ -1,6 +1,6 @@
 import { withPlayedDemoAgent } from './demo-agent/played.ts';
 import { type TestRuntime, withRuntime } from './runtime.ts';
-import { shared } from './shared.ts';
+import { openForTest, shared } from './shared.ts';
 import { tempDirectory } from './temp.ts';
 
 /**
@@ -23,6 +23,11 @@ export async function withDemo<T>(
       },
     }),
   );
+}
+
+/** Starts such a server for the rest of a test. */
+export function testDemo(before?: { directory: string; port?: number }): Promise<TestRuntime> {
+  return openForTest((use) => withDemo(use, before));
 }
 
 /** One such server for all tests of a file or `describe`: for those that change nothing another would notice. */

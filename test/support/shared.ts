@@ -1,31 +1,47 @@
-import { afterAll, beforeAll } from 'vitest';
+import { afterAll, beforeAll, onTestFinished } from 'vitest';
+
+/** Opens something, runs a function with it, and closes it once the function has ended. */
+export type Lend<T> = (use: (opened: T) => Promise<void>) => Promise<void>;
+
+/** Opens something until `close` is called. */
+export function openUntilClosed<T>(lend: Lend<T>): {
+  opened: Promise<T>;
+  close: () => Promise<void>;
+} {
+  const ready = Promise.withResolvers<T>();
+  const over = Promise.withResolvers<void>();
+  const closed = lend(async (opened) => {
+    ready.resolve(opened);
+    await over.promise;
+  });
+  closed.catch(ready.reject);
+  const close = () => {
+    over.resolve();
+    return closed;
+  };
+  return { opened: ready.promise, close };
+}
+
+/** Opens something for the rest of a test. It is closed when the test has finished. */
+export function openForTest<T>(lend: Lend<T>): Promise<T> {
+  const { opened, close } = openUntilClosed(lend);
+  onTestFinished(close);
+  return opened;
+}
 
 /**
  * Opens something before the tests of a file or `describe`, and closes it after the last of them: for tests that change
- * nothing another would notice. `open` runs a function with it, and closes it once that has ended. Returns what gives it
- * to a test.
+ * nothing another would notice. Returns the function that gives it to a test.
  */
-export function shared<T>(
-  noun: string,
-  open: (use: (opened: T) => Promise<void>) => Promise<void>,
-): () => T {
-  const over = Promise.withResolvers<void>();
+export function shared<T>(noun: string, lend: Lend<T>): () => T {
   let found: { opened: T } | undefined;
-  let closed: Promise<void> = Promise.resolve();
+  let close: () => Promise<void>;
   beforeAll(async () => {
-    const ready = Promise.withResolvers<void>();
-    closed = open(async (opened) => {
-      found = { opened };
-      ready.resolve();
-      await over.promise;
-    });
-    // Whatever keeps it from opening fails the tests with its own error.
-    await Promise.race([ready.promise, closed]);
+    const opening = openUntilClosed(lend);
+    close = opening.close;
+    found = { opened: await opening.opened };
   });
-  afterAll(async () => {
-    over.resolve();
-    await closed;
-  });
+  afterAll(() => close());
   return () => {
     if (!found) throw new Error(`no ${noun}: call it inside a test`);
     return found.opened;

@@ -5,7 +5,7 @@ import { readPermission } from '../../../src/agents/acp/permission.ts';
 import type { ReportedCall } from '../../../src/agents/acp/reported-call.ts';
 import { ofKind } from '../../support/turns.ts';
 import { asked } from '../../support/providers/calls.ts';
-import { endTurn, usualOptions, withRawAgent } from '../../support/providers/raw-agent.ts';
+import { endTurn, usualOptions, testRawAgent } from '../../support/providers/raw-agent.ts';
 import { asking, goes, touch } from '../../support/providers/rows.ts';
 
 const message = { recipient_agent_id: 'sess_1', message: 'hello' };
@@ -267,43 +267,41 @@ describe("a permission request for a tool of cadre's own", () => {
     return endTurn;
   });
 
-  test('is allowed once, and nobody is asked, whatever the permission_mode: the gateway gates', () =>
-    withRawAgent(asks, async ({ open }) => {
-      const session = await open();
-      for (const more of [{}, asking, { permission_mode: 'default' }]) {
-        expect(await session.run('go', more)).toMatchObject({
-          status: 'completed',
-          text: 'answered a1',
-        });
-      }
-      expect(ofKind(session.watch.events, 'approval.requested')).toEqual([]);
-    }));
+  test('is allowed once, and nobody is asked, whatever the permission_mode: the gateway gates', async () => {
+    const { open } = await testRawAgent(asks);
+    const session = await open();
+    for (const more of [{}, asking, { permission_mode: 'default' }]) {
+      expect(await session.run('go', more)).toMatchObject({
+        status: 'completed',
+        text: 'answered a1',
+      });
+    }
+    expect(ofKind(session.watch.events, 'approval.requested')).toEqual([]);
+  });
 
-  test('is asked for where the agent does not offer to allow it once', () =>
-    withRawAgent(
+  test('is asked for where the agent does not offer to allow it once', async () => {
+    const { open } = await testRawAgent(
       goes(async (agent) => {
         const call = { toolCallId: 't1', name, rawInput: message };
         await agent.ask(call, [{ optionId: 'aa', kind: 'allow_always', name: 'Always' }]);
         return endTurn;
       }),
-      async ({ open }) => {
-        const session = await open(asking);
-        const approval = await asked(session.watch, await session.send('go'));
-        expect(approval.scopes).toEqual([]);
-      },
-    ));
+    );
+    const session = await open(asking);
+    const approval = await asked(session.watch, await session.send('go'));
+    expect(approval.scopes).toEqual([]);
+  });
 
-  test('is not what a command is whose title says so: a person is asked, or the turn fails', () =>
-    withRawAgent(
+  test('is not what a command is whose title says so: a person is asked, or the turn fails', async () => {
+    const { open } = await testRawAgent(
       goes(async (agent) => {
         await agent.ask({ ...touch, title: name, rawInput: { command: `rm -rf ${name}` } });
         return endTurn;
       }),
-      async ({ open }) => {
-        const session = await open();
-        expect((await session.run('go')).error?.code).toBe('permission_required');
-        const turnId = await session.send('go', asking);
-        expect(await asked(session.watch, turnId)).toMatchObject({ kind: 'command' });
-      },
-    ));
+    );
+    const session = await open();
+    expect((await session.run('go')).error?.code).toBe('permission_required');
+    const turnId = await session.send('go', asking);
+    expect(await asked(session.watch, turnId)).toMatchObject({ kind: 'command' });
+  });
 });

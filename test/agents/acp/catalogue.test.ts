@@ -5,9 +5,9 @@ import { agentsOnPath } from '../../../src/frontends/cli/talk/agents-on-path.ts'
 import { catalogue } from '../../../src/agents/acp/catalogue.ts';
 import { type CatalogueEntry, unknownAgent } from '../../../src/agents/acp/catalogue-entry.ts';
 import { pathWith } from '../../support/providers/demo-agents.ts';
-import { initialized, withRawAgent } from '../../support/providers/raw-agent.ts';
-import { withRuntime } from '../../support/runtime.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import { initialized, testRawAgent } from '../../support/providers/raw-agent.ts';
+import { testRuntime } from '../../support/runtime.ts';
+import { testDirectory } from '../../support/temp.ts';
 
 /** An agent that nobody has heard of. */
 const added: CatalogueEntry = {
@@ -56,35 +56,31 @@ describe('the catalogue', () => {
     expect(passed('kimi')).toEqual(expect.arrayContaining(model.map((one) => `KIMI_MODEL_${one}`)));
   });
 
-  test('is asked about an agent with a command of its own, once that says what it calls itself.', () =>
-    withRawAgent(
-      {
-        methods: { initialize: () => initialized({ agentInfo: { name: 'pi-acp', version: '1' } }) },
-      },
-      async ({ open }) => {
-        const session = await open();
-        expect((await session.record()).agent_asks).toBeNull();
-        await session.run('hello');
-        expect((await session.record()).agent_asks).toBe(false);
-      },
-    ));
+  test('is asked about an agent with a command of its own, once that says what it calls itself.', async () => {
+    const { open } = await testRawAgent({
+      methods: { initialize: () => initialized({ agentInfo: { name: 'pi-acp', version: '1' } }) },
+    });
+    const session = await open();
+    expect((await session.record()).agent_asks).toBeNull();
+    await session.run('hello');
+    expect((await session.record()).agent_asks).toBe(false);
+  });
 
   test('is the only place to add an agent to: then it is found, listed, named and used.', async () => {
-    await using bin = tempDirectory();
-    const PATH = pathWith(bin.path, 'novel-agent');
+    const bin = testDirectory();
+    const PATH = pathWith(bin, 'novel-agent');
     (catalogue as CatalogueEntry[]).push(added);
     expect(agentsOnPath({ PATH }).map(({ name }) => name)).toContain('novel');
     vi.stubEnv('PATH', PATH);
-    await withRuntime(async ({ client }) => {
-      const [acp] = await client.call(endpoints.listProviders, {});
-      expect(acp?.detail).toContain('novel');
-      expect(acp?.agents).toContainEqual(
-        expect.objectContaining({ name: 'novel', display_name: 'Novel Agent', healthy: true }),
-      );
-      const named = (agent: string) =>
-        client.call(endpoints.createSession, { body: { provider: 'acp', agent } });
-      expect((await named('novel')).agent).toBe('novel');
-      await expect(named('nobody')).rejects.toThrow(/choose from .*novel/);
-    });
+    const { client } = await testRuntime();
+    const [acp] = await client.call(endpoints.listProviders, {});
+    expect(acp?.detail).toContain('novel');
+    expect(acp?.agents).toContainEqual(
+      expect.objectContaining({ name: 'novel', display_name: 'Novel Agent', healthy: true }),
+    );
+    const named = (agent: string) =>
+      client.call(endpoints.createSession, { body: { provider: 'acp', agent } });
+    expect((await named('novel')).agent).toBe('novel');
+    await expect(named('nobody')).rejects.toThrow(/choose from .*novel/);
   });
 });

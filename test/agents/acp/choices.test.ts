@@ -8,7 +8,7 @@ import {
   type RawStage,
   type Role,
   sharedRawAgent,
-  withRawAgent,
+  testRawAgent,
 } from '../../support/providers/raw-agent.ts';
 import { refuse } from '../../support/providers/rows.ts';
 
@@ -85,85 +85,81 @@ function models({ client }: RawStage) {
 }
 
 describe('the answer to a choice, which is the whole list of options,', () => {
-  test('is read: a model and an effort that only this model has can be had together', () =>
-    on(new Dependent().role(), async ({ open, agents }) => {
-      const session = await open({ model: 'large', thinking_effort: 'ultra' });
-      expect((await session.run('one')).status).toBe('completed');
-      expect((await session.run('two')).status).toBe('completed');
-      expect(wanted(agents[0])).toEqual([
-        'model=large',
-        'reasoning_effort=ultra',
-        'prompt',
-        'prompt',
-      ]);
-    }));
+  test('is read: a model and an effort that only this model has can be had together', async () => {
+    const { open, agents } = on(new Dependent().role());
+    const session = await open({ model: 'large', thinking_effort: 'ultra' });
+    expect((await session.run('one')).status).toBe('completed');
+    expect((await session.run('two')).status).toBe('completed');
+    expect(wanted(agents[0])).toEqual([
+      'model=large',
+      'reasoning_effort=ultra',
+      'prompt',
+      'prompt',
+    ]);
+  });
 
-  test('judges the effort: one that the chosen model does not have fails that turn, with the list', () =>
-    on(new Dependent().role(), async ({ open }) => {
-      const session = await open();
-      await session.run('one');
-      const wish = { model: 'large', thinking_effort: 'low' };
-      const turn = await session.run('two', wish);
-      expect(turn).toMatchObject({ status: 'failed', error: { code: 'invalid_thinking_effort' } });
-      expect(turn.error?.message).toMatch(/"low".*medium, ultra/);
-      expect((await session.run('three')).status).toBe('completed');
-    }));
+  test('judges the effort: one that the chosen model does not have fails that turn, with the list', async () => {
+    const { open } = on(new Dependent().role());
+    const session = await open();
+    await session.run('one');
+    const wish = { model: 'large', thinking_effort: 'low' };
+    const turn = await session.run('two', wish);
+    expect(turn).toMatchObject({ status: 'failed', error: { code: 'invalid_thinking_effort' } });
+    expect(turn.error?.message).toMatch(/"low".*medium, ultra/);
+    expect((await session.run('three')).status).toBe('completed');
+  });
 
-  test('says what the agent has made of other choices, which the next turn sets back', () =>
-    on(new Dependent().role(), async ({ open, agents }) => {
-      const session = await open({ model: 'small', thinking_effort: 'low' });
-      await session.run('one');
-      await session.run('two', { model: 'large', thinking_effort: 'medium' });
-      await session.run('three');
-      expect(wanted(agents[0])).toEqual([
-        'model=small',
-        'reasoning_effort=low',
-        'prompt',
-        'model=large',
-        'prompt',
-        'model=small',
-        'reasoning_effort=low',
-        'prompt',
-      ]);
-    }));
+  test('says what the agent has made of other choices, which the next turn sets back', async () => {
+    const { open, agents } = on(new Dependent().role());
+    const session = await open({ model: 'small', thinking_effort: 'low' });
+    await session.run('one');
+    await session.run('two', { model: 'large', thinking_effort: 'medium' });
+    await session.run('three');
+    expect(wanted(agents[0])).toEqual([
+      'model=small',
+      'reasoning_effort=low',
+      'prompt',
+      'model=large',
+      'prompt',
+      'model=small',
+      'reasoning_effort=low',
+      'prompt',
+    ]);
+  });
 });
 
 describe('an update of the options', () => {
-  test.each(['in a turn', 'between turns'])('that comes %s is read', (when) => {
+  test.each(['in a turn', 'between turns'])('that comes %s is read', async (when) => {
     const more = (agent: RawAgent) =>
       agent.update({
         sessionUpdate: 'config_option_update',
         configOptions: [option('model', 'model', 'one', ['one', 'two', 'three'])],
       });
-    return on(
-      {
-        methods: {
-          'session/new': (_params, { pid }) => ({
-            sessionId: `raw-${pid}`,
-            configOptions: [option('model', 'model', 'one', ['one', 'two'])],
-          }),
-        },
-        turns: {
-          go(agent) {
-            if (when === 'in a turn') more(agent);
-            return endTurn;
-          },
+    const stage = on({
+      methods: {
+        'session/new': (_params, { pid }) => ({
+          sessionId: `raw-${pid}`,
+          configOptions: [option('model', 'model', 'one', ['one', 'two'])],
+        }),
+      },
+      turns: {
+        go(agent) {
+          if (when === 'in a turn') more(agent);
+          return endTurn;
         },
       },
-      async (stage) => {
-        const session = await stage.open();
-        await session.run('go');
-        const [agent] = stage.agents;
-        if (when === 'between turns' && agent) more(agent);
-        await until('the update was read', async () => (await models(stage)).length === 3);
-        expect((await session.run('on', { model: 'three' })).status).toBe('completed');
-        expect(wanted(agent)).toEqual(['prompt', 'model=three', 'prompt']);
-      },
-    );
+    });
+    const session = await stage.open();
+    await session.run('go');
+    const [agent] = stage.agents;
+    if (when === 'between turns' && agent) more(agent);
+    await until('the update was read', async () => (await models(stage)).length === 3);
+    expect((await session.run('on', { model: 'three' })).status).toBe('completed');
+    expect(wanted(agent)).toEqual(['prompt', 'model=three', 'prompt']);
   });
 
-  test('of another session, such as that of a subagent, changes nothing', () =>
-    on(
+  test('of another session, such as that of a subagent, changes nothing', async () => {
+    const { open } = on(
       new Dependent().role({
         go(agent) {
           const configOptions = [option('model', 'model', 'none', ['none'])];
@@ -172,15 +168,14 @@ describe('an update of the options', () => {
           return endTurn;
         },
       }),
-      async ({ open }) => {
-        const session = await open();
-        await session.run('go');
-        expect((await session.run('on', { model: 'large' })).status).toBe('completed');
-      },
-    ));
+    );
+    const session = await open();
+    await session.run('go');
+    expect((await session.run('on', { model: 'large' })).status).toBe('completed');
+  });
 
-  test('by which the agent changes its model itself holds for the turns after it', () =>
-    on(
+  test('by which the agent changes its model itself holds for the turns after it', async () => {
+    const { open, agents } = on(
       new Dependent().role({
         '/model small'(agent) {
           const configOptions = [option('model', 'model', 'small', ['small', 'large'])];
@@ -188,45 +183,44 @@ describe('an update of the options', () => {
           return endTurn;
         },
       }),
-      async ({ open, agents }) => {
-        const session = await open();
-        await session.run('/model small');
-        await session.run('on');
-        expect(wanted(agents[0])).toEqual(['prompt', 'prompt']);
-        expect((await session.record()).provider_defaults?.model).toBe('small');
-      },
-    ));
+    );
+    const session = await open();
+    await session.run('/model small');
+    await session.run('on');
+    expect(wanted(agents[0])).toEqual(['prompt', 'prompt']);
+    expect((await session.record()).provider_defaults?.model).toBe('small');
+  });
 });
 
 describe('a custom model, which the agent does not list,', () => {
-  test('does not brick the session: an agent that cannot go back to it goes on, and says so', () =>
-    on(new Dependent().role(), async ({ open, agents }) => {
-      const session = await open();
-      await session.run('one', { model: 'large' });
-      expect((await session.run('two')).status).toBe('completed');
-      expect((await session.run('three')).status).toBe('completed');
-      expect(wanted(agents[0])).toEqual([
-        'model=large',
-        'prompt',
-        'model=custom',
-        'prompt',
-        'prompt',
-      ]);
-      const notices = session.watch.events.filter(({ kind }) => kind === 'session.notice');
-      expect(notices.map(({ payload }) => payload)).toMatchObject([
-        { code: 'choice_kept', message: expect.stringContaining('"custom"') as string },
-      ]);
-    }));
+  test('does not brick the session: an agent that cannot go back to it goes on, and says so', async () => {
+    const { open, agents } = on(new Dependent().role());
+    const session = await open();
+    await session.run('one', { model: 'large' });
+    expect((await session.run('two')).status).toBe('completed');
+    expect((await session.run('three')).status).toBe('completed');
+    expect(wanted(agents[0])).toEqual([
+      'model=large',
+      'prompt',
+      'model=custom',
+      'prompt',
+      'prompt',
+    ]);
+    const notices = session.watch.events.filter(({ kind }) => kind === 'session.notice');
+    expect(notices.map(({ payload }) => payload)).toMatchObject([
+      { code: 'choice_kept', message: expect.stringContaining('"custom"') as string },
+    ]);
+  });
 
-  test('fails only the turn that wants it, with the list, where the agent refuses it', () =>
-    on(new Dependent().role(), async ({ open }) => {
-      const session = await open();
-      await session.run('one', { model: 'large' });
-      const turn = await session.run('two', { model: 'custom' });
-      expect(turn).toMatchObject({ status: 'failed', error: { code: 'invalid_model' } });
-      expect(turn.error?.message).toMatch(/Invalid params.*small, large/);
-      expect((await session.run('three', { model: 'small' })).status).toBe('completed');
-    }));
+  test('fails only the turn that wants it, with the list, where the agent refuses it', async () => {
+    const { open } = on(new Dependent().role());
+    const session = await open();
+    await session.run('one', { model: 'large' });
+    const turn = await session.run('two', { model: 'custom' });
+    expect(turn).toMatchObject({ status: 'failed', error: { code: 'invalid_model' } });
+    expect(turn.error?.message).toMatch(/Invalid params.*small, large/);
+    expect((await session.run('three', { model: 'small' })).status).toBe('completed');
+  });
 });
 
 describe('a mode', () => {
@@ -247,25 +241,25 @@ describe('a mode', () => {
     },
   };
 
-  test('that one turn wanted fails the next one, which did not, where the agent stays in it', () =>
-    on(oneWay, async ({ open }) => {
-      const session = await open();
-      await session.run('one', { agent_mode: 'yolo' });
-      const turn = await session.run('two');
-      expect(turn).toMatchObject({ status: 'failed', error: { code: 'invalid_permission_mode' } });
-      expect(turn.error?.message).toMatch(/not back.*default, yolo, plan/);
-      expect((await session.run('three', { agent_mode: 'plan' })).status).toBe('completed');
-    }));
+  test('that one turn wanted fails the next one, which did not, where the agent stays in it', async () => {
+    const { open } = on(oneWay);
+    const session = await open();
+    await session.run('one', { agent_mode: 'yolo' });
+    const turn = await session.run('two');
+    expect(turn).toMatchObject({ status: 'failed', error: { code: 'invalid_permission_mode' } });
+    expect(turn.error?.message).toMatch(/not back.*default, yolo, plan/);
+    expect((await session.run('three', { agent_mode: 'plan' })).status).toBe('completed');
+  });
 
-  test('that the agent chose itself, and does not leave, holds up no turn', () =>
-    on(oneWay, async ({ open }) => {
-      const session = await open();
-      await session.run('leave');
-      expect((await session.run('two')).status).toBe('completed');
-      const notices = session.watch.events.filter(({ kind }) => kind === 'session.notice');
-      const codes = notices.map(({ payload }) => payload.code);
-      expect(codes.filter((code) => code !== 'turn_without_items')).toEqual(['choice_kept']);
-    }));
+  test('that the agent chose itself, and does not leave, holds up no turn', async () => {
+    const { open } = on(oneWay);
+    const session = await open();
+    await session.run('leave');
+    expect((await session.run('two')).status).toBe('completed');
+    const notices = session.watch.events.filter(({ kind }) => kind === 'session.notice');
+    const codes = notices.map(({ payload }) => payload.code);
+    expect(codes.filter((code) => code !== 'turn_without_items')).toEqual(['choice_kept']);
+  });
 });
 
 describe('models in the form that the protocol had before', () => {
@@ -281,55 +275,47 @@ describe('models in the form that the protocol had before', () => {
     },
   };
 
-  test('are chosen by session/set_model, and set back', () =>
-    on(role, async ({ open, agents }) => {
-      const session = await open();
-      await session.run('one', { model: 'pro' });
-      await session.run('two');
-      expect(wanted(agents[0])).toEqual([
-        'set_model pro',
-        'prompt',
-        'set_model unlisted',
-        'prompt',
-      ]);
-    }));
+  test('are chosen by session/set_model, and set back', async () => {
+    const { open, agents } = on(role);
+    const session = await open();
+    await session.run('one', { model: 'pro' });
+    await session.run('two');
+    expect(wanted(agents[0])).toEqual(['set_model pro', 'prompt', 'set_model unlisted', 'prompt']);
+  });
 
-  test('are tried where they are not listed: the agent may know more than it lists', () =>
-    on(role, async ({ open, agents }) => {
-      const session = await open();
-      expect((await session.run('one', { model: 'custom' })).status).toBe('completed');
-      const turn = await session.run('two', { model: 'nonsense' });
-      expect(turn).toMatchObject({ status: 'failed', error: { code: 'invalid_model' } });
-      expect(turn.error?.message).toMatch(/no such model.*auto, pro/);
-      expect((await session.run('three', { model: 'auto' })).status).toBe('completed');
-      expect(wanted(agents[0])).toContain('set_model custom');
-    }));
+  test('are tried where they are not listed: the agent may know more than it lists', async () => {
+    const { open, agents } = on(role);
+    const session = await open();
+    expect((await session.run('one', { model: 'custom' })).status).toBe('completed');
+    const turn = await session.run('two', { model: 'nonsense' });
+    expect(turn).toMatchObject({ status: 'failed', error: { code: 'invalid_model' } });
+    expect(turn.error?.message).toMatch(/no such model.*auto, pro/);
+    expect((await session.run('three', { model: 'auto' })).status).toBe('completed');
+    expect(wanted(agents[0])).toContain('set_model custom');
+  });
 
-  test('are shown in the list of models before anybody has sent one', () =>
-    withRawAgent(role, async (stage) => {
-      expect(await models(stage)).toEqual([
-        { id: 'auto', display_name: 'auto', reasoning_levels: [] },
-        { id: 'pro', display_name: 'pro', reasoning_levels: [] },
-      ]);
-      await stage.noAgents();
-      expect(wanted(stage.agents[0])).toEqual([]);
-    }));
+  test('are shown in the list of models before anybody has sent one', async () => {
+    const stage = await testRawAgent(role);
+    expect(await models(stage)).toEqual([
+      { id: 'auto', display_name: 'auto', reasoning_levels: [] },
+      { id: 'pro', display_name: 'pro', reasoning_levels: [] },
+    ]);
+    await stage.noAgents();
+    expect(wanted(stage.agents[0])).toEqual([]);
+  });
 });
 
 describe('the options of an agent', () => {
   const asked = async (configOptions: object[], more: object, wish: object) => {
-    let heard: string[] = [];
     const role: Role = {
       methods: {
         'session/new': (_params, { pid }) => ({ sessionId: `raw-${pid}`, configOptions, ...more }),
         'session/set_config_option': () => ({ configOptions }),
       },
     };
-    await on(role, async ({ open, agents }) => {
-      const turn = await (await open()).run('hello', wish);
-      heard = [turn.error?.message ?? turn.status, ...wanted(agents[0])];
-    });
-    return heard;
+    const { open, agents } = on(role);
+    const turn = await (await open()).run('hello', wish);
+    return [turn.error?.message ?? turn.status, ...wanted(agents[0])];
   };
 
   test('win over modes and models, which are the older forms of the same choices', async () => {
@@ -370,7 +356,7 @@ describe('the options of an agent', () => {
     ]);
   });
 
-  test('that are on or off are set as such', () => {
+  test('that are on or off are set as such', async () => {
     const thinking = { id: 'thinking', category: 'thought_level', type: 'boolean' };
     const role: Role = {
       methods: {
@@ -383,17 +369,16 @@ describe('the options of an agent', () => {
         }),
       },
     };
-    return on(role, async ({ open, agents }) => {
-      await (await open({ thinking_effort: 'on' })).run('hello');
-      const [agent] = agents;
-      expect(agent?.last('session/set_config_option')?.params).toMatchObject({
-        configId: 'thinking',
-        type: 'boolean',
-        value: true,
-      });
-      const { clientCapabilities } = agent?.last('initialize')?.params ?? {};
-      expect(clientCapabilities).toMatchObject({ session: { configOptions: { boolean: {} } } });
+    const { open, agents } = on(role);
+    await (await open({ thinking_effort: 'on' })).run('hello');
+    const [agent] = agents;
+    expect(agent?.last('session/set_config_option')?.params).toMatchObject({
+      configId: 'thinking',
+      type: 'boolean',
+      value: true,
     });
+    const { clientCapabilities } = agent?.last('initialize')?.params ?? {};
+    expect(clientCapabilities).toMatchObject({ session: { configOptions: { boolean: {} } } });
   });
 });
 
@@ -420,67 +405,62 @@ describe('choices that an agent offers only after it has opened the session', ()
     ["a mode of the agent's own", { agent_mode: 'yolo' }, 'mode=yolo'],
     ['full_access', { permission_mode: 'full_access' }, 'mode=yolo'],
     ['the mode in which it asks', { permission_mode: 'require_approval' }, null],
-  ])('are waited for by the first turn: %s', (_what, wish, set) => {
+  ])('are waited for by the first turn: %s', async (_what, wish, set) => {
     const modes = { full_access: 'yolo', require_approval: 'ask' };
-    return withRawAgent(
+    const { open, agents } = await testRawAgent(
       opensLate((agent) => agent.update(some())),
-      async ({ open, agents }) => {
-        const session = await open(wish);
-        expect((await session.run('one')).status).toBe('completed');
-        expect(wanted(agents[0])).toEqual([...(set === null ? [] : [set]), 'prompt']);
-        await session.run('two');
-        expect(wanted(agents[0]).slice(-1)).toEqual(['prompt']);
-      },
       { acp: { agents: { default: { modes } } } },
     );
+    const session = await open(wish);
+    expect((await session.run('one')).status).toBe('completed');
+    expect(wanted(agents[0])).toEqual([...(set === null ? [] : [set]), 'prompt']);
+    await session.run('two');
+    expect(wanted(agents[0]).slice(-1)).toEqual(['prompt']);
   });
 
-  test('are not waited for twice where they do not come: the turn fails, and no agent sees it', () =>
-    withRawAgent({}, async ({ open, agents }) => {
-      const session = await open({ model: 'two' });
-      expect((await session.run('one')).error?.code).toBe('invalid_model');
-      const other = await open({ model: 'two' });
-      expect((await other.run('one')).error?.message).toContain(
-        'send a first prompt without this setting',
-      );
-      expect(agents.flatMap(wanted)).toEqual([]);
-    }));
+  test('are not waited for twice where they do not come: the turn fails, and no agent sees it', async () => {
+    const { open, agents } = await testRawAgent({});
+    const session = await open({ model: 'two' });
+    expect((await session.run('one')).error?.code).toBe('invalid_model');
+    const other = await open({ model: 'two' });
+    expect((await other.run('one')).error?.message).toContain(
+      'send a first prompt without this setting',
+    );
+    expect(agents.flatMap(wanted)).toEqual([]);
+  });
 
-  test('are waited for after a model was set, whose efforts come later', () =>
-    withRawAgent(
-      {
-        methods: {
-          'session/new': (_params, { pid }) => ({
-            sessionId: `raw-${pid}`,
-            configOptions: [option('model', 'model', 'one', ['one', 'two'])],
-          }),
-          'session/set_config_option': ({ configId }, agent) => {
-            const model = option('model', 'model', 'two', ['one', 'two']);
-            const effort = option('effort', 'thought_level', 'low', ['low', 'high']);
-            const configOptions = [model, effort];
-            if (configId === 'model')
-              setImmediate(() =>
-                agent.update({ sessionUpdate: 'config_option_update', configOptions }),
-              );
-            return {};
-          },
+  test('are waited for after a model was set, whose efforts come later', async () => {
+    const { open, agents } = await testRawAgent({
+      methods: {
+        'session/new': (_params, { pid }) => ({
+          sessionId: `raw-${pid}`,
+          configOptions: [option('model', 'model', 'one', ['one', 'two'])],
+        }),
+        'session/set_config_option': ({ configId }, agent) => {
+          const model = option('model', 'model', 'two', ['one', 'two']);
+          const effort = option('effort', 'thought_level', 'low', ['low', 'high']);
+          const configOptions = [model, effort];
+          if (configId === 'model')
+            setImmediate(() =>
+              agent.update({ sessionUpdate: 'config_option_update', configOptions }),
+            );
+          return {};
         },
       },
-      async ({ open, agents }) => {
-        const session = await open({ model: 'two', thinking_effort: 'high' });
-        expect((await session.run('one')).status).toBe('completed');
-        expect(wanted(agents[0])).toEqual(['model=two', 'effort=high', 'prompt']);
-      },
-    ));
+    });
+    const session = await open({ model: 'two', thinking_effort: 'high' });
+    expect((await session.run('one')).status).toBe('completed');
+    expect(wanted(agents[0])).toEqual(['model=two', 'effort=high', 'prompt']);
+  });
 
-  test('are waited for no longer than until the turn is interrupted', () =>
-    withRawAgent({}, async ({ client, open, agents }) => {
-      const session = await open({ model: 'two' });
-      const turn = await session.send('one');
-      await until('it is open', () => agents[0]?.last('session/new') !== undefined);
-      await interrupt(client, session, turn);
-      expect((await session.watch.end(turn)).kind).toBe('turn.interrupted');
-    }));
+  test('are waited for no longer than until the turn is interrupted', async () => {
+    const { client, open, agents } = await testRawAgent({});
+    const session = await open({ model: 'two' });
+    const turn = await session.send('one');
+    await until('it is open', () => agents[0]?.last('session/new') !== undefined);
+    await interrupt(client, session, turn);
+    expect((await session.watch.end(turn)).kind).toBe('turn.interrupted');
+  });
 
   describe('and after its first prompt', () => {
     const slow: Role = {
@@ -500,92 +480,87 @@ describe('choices that an agent offers only after it has opened the session', ()
       },
     };
 
-    test('are set as soon as they are offered, which the session is told', () =>
-      withRawAgent(
-        slow,
-        async ({ open, agents }) => {
-          expect((await (await open({ model: 'two' })).run('go')).status).toBe('failed');
-          expect((await (await open()).run('go')).status).toBe('completed');
-          const session = await open({ model: 'two', permission_mode: 'bypass' });
-          const strict = await open({ permission_mode: 'read_only' });
-          const turn = await session.run('work');
-          expect(turn.error).toBeNull();
-          expect(turn).toMatchObject({ status: 'completed', text: 'working' });
-          expect(wanted(agents[2]).slice(0, 2)).toEqual(['prompt', 'model=two']);
-          const notice = session.watch.events.find(({ kind }) => kind === 'session.notice');
-          expect(notice?.payload).toMatchObject({
-            code: 'choice_late',
-            message: expect.stringContaining('model "two"') as string,
-          });
-          expect((await strict.run('go')).error?.code).toBe('invalid_permission_mode');
-        },
-        { acp: { agents: { default: { modes: { full_access: 'yolo' } } } } },
-      ));
+    test('are set as soon as they are offered, which the session is told', async () => {
+      const { open, agents } = await testRawAgent(slow, {
+        acp: { agents: { default: { modes: { full_access: 'yolo' } } } },
+      });
+      expect((await (await open({ model: 'two' })).run('go')).status).toBe('failed');
+      expect((await (await open()).run('go')).status).toBe('completed');
+      const session = await open({ model: 'two', permission_mode: 'bypass' });
+      const strict = await open({ permission_mode: 'read_only' });
+      const turn = await session.run('work');
+      expect(turn.error).toBeNull();
+      expect(turn).toMatchObject({ status: 'completed', text: 'working' });
+      expect(wanted(agents[2]).slice(0, 2)).toEqual(['prompt', 'model=two']);
+      const notice = session.watch.events.find(({ kind }) => kind === 'session.notice');
+      expect(notice?.payload).toMatchObject({
+        code: 'choice_late',
+        message: expect.stringContaining('model "two"') as string,
+      });
+      expect((await strict.run('go')).error?.code).toBe('invalid_permission_mode');
+    });
 
-    test('fail the turn where the agent begins to work without them', () =>
-      withRawAgent(slow, async ({ open }) => {
-        await (await open()).run('go');
-        const turn = await (await open({ model: 'two' })).run('say this');
-        expect(turn).toMatchObject({ status: 'failed', error: { code: 'invalid_model' } });
-      }));
+    test('fail the turn where the agent begins to work without them', async () => {
+      const { open } = await testRawAgent(slow);
+      await (await open()).run('go');
+      const turn = await (await open({ model: 'two' })).run('say this');
+      expect(turn).toMatchObject({ status: 'failed', error: { code: 'invalid_model' } });
+    });
 
-    test('fail the turn where the agent ends it without them', () =>
-      withRawAgent(slow, async ({ open }) => {
-        await (await open()).run('go');
-        const turn = await (await open({ model: 'two' })).run('silent');
-        expect(turn).toMatchObject({ status: 'failed', error: { code: 'invalid_model' } });
-      }));
+    test('fail the turn where the agent ends it without them', async () => {
+      const { open } = await testRawAgent(slow);
+      await (await open()).run('go');
+      const turn = await (await open({ model: 'two' })).run('silent');
+      expect(turn).toMatchObject({ status: 'failed', error: { code: 'invalid_model' } });
+    });
   });
 });
 
 describe('the list of models', () => {
-  test('has those that the agent offered last, each with the efforts that were seen with it', () => {
+  test('has those that the agent offered last, each with the efforts that were seen with it', async () => {
     const choices = new Dependent();
-    return withRawAgent(choices.role(), async (stage) => {
-      const session = await stage.open({ model: 'large' });
-      await session.run('hello');
-      const found = await models(stage);
-      expect(found.map(({ id, reasoning_levels }) => [id, ...reasoning_levels])).toEqual([
-        ['small', 'medium', 'ultra'],
-        ['large', 'medium', 'ultra'],
-      ]);
-      await session.run('hello', { model: 'small' });
-      const later = await models(stage);
-      expect(later.map(({ id, reasoning_levels }) => [id, ...reasoning_levels])).toEqual([
-        ['small', 'low', 'medium'],
-        ['large', 'medium', 'ultra'],
-      ]);
-    });
+    const stage = await testRawAgent(choices.role());
+    const session = await stage.open({ model: 'large' });
+    await session.run('hello');
+    const found = await models(stage);
+    expect(found.map(({ id, reasoning_levels }) => [id, ...reasoning_levels])).toEqual([
+      ['small', 'medium', 'ultra'],
+      ['large', 'medium', 'ultra'],
+    ]);
+    await session.run('hello', { model: 'small' });
+    const later = await models(stage);
+    expect(later.map(({ id, reasoning_levels }) => [id, ...reasoning_levels])).toEqual([
+      ['small', 'low', 'medium'],
+      ['large', 'medium', 'ultra'],
+    ]);
   });
 
-  test('starts an agent where none was seen, and has it delete the session that this opens', () => {
+  test('starts an agent where none was seen, and has it delete the session that this opens', async () => {
     const role = new Dependent().role();
     const capable = initialized({
       agentCapabilities: { sessionCapabilities: { delete: {} } },
     });
     role.methods = { ...role.methods, initialize: () => capable, 'session/delete': () => ({}) };
-    return withRawAgent(role, async (stage) => {
-      const [one, two] = await Promise.all([models(stage), models(stage)]);
-      expect(one.map(({ id }) => id)).toEqual(['custom', 'small', 'large']);
-      expect(two).toEqual(one);
-      await stage.noAgents();
-      expect(stage.agents).toHaveLength(1);
-      const [agent] = stage.agents;
-      const sessionId = `raw-${agent?.pid}`;
-      expect(agent?.last('session/delete')?.params).toEqual({ sessionId });
-      await models(stage);
-      expect(stage.agents).toHaveLength(1);
-    });
+    const stage = await testRawAgent(role);
+    const [one, two] = await Promise.all([models(stage), models(stage)]);
+    expect(one.map(({ id }) => id)).toEqual(['custom', 'small', 'large']);
+    expect(two).toEqual(one);
+    await stage.noAgents();
+    expect(stage.agents).toHaveLength(1);
+    const [agent] = stage.agents;
+    const sessionId = `raw-${agent?.pid}`;
+    expect(agent?.last('session/delete')?.params).toEqual({ sessionId });
+    await models(stage);
+    expect(stage.agents).toHaveLength(1);
   });
 
-  test('says why there is none where the agent opens no session', () =>
-    withRawAgent(
-      { methods: { 'session/new': () => refuse(-32_603, 'out of order') } },
-      async (stage) => {
-        await expect(models(stage)).rejects.toMatchObject({
-          code: 'provider_unavailable',
-          message: expect.stringContaining('out of order') as string,
-        });
-      },
-    ));
+  test('says why there is none where the agent opens no session', async () => {
+    const stage = await testRawAgent({
+      methods: { 'session/new': () => refuse(-32_603, 'out of order') },
+    });
+    await expect(models(stage)).rejects.toMatchObject({
+      code: 'provider_unavailable',
+      message: expect.stringContaining('out of order') as string,
+    });
+  });
 });

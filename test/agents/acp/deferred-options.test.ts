@@ -42,116 +42,109 @@ function ofKind(session: RawSession, kind: string, turnId: string | null) {
 }
 
 describe('what an ACP agent says after it has answered its prompt', () => {
-  test('is recorded outside of any turn, in its order, text and tools alike', () =>
-    on(
+  test('is recorded outside of any turn, in its order, text and tools alike', async () => {
+    const { client, open } = on(
       goes((agent) => {
         agent.update(text('first'), make);
         return answerAndSay(agent, text('late words'), made, text('after that'));
       }),
-      async ({ client, open }) => {
-        const session = await open();
-        const turn = await session.run('go');
-        await session.watch.until(
-          'the last words',
-          ({ kind, payload }) => kind === 'message.completed' && payload.text === 'after that',
-        );
-        const late = session.watch.of(null).filter(({ kind }) => kind.endsWith('.completed'));
-        expect(late.map(({ kind, payload }) => [kind, payload.text])).toEqual([
-          ['message.completed', 'late words'],
-          ['tool.completed', 'made'],
-          ['message.completed', 'after that'],
-        ]);
-        expect(turn.text).toBe('first');
-        expect((await itemsOf(client, turn)).map(({ kind }) => kind)).toEqual(['message', 'tool']);
-      },
-    ));
+    );
+    const session = await open();
+    const turn = await session.run('go');
+    await session.watch.until(
+      'the last words',
+      ({ kind, payload }) => kind === 'message.completed' && payload.text === 'after that',
+    );
+    const late = session.watch.of(null).filter(({ kind }) => kind.endsWith('.completed'));
+    expect(late.map(({ kind, payload }) => [kind, payload.text])).toEqual([
+      ['message.completed', 'late words'],
+      ['tool.completed', 'made'],
+      ['message.completed', 'after that'],
+    ]);
+    expect(turn.text).toBe('first');
+    expect((await itemsOf(client, turn)).map(({ kind }) => kind)).toEqual(['message', 'tool']);
+  });
 
-  test('of a call of that turn says which call it is: its title, kind and input', () =>
-    on(
+  test('of a call of that turn says which call it is: its title, kind and input', async () => {
+    const { open, agents } = on(
       goes((agent) => {
         agent.update(make);
         return endTurn;
       }),
-      async ({ open, agents }) => {
-        const session = await open();
-        await session.run('go');
-        agents[0]?.update(made);
-        const { payload } = await session.watch.until(
-          'the end of the call',
-          ({ kind, turn_id }) => kind === 'tool.completed' && turn_id === null,
-        );
-        expect(payload).toMatchObject({
-          status: 'completed',
-          text: 'made',
-          tool: { call_ref: 'c1', title: 'make it', kind: 'execute', input: { command: 'make' } },
-        });
-      },
-    ));
+    );
+    const session = await open();
+    await session.run('go');
+    agents[0]?.update(made);
+    const { payload } = await session.watch.until(
+      'the end of the call',
+      ({ kind, turn_id }) => kind === 'tool.completed' && turn_id === null,
+    );
+    expect(payload).toMatchObject({
+      status: 'completed',
+      text: 'made',
+      tool: { call_ref: 'c1', title: 'make it', kind: 'execute', input: { command: 'make' } },
+    });
+  });
 
-  test('in the next turn, of a call of the one before, says which call it is', () =>
-    on(
-      {
-        turns: {
-          one(agent) {
-            agent.update(make);
-            return endTurn;
-          },
-          two(agent) {
-            agent.update(made);
-            return endTurn;
-          },
+  test('in the next turn, of a call of the one before, says which call it is', async () => {
+    const { open } = on({
+      turns: {
+        one(agent) {
+          agent.update(make);
+          return endTurn;
+        },
+        two(agent) {
+          agent.update(made);
+          return endTurn;
         },
       },
-      async ({ open }) => {
-        const session = await open();
-        await session.run('one');
-        const { turn_id } = await session.run('two');
-        const [ended] = ofKind(session, 'tool.completed', turn_id);
-        expect(ended?.payload).toMatchObject({ text: 'made', tool: { title: 'make it' } });
-      },
-    ));
+    });
+    const session = await open();
+    await session.run('one');
+    const { turn_id } = await session.run('two');
+    const [ended] = ofKind(session, 'tool.completed', turn_id);
+    expect(ended?.payload).toMatchObject({ text: 'made', tool: { title: 'make it' } });
+  });
 
-  test('of a call that has ended begins no other call', () =>
-    on(
+  test('of a call that has ended begins no other call', async () => {
+    const { open, agents } = on(
       goes((agent) => {
         agent.update(make, made);
         return endTurn;
       }),
-      async ({ open, agents }) => {
-        const session = await open();
-        await session.run('go');
-        agents[0]?.update(made, text('that was all'));
-        await session.watch.until(
-          'the words',
-          ({ kind, turn_id }) => kind === 'message.completed' && turn_id === null,
-        );
-        expect(ofKind(session, 'tool.started', null)).toEqual([]);
-      },
-    ));
+    );
+    const session = await open();
+    await session.run('go');
+    agents[0]?.update(made, text('that was all'));
+    await session.watch.until(
+      'the words',
+      ({ kind, turn_id }) => kind === 'message.completed' && turn_id === null,
+    );
+    expect(ofKind(session, 'tool.started', null)).toEqual([]);
+  });
 
-  test('with the id of an open call of before begins a call of its own', () =>
-    on(
+  test('with the id of an open call of before begins a call of its own', async () => {
+    const { open } = on(
       goes((agent) => {
         agent.update({ ...make, rawInput: { command: 'make other' }, kind: undefined });
         return endTurn;
       }),
-      async ({ open }) => {
-        const session = await open();
-        await session.run('go');
-        const { turn_id } = await session.run('go');
-        const [begun] = ofKind(session, 'tool.started', turn_id);
-        expect(begun?.payload.tool).toMatchObject({ input: { command: 'make other' } });
-        expect(begun?.payload.tool).toMatchObject({ kind: 'other' });
-      },
-    ));
+    );
+    const session = await open();
+    await session.run('go');
+    const { turn_id } = await session.run('go');
+    const [begun] = ofKind(session, 'tool.started', turn_id);
+    expect(begun?.payload.tool).toMatchObject({ input: { command: 'make other' } });
+    expect(begun?.payload.tool).toMatchObject({ kind: 'other' });
+  });
 });
 
 describe('what another session of an ACP agent says over the connection', () => {
   const from = (sessionId: string, ...updates: object[]) =>
     updates.map((update) => ({ method: 'session/update', params: { sessionId, update } }));
 
-  test('is shown as that of a subagent, and never mixed with the text of the turn', () =>
-    on(
+  test('is shown as that of a subagent, and never mixed with the text of the turn', async () => {
+    const { client, open } = on(
       goes((agent) => {
         agent.say('I look ');
         agent.send(...from('child', text('child words')));
@@ -160,22 +153,21 @@ describe('what another session of an ACP agent says over the connection', () => 
         agent.send(...from('child', text(', and more')));
         return endTurn;
       }),
-      async ({ client, open }) => {
-        const session = await open();
-        const turn = await session.run('go');
-        const items = await itemsOf(client, turn);
-        const words = items.filter(({ kind }) => kind === 'message').map((one) => one.text);
-        expect(words.join('')).toBe('I look and find.');
-        const tools = items.filter(({ kind }) => kind === 'tool');
-        expect(tools).toMatchObject([
-          { text: 'child words, and more', tool: { title: 'subagent: the finder' } },
-        ]);
-        expect((await session.record()).title).toBe('go');
-      },
-    ));
+    );
+    const session = await open();
+    const turn = await session.run('go');
+    const items = await itemsOf(client, turn);
+    const words = items.filter(({ kind }) => kind === 'message').map((one) => one.text);
+    expect(words.join('')).toBe('I look and find.');
+    const tools = items.filter(({ kind }) => kind === 'tool');
+    expect(tools).toMatchObject([
+      { text: 'child words, and more', tool: { title: 'subagent: the finder' } },
+    ]);
+    expect((await session.record()).title).toBe('go');
+  });
 
-  test('changes neither plan, nor commands, nor what the turn has used', () =>
-    on(
+  test('changes neither plan, nor commands, nor what the turn has used', async () => {
+    const { open } = on(
       goes((agent) => {
         agent.send(
           ...from(
@@ -187,34 +179,32 @@ describe('what another session of an ACP agent says over the connection', () => 
         );
         return endTurn;
       }),
-      async ({ open }) => {
-        const session = await open();
-        const turn = await session.run('go');
-        expect(turn.usage).toBeNull();
-        expect(ofKind(session, 'plan.updated', turn.turn_id)).toEqual([]);
-      },
-    ));
+    );
+    const session = await open();
+    const turn = await session.run('go');
+    expect(turn.usage).toBeNull();
+    expect(ofKind(session, 'plan.updated', turn.turn_id)).toEqual([]);
+  });
 
-  test('of a tool is a call of its own, also where the agent has one of the same id', () =>
-    on(
+  test('of a tool is a call of its own, also where the agent has one of the same id', async () => {
+    const { client, open } = on(
       goes((agent) => {
         agent.update(make);
         agent.send(...from('child', { ...make, title: 'make theirs' }, made));
         agent.update({ ...made, content: [textContent('ours')] });
         return endTurn;
       }),
-      async ({ client, open }) => {
-        const session = await open();
-        const items = await itemsOf(client, await session.run('go'));
-        expect(items.map(({ tool, text: said }) => [tool?.title, said])).toEqual([
-          ['make it', 'ours'],
-          ['make theirs', 'made'],
-        ]);
-      },
-    ));
+    );
+    const session = await open();
+    const items = await itemsOf(client, await session.run('go'));
+    expect(items.map(({ tool, text: said }) => [tool?.title, said])).toEqual([
+      ['make it', 'ours'],
+      ['make theirs', 'made'],
+    ]);
+  });
 
-  test('that asks for a permission asks for its own call', () =>
-    on(
+  test('that asks for a permission asks for its own call', async () => {
+    const { open } = on(
       goes(async (agent) => {
         agent.update(make);
         const toolCall = { toolCallId: 'c1', title: 'remove theirs', kind: 'delete' };
@@ -225,13 +215,12 @@ describe('what another session of an ACP agent says over the connection', () => 
         });
         return never;
       }),
-      async ({ open }) => {
-        const session = await open({ permission_mode: 'require_approval' });
-        await session.send('go');
-        const { payload } = await session.watch.kind('approval.requested');
-        const { title, request } = payload.approval as { title: string; request: object };
-        expect(title).toContain('remove theirs');
-        expect(JSON.stringify(request)).not.toContain('make');
-      },
-    ));
+    );
+    const session = await open({ permission_mode: 'require_approval' });
+    await session.send('go');
+    const { payload } = await session.watch.kind('approval.requested');
+    const { title, request } = payload.approval as { title: string; request: object };
+    expect(title).toContain('remove theirs');
+    expect(JSON.stringify(request)).not.toContain('make');
+  });
 });

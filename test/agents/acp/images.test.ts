@@ -4,34 +4,33 @@ import { initialized, sharedRawAgent } from '../../support/providers/raw-agent.t
 const on = sharedRawAgent();
 
 describe('an image', () => {
-  test('for an agent that takes none fails its turn, and the session lives on', () =>
-    on(
-      { methods: { initialize: () => initialized({ agentCapabilities: { loadSession: true } }) } },
-      async ({ open, agents }) => {
-        const session = await open();
-        const data = Buffer.from('89504e470d0a1a0a00', 'hex').toString('base64');
-        const turn = await session.run([
-          { type: 'text', text: 'look' },
-          { type: 'image', data },
-        ]);
-        expect(turn).toMatchObject({ status: 'failed', error: { code: 'unsupported_images' } });
-        expect(agents[0]?.last('session/prompt')).toBeUndefined();
-        expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
-      },
-    ));
+  test('for an agent that takes none fails its turn, and the session lives on', async () => {
+    const { open, agents } = on({
+      methods: { initialize: () => initialized({ agentCapabilities: { loadSession: true } }) },
+    });
+    const session = await open();
+    const data = Buffer.from('89504e470d0a1a0a00', 'hex').toString('base64');
+    const turn = await session.run([
+      { type: 'text', text: 'look' },
+      { type: 'image', data },
+    ]);
+    expect(turn).toMatchObject({ status: 'failed', error: { code: 'unsupported_images' } });
+    expect(agents[0]?.last('session/prompt')).toBeUndefined();
+    expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
+  });
 
-  test('reaches the agent with its type and all its bytes, beside the text', () =>
-    on({}, async ({ open, agents }) => {
-      const data = Buffer.from('89504e470d0a1a0a00', 'hex').toString('base64');
-      await (
-        await open()
-      ).run([
-        { type: 'text', text: 'look' },
-        { type: 'image', data },
-      ]);
-      expect(agents[0]?.last('session/prompt')?.params?.prompt).toEqual([
-        { type: 'text', text: 'look' },
-        { type: 'image', data, mimeType: 'image/png' },
-      ]);
-    }));
+  test('reaches the agent with its type and all its bytes, beside the text', async () => {
+    const { open, agents } = on({});
+    const data = Buffer.from('89504e470d0a1a0a00', 'hex').toString('base64');
+    await (
+      await open()
+    ).run([
+      { type: 'text', text: 'look' },
+      { type: 'image', data },
+    ]);
+    expect(agents[0]?.last('session/prompt')?.params?.prompt).toEqual([
+      { type: 'text', text: 'look' },
+      { type: 'image', data, mimeType: 'image/png' },
+    ]);
+  });
 });

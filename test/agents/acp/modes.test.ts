@@ -13,7 +13,7 @@ import {
   type RawSession,
   type Role,
   sharedRawAgent,
-  withRawAgent,
+  testRawAgent,
 } from '../../support/providers/raw-agent.ts';
 import { asking, done, goes, touch } from '../../support/providers/rows.ts';
 
@@ -55,26 +55,24 @@ function notices(session: RawSession) {
 }
 
 describe('require_approval', () => {
-  test('puts an agent that starts in an auto mode into the mode in which it asks', () =>
-    withModes(automatic, async ({ open, agents }) => {
-      const session = await open(asking);
-      await session.run('one');
-      await session.run('two', { permission_mode: 'default' });
-      expect(wanted(agents[0])).toBe('default prompt auto prompt');
-    }));
+  test('puts an agent that starts in an auto mode into the mode in which it asks', async () => {
+    const { open, agents } = withModes(automatic);
+    const session = await open(asking);
+    await session.run('one');
+    await session.run('two', { permission_mode: 'default' });
+    expect(wanted(agents[0])).toBe('default prompt auto prompt');
+  });
 
   test.each([
     ['it is not known', {}],
     ['the agent does not have it', { modes: { require_approval: 'other' } }],
-  ])('leaves an agent in its mode where the one in which it asks is none: %s', (_why, agent) =>
-    withRawAgent(
-      automatic,
-      async ({ open, agents }) => {
-        expect((await (await open(asking)).run('one')).status).toBe('completed');
-        expect(wanted(agents[0])).toBe('prompt');
-      },
-      knownAs(agent),
-    ),
+  ])(
+    'leaves an agent in its mode where the one in which it asks is none: %s',
+    async (_why, agent) => {
+      const { open, agents } = await testRawAgent(automatic, knownAs(agent));
+      expect((await (await open(asking)).run('one')).status).toBe('completed');
+      expect(wanted(agents[0])).toBe('prompt');
+    },
   );
 });
 
@@ -87,48 +85,42 @@ describe('a session that begins in a mode that does not ask', () => {
   test.each([
     ['a known agent', { modes: names }],
     ['an agent of which nothing is known', {}],
-  ])('is told of once, where nobody chose a mode: %s', (_what, agent) =>
-    withRawAgent(
-      automatic,
-      async ({ open }) => {
-        const session = await open();
-        await session.run('one');
-        await session.run('two', { permission_mode: 'default' });
-        expect(notices(session)).toEqual([frank]);
-      },
-      knownAs(agent),
-    ),
-  );
+  ])('is told of once, where nobody chose a mode: %s', async (_what, agent) => {
+    const { open } = await testRawAgent(automatic, knownAs(agent));
+    const session = await open();
+    await session.run('one');
+    await session.run('two', { permission_mode: 'default' });
+    expect(notices(session)).toEqual([frank]);
+  });
 
-  test('is reported by its name and id, if only its description says so', () => {
+  test('is reported by its name and id, if only its description says so', async () => {
     const mode = { id: 'm7', name: 'Rocket', description: 'Runs all tools without asking.' };
     const modes = { currentModeId: 'm7', availableModes: [mode] };
     const role: Role = {
       methods: { 'session/new': (_params, { pid }) => ({ sessionId: `raw-${pid}`, modes }) },
     };
-    return on(role, async ({ open }) => {
-      const session = await open();
-      await session.run('one');
-      expect(notices(session)).toMatchObject([
-        {
-          code: 'agent_mode_does_not_ask',
-          message: expect.stringContaining('its own mode "Rocket" (m7)') as string,
-        },
-      ]);
-    });
+    const { open } = on(role);
+    const session = await open();
+    await session.run('one');
+    expect(notices(session)).toMatchObject([
+      {
+        code: 'agent_mode_does_not_ask',
+        message: expect.stringContaining('its own mode "Rocket" (m7)') as string,
+      },
+    ]);
   });
 
-  test('is not told of where a mode was chosen, or the mode asks', () =>
-    withModes(automatic, async ({ open }) => {
-      const session = await open();
-      await session.run('one', { agent_mode: 'yolo' });
-      await session.run('two', { permission_mode: 'full_access' });
-      await session.run('three', asking);
-      expect(notices(session)).toEqual([]);
-    }));
+  test('is not told of where a mode was chosen, or the mode asks', async () => {
+    const { open } = withModes(automatic);
+    const session = await open();
+    await session.run('one', { agent_mode: 'yolo' });
+    await session.run('two', { permission_mode: 'full_access' });
+    await session.run('three', asking);
+    expect(notices(session)).toEqual([]);
+  });
 });
 
-test('A mode whose id is an address is chosen by its name as well, and a refusal shows both', () => {
+test('A mode whose id is an address is chosen by its name as well, and a refusal shows both', async () => {
   const id = (name: string) => `https://agentclientprotocol.com/protocol/session-modes#${name}`;
   const role: Role = {
     methods: {
@@ -141,48 +133,45 @@ test('A mode whose id is an address is chosen by its name as well, and a refusal
       }),
     },
   };
-  return on(role, async ({ client, open, agents }) => {
-    const session = await open();
-    for (const agent_mode of ['plan', id('agent'), 'Plan'])
-      expect((await session.run('go', { agent_mode })).status).toBe('completed');
-    expect(wanted(agents[0])).toBe(
-      `${id('plan')} prompt ${id('agent')} prompt ${id('plan')} prompt`,
-    );
-    const [acp] = await client.call(endpoints.listProviders, {});
-    expect(acp?.agents.find((one) => one.default)).toMatchObject({
-      modes: [id('agent'), id('plan')],
-      mode_names: { [id('agent')]: 'Agent', [id('plan')]: 'Plan' },
-    });
-    await expect(session.send('go', { agent_mode: 'Planning' })).rejects.toThrow(
-      `choose from "Agent" (${id('agent')}), "Plan" (${id('plan')})`,
-    );
+  const { client, open, agents } = on(role);
+  const session = await open();
+  for (const agent_mode of ['plan', id('agent'), 'Plan'])
+    expect((await session.run('go', { agent_mode })).status).toBe('completed');
+  expect(wanted(agents[0])).toBe(`${id('plan')} prompt ${id('agent')} prompt ${id('plan')} prompt`);
+  const [acp] = await client.call(endpoints.listProviders, {});
+  expect(acp?.agents.find((one) => one.default)).toMatchObject({
+    modes: [id('agent'), id('plan')],
+    mode_names: { [id('agent')]: 'Agent', [id('plan')]: 'Plan' },
   });
+  await expect(session.send('go', { agent_mode: 'Planning' })).rejects.toThrow(
+    `choose from "Agent" (${id('agent')}), "Plan" (${id('plan')})`,
+  );
 });
 
 describe('an agent that never asks', () => {
   const onSilent = sharedRawAgent(knownAs({ asks: false }));
 
-  test('is said to be one, in the record and once in the events', () =>
-    onSilent(automatic, async ({ open }) => {
-      const session = await open(asking);
-      expect((await session.record()).agent_asks).toBe(false);
-      await session.run('one');
-      await session.run('two');
-      expect(notices(session)).toMatchObject([
-        {
-          code: 'agent_never_asks',
-          message: expect.stringContaining('require_approval') as string,
-        },
-      ]);
-      expect((await session.record()).agent_asks).toBe(false);
-    }));
+  test('is said to be one, in the record and once in the events', async () => {
+    const { open } = onSilent(automatic);
+    const session = await open(asking);
+    expect((await session.record()).agent_asks).toBe(false);
+    await session.run('one');
+    await session.run('two');
+    expect(notices(session)).toMatchObject([
+      {
+        code: 'agent_never_asks',
+        message: expect.stringContaining('require_approval') as string,
+      },
+    ]);
+    expect((await session.record()).agent_asks).toBe(false);
+  });
 
-  test('is not mentioned where nobody wants to be asked', () =>
-    onSilent(automatic, async ({ open }) => {
-      const session = await open();
-      await session.run('one');
-      expect(notices(session)).toEqual([]);
-    }));
+  test('is not mentioned where nobody wants to be asked', async () => {
+    const { open } = onSilent(automatic);
+    const session = await open();
+    await session.run('one');
+    expect(notices(session)).toEqual([]);
+  });
 
   const acts: Role['turns'] = {
     go(agent) {
@@ -191,109 +180,101 @@ describe('an agent that never asks', () => {
     },
   };
 
-  test('is noticed by what it does, where nobody knew of it', () =>
-    on({ turns: acts }, async ({ open }) => {
-      const session = await open(asking);
-      expect((await session.record()).agent_asks).toBeNull();
-      await session.run('go');
-      await session.run('go');
-      expect(notices(session)).toMatchObject([
-        { code: 'agent_did_not_ask', message: expect.stringContaining('"touch it"') as string },
-      ]);
-    }));
+  test('is noticed by what it does, where nobody knew of it', async () => {
+    const { open } = on({ turns: acts });
+    const session = await open(asking);
+    expect((await session.record()).agent_asks).toBeNull();
+    await session.run('go');
+    await session.run('go');
+    expect(notices(session)).toMatchObject([
+      { code: 'agent_did_not_ask', message: expect.stringContaining('"touch it"') as string },
+    ]);
+  });
 
   test.each([
     ['is known to ask', {}, { asks: true }],
     ['acts in a turn that wants nobody to be asked', { permission_mode: 'default' }, {}],
-  ])('is not suspected where it %s', (_what, more, agent) =>
-    withRawAgent(
-      { turns: acts },
-      async ({ open }) => {
-        const session = await open({ ...asking, ...more });
-        await session.run('go');
-        expect(notices(session)).toEqual([]);
-      },
-      knownAs(agent),
-    ),
-  );
+  ])('is not suspected where it %s', async (_what, more, agent) => {
+    const { open } = await testRawAgent({ turns: acts }, knownAs(agent));
+    const session = await open({ ...asking, ...more });
+    await session.run('go');
+    expect(notices(session)).toEqual([]);
+  });
 });
 
 describe('an agent without the mode in which it is said to ask', () => {
   const onRenamed = sharedRawAgent(knownAs({ asks: true, modes: { require_approval: 'gone' } }));
 
-  test('is said to lack it, and is not said to ask', () =>
-    onRenamed(automatic, async ({ open }) => {
-      const session = await open(asking);
-      await session.run('one');
-      await session.run('two');
-      expect(notices(session)).toMatchObject([
-        { code: 'asking_mode_missing', message: expect.stringContaining('"gone"') as string },
-      ]);
-      expect((await session.record()).agent_asks).toBeNull();
-    }));
+  test('is said to lack it, and is not said to ask', async () => {
+    const { open } = onRenamed(automatic);
+    const session = await open(asking);
+    await session.run('one');
+    await session.run('two');
+    expect(notices(session)).toMatchObject([
+      { code: 'asking_mode_missing', message: expect.stringContaining('"gone"') as string },
+    ]);
+    expect((await session.record()).agent_asks).toBeNull();
+  });
 
-  test('is not said to lack it where the turn names a mode of the agent', () =>
-    onRenamed(automatic, async ({ open }) => {
-      const session = await open({ ...asking, agent_mode: 'plan' });
-      await session.run('one');
-      expect(notices(session)).toEqual([]);
-    }));
+  test('is not said to lack it where the turn names a mode of the agent', async () => {
+    const { open } = onRenamed(automatic);
+    const session = await open({ ...asking, agent_mode: 'plan' });
+    await session.run('one');
+    expect(notices(session)).toEqual([]);
+  });
 });
 
 describe('agent_mode beside permission_mode', () => {
-  test('says "read only, and ask me": the agent is in its mode, and its requests go to a person', () =>
-    withModes(
-      {
-        ...automatic,
-        ...goes(async (agent) => ({ stopReason: (await agent.ask(touch)).optionId })),
-      },
-      async ({ client, open, agents }) => {
-        const session = await open({ ...asking, agent_mode: 'plan' });
-        const turnId = await session.send('go');
-        await decide(client, await asked(session.watch, turnId), 'accept');
-        await session.watch.end(turnId);
-        expect((await turnOf(client, session, turnId)).status).toBe('completed');
-        expect(wanted(agents[0])).toBe('plan prompt');
-        expect(await session.record()).toMatchObject({ ...asking, agent_mode: 'plan' });
-      },
-    ));
+  test('says "read only, and ask me": the agent is in its mode, and its requests go to a person', async () => {
+    const { client, open, agents } = withModes({
+      ...automatic,
+      ...goes(async (agent) => ({ stopReason: (await agent.ask(touch)).optionId })),
+    });
+    const session = await open({ ...asking, agent_mode: 'plan' });
+    const turnId = await session.send('go');
+    await decide(client, await asked(session.watch, turnId), 'accept');
+    await session.watch.end(turnId);
+    expect((await turnOf(client, session, turnId)).status).toBe('completed');
+    expect(wanted(agents[0])).toBe('plan prompt');
+    expect(await session.record()).toMatchObject({ ...asking, agent_mode: 'plan' });
+  });
 
-  test('of the name "default" is the mode of the agent by that name', () =>
-    on(automatic, async ({ open, agents }) => {
-      const session = await open();
-      await session.run('one', { agent_mode: 'default' });
-      await session.run('two');
-      expect(wanted(agents[0])).toBe('default prompt auto prompt');
-    }));
+  test('of the name "default" is the mode of the agent by that name', async () => {
+    const { open, agents } = on(automatic);
+    const session = await open();
+    await session.run('one', { agent_mode: 'default' });
+    await session.run('two');
+    expect(wanted(agents[0])).toBe('default prompt auto prompt');
+  });
 
-  test('of a session holds until a turn names a mode in either field', () =>
-    withModes(automatic, async ({ open, agents }) => {
-      const session = await open({ agent_mode: 'plan' });
-      await session.run('one');
-      await session.run('two', { permission_mode: 'full_access' });
-      await session.run('three', { agent_mode: 'default', permission_mode: 'full_access' });
-      await session.run('four');
-      expect(wanted(agents[0])).toBe('plan prompt yolo prompt default prompt plan prompt');
-    }));
+  test('of a session holds until a turn names a mode in either field', async () => {
+    const { open, agents } = withModes(automatic);
+    const session = await open({ agent_mode: 'plan' });
+    await session.run('one');
+    await session.run('two', { permission_mode: 'full_access' });
+    await session.run('three', { agent_mode: 'default', permission_mode: 'full_access' });
+    await session.run('four');
+    expect(wanted(agents[0])).toBe('plan prompt yolo prompt default prompt plan prompt');
+  });
 
-  test('is stored with the turn', () =>
-    on(automatic, async ({ open }) => {
-      const session = await open();
-      expect(await session.run('one', { agent_mode: 'plan' })).toMatchObject({
-        agent_mode: 'plan',
-        permission_mode: null,
-      });
-      expect((await session.record()).provider_defaults).toMatchObject({ agent_mode: 'auto' });
-    }));
+  test('is stored with the turn', async () => {
+    const { open } = on(automatic);
+    const session = await open();
+    expect(await session.run('one', { agent_mode: 'plan' })).toMatchObject({
+      agent_mode: 'plan',
+      permission_mode: null,
+    });
+    expect((await session.record()).provider_defaults).toMatchObject({ agent_mode: 'auto' });
+  });
 
-  test('that the agent does not have fails the turn, with those it has, and no other turn', () =>
-    on(automatic, async ({ open }) => {
-      const session = await open({ agent_mode: 'nonsense' });
-      const turn = await session.run('one');
-      expect(turn).toMatchObject({ status: 'failed', error: { code: 'invalid_agent_mode' } });
-      expect(turn.error?.message).toMatch(/agent_mode "nonsense".*plan, default, auto, yolo/);
-      expect((await session.run('two', { agent_mode: 'plan' })).status).toBe('completed');
-    }));
+  test('that the agent does not have fails the turn, with those it has, and no other turn', async () => {
+    const { open } = on(automatic);
+    const session = await open({ agent_mode: 'nonsense' });
+    const turn = await session.run('one');
+    expect(turn).toMatchObject({ status: 'failed', error: { code: 'invalid_agent_mode' } });
+    expect(turn.error?.message).toMatch(/agent_mode "nonsense".*plan, default, auto, yolo/);
+    expect((await session.run('two', { agent_mode: 'plan' })).status).toBe('completed');
+  });
 
   test('is refused by the providers whose agents take their modes as permission_mode', () => {
     const settings = { ...defaultSettings(), agentMode: 'plan' };

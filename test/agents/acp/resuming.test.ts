@@ -61,25 +61,25 @@ describe('a session whose agent is lost', () => {
       'session/load',
     ],
   ];
-  test.each(someOf(offers, 2))('is asked back from one that can %s', (_name, can, method) =>
-    withLost({ methods: offering(can) }, async ({ agents, cwd }, session) => {
-      await expectWorks(session);
-      const sessionId = refOf(agents);
-      expect(asked(agents[1])).toEqual(['initialize', method, 'session/prompt']);
-      expect(agents[1]?.last(method)?.params).toEqual({
-        sessionId,
-        cwd,
-        mcpServers: [expect.objectContaining({ name: 'cadre' })],
-      });
-      expect(agents[1]?.last('session/prompt')?.params).toMatchObject({ sessionId });
-    }),
-  );
+  test.each(someOf(offers, 2))('is asked back from one that can %s', async (_name, can, method) => {
+    const [{ agents, cwd }, session] = await withLost({ methods: offering(can) });
+    await expectWorks(session);
+    const sessionId = refOf(agents);
+    expect(asked(agents[1])).toEqual(['initialize', method, 'session/prompt']);
+    expect(agents[1]?.last(method)?.params).toEqual({
+      sessionId,
+      cwd,
+      mcpServers: [expect.objectContaining({ name: 'cadre' })],
+    });
+    expect(agents[1]?.last('session/prompt')?.params).toMatchObject({ sessionId });
+  });
 
-  test('is asked back as well as can be where one capability is not as the protocol says', () =>
-    withLost(
-      { methods: offering({ ...capabilities, promptCapabilities: ['image'] }) },
-      (_stage, session) => expectWorks(session),
-    ));
+  test('is asked back as well as can be where one capability is not as the protocol says', async () => {
+    const [_stage, session] = await withLost({
+      methods: offering({ ...capabilities, promptCapabilities: ['image'] }),
+    });
+    return expectWorks(session);
+  });
 
   const tooLittle = [
     {},
@@ -89,15 +89,15 @@ describe('a session whose agent is lost', () => {
   ];
   test.each(someOf(tooLittle, 2))(
     'is failed with its turn where the agent can do no more than %j',
-    (can) =>
-      withLost({ methods: offering(can) }, async ({ agents, noAgents }, session) => {
-        const turn = await session.run('after');
-        expect(turn).toMatchObject(lastingFailure);
-        expect(turn.error?.message).toContain('cannot resume sessions');
-        await expectFailed(session);
-        expect(asked(agents[1])).toEqual(['initialize']);
-        await noAgents();
-      }),
+    async (can) => {
+      const [{ agents, noAgents }, session] = await withLost({ methods: offering(can) });
+      const turn = await session.run('after');
+      expect(turn).toMatchObject(lastingFailure);
+      expect(turn.error?.message).toContain('cannot resume sessions');
+      await expectFailed(session);
+      expect(asked(agents[1])).toEqual(['initialize']);
+      await noAgents();
+    },
   );
 
   const refusals: [number, string, object | undefined, RegExp][] = [
@@ -109,23 +109,22 @@ describe('a session whose agent is lost', () => {
   ];
   test.each(someOf(refusals, 2))(
     'is failed with its turn where the agent refuses it by %i "%s" %j',
-    (code, words, data, says) => {
+    async (code, words, data, says) => {
       const role = reopened('session/load', () => refuse(code, words, data));
-      return withLost(role, async ({ noAgents, diagnostics }, session) => {
-        const turn = await session.run('after');
-        expect(turn).toMatchObject(lastingFailure);
-        expect(turn.error?.message).toMatch(says);
-        await expectFailed(session);
-        await noAgents();
-        expect((await diagnostics()).last_error).toBe(turn.error?.message);
-      });
+      const [{ noAgents, diagnostics }, session] = await withLost(role);
+      const turn = await session.run('after');
+      expect(turn).toMatchObject(lastingFailure);
+      expect(turn.error?.message).toMatch(says);
+      await expectFailed(session);
+      await noAgents();
+      expect((await diagnostics()).last_error).toBe(turn.error?.message);
     },
   );
 
   test.each([
     ['is on the list of the agent is not lost, whatever its words', true],
     ['is not on the list of the agent is failed with its turn, whatever its words', false],
-  ])('that %s', (_what, isListed) => {
+  ])('that %s', async (_what, isListed) => {
     const can = { ...capabilities, sessionCapabilities: { resume: {}, list: {} } };
     let ref: unknown;
     const refuses: Play = ({ sessionId }) => {
@@ -138,12 +137,11 @@ describe('a session whose agent is lost', () => {
       'session/load': refuses,
       'session/list': () => ({ sessions: [{ sessionId: isListed ? ref : 'another' }] }),
     };
-    return withLost({ methods }, async (_stage, session) => {
-      const turn = await session.run('after');
-      expect(turn).toMatchObject(isListed ? unavailable : lastingFailure);
-      if (isListed) expect(await session.record()).toMatchObject(ready);
-      else await expectFailed(session);
-    });
+    const [_stage, session] = await withLost({ methods });
+    const turn = await session.run('after');
+    expect(turn).toMatchObject(isListed ? unavailable : lastingFailure);
+    if (isListed) expect(await session.record()).toMatchObject(ready);
+    else await expectFailed(session);
   });
 
   const troubles: [string, object][] = [
@@ -153,80 +151,75 @@ describe('a session whose agent is lost', () => {
   ];
   test.each(someOf(troubles, 2))(
     'is failed where the agent says the same of one that never was: %s',
-    (words, expected) => {
+    async (words, expected) => {
       const role = reopened('session/load', ({ sessionId }) =>
         refuse(-32_603, 'Internal error', { details: words.replace('ID', String(sessionId)) }),
       );
-      return withLost(role, async (_stage, session) => {
-        expect(await session.run('after')).toMatchObject(expected);
-      });
+      const [_stage, session] = await withLost(role);
+      expect(await session.run('after')).toMatchObject(expected);
     },
   );
 
-  test('is not failed where the agent can load another one', () => {
+  test('is not failed where the agent can load another one', async () => {
     const refs: unknown[] = [];
     const role = reopened('session/load', ({ sessionId }) => {
       refs.push(sessionId);
       return sessionId === refs[0] ? refuse(-32_603, 'the session is open elsewhere') : {};
     });
-    return withLost(role, async (_stage, session) => {
-      expect(await session.run('after')).toMatchObject(unavailable);
-      expect(await session.record()).toMatchObject(ready);
-    });
+    const [_stage, session] = await withLost(role);
+    expect(await session.run('after')).toMatchObject(unavailable);
+    expect(await session.record()).toMatchObject(ready);
   });
 
   // As the agent of OpenClaw, whose resume knows only the sessions of its own process.
-  test('is loaded where the agent cannot resume it but can load', () =>
-    withLost(
+  test('is loaded where the agent cannot resume it but can load', async () => {
+    const [{ agents }, session] = await withLost(
       reopened('session/resume', () => refuse(-32_603, 'Session not found')),
-      async ({ agents }, session) => {
-        await expectWorks(session);
-        expect(agents[1]?.last('session/load')?.params?.sessionId).toBe(refOf(agents));
-      },
-    ));
+    );
+    await expectWorks(session);
+    expect(agents[1]?.last('session/load')?.params?.sessionId).toBe(refOf(agents));
+  });
 
-  test('that the agent only claims to have resumed stays, and its turns say what is wrong', () =>
-    withLost(
-      { turns: { after: () => refuse(-32_002, 'no such session') } },
-      async (_stage, session) => {
-        const turn = await session.run('after');
-        expect(turn).toMatchObject({ status: 'failed', error: { code: 'provider_error' } });
-        expect(turn.error?.message).toContain('no such session');
-        expect(await session.record()).toMatchObject(ready);
-      },
-    ));
+  test('that the agent only claims to have resumed stays, and its turns say what is wrong', async () => {
+    const [_stage, session] = await withLost({
+      turns: { after: () => refuse(-32_002, 'no such session') },
+    });
+    const turn = await session.run('after');
+    expect(turn).toMatchObject({ status: 'failed', error: { code: 'provider_error' } });
+    expect(turn.error?.message).toContain('no such session');
+    expect(await session.record()).toMatchObject(ready);
+  });
 
-  test('is not asked back while no agent has seen a turn of it', () =>
-    on(
-      { methods: { 'session/new': onTime(1, () => refuse(-32_603, 'not now'), opened) } },
-      async (stage) => {
-        const { agents } = stage;
-        const session = await stage.open();
-        expect(await session.run('one')).toMatchObject(unavailable);
-        const objected = await session.run('two', { model: 'none' });
-        expect(objected.error?.code).toBe('invalid_model');
-        await loseAgent(stage);
-        expect((await session.record()).provider_session_ref).toBeNull();
-        await expectWorks(session, 'three');
-        for (const agent of agents) expect(asked(agent).slice(0, 2)).toEqual(starting);
-        expect((await session.record()).provider_session_ref).toBe(refOf(agents, 2));
-      },
-    ));
+  test('is not asked back while no agent has seen a turn of it', async () => {
+    const stage = on({
+      methods: { 'session/new': onTime(1, () => refuse(-32_603, 'not now'), opened) },
+    });
+    const { agents } = stage;
+    const session = await stage.open();
+    expect(await session.run('one')).toMatchObject(unavailable);
+    const objected = await session.run('two', { model: 'none' });
+    expect(objected.error?.code).toBe('invalid_model');
+    await loseAgent(stage);
+    expect((await session.record()).provider_session_ref).toBeNull();
+    await expectWorks(session, 'three');
+    for (const agent of agents) expect(asked(agent).slice(0, 2)).toEqual(starting);
+    expect((await session.record()).provider_session_ref).toBe(refOf(agents, 2));
+  });
 
-  test('each goes on as itself', () =>
-    on({}, async (stage) => {
-      const { open, agents } = stage;
-      const [first, second] = [await open(), await open()];
-      await first.run('one');
-      await second.run('two');
-      for (const agent of agents) await dies(agent);
-      await untilNoneLives(stage);
-      await second.run('two');
-      await first.run('one');
-      const resumed = agents.slice(2).map((agent) => agent.last('session/resume')?.params);
-      const refs = [refOf(agents, 1), refOf(agents, 0)];
-      expect(resumed.map((params) => params?.sessionId)).toEqual(refs);
-    }));
+  test('each goes on as itself', async () => {
+    const stage = on({});
+    const { open, agents } = stage;
+    const [first, second] = [await open(), await open()];
+    await first.run('one');
+    await second.run('two');
+    for (const agent of agents) await dies(agent);
+    await untilNoneLives(stage);
+    await second.run('two');
+    await first.run('one');
+    const resumed = agents.slice(2).map((agent) => agent.last('session/resume')?.params);
+    const refs = [refOf(agents, 1), refOf(agents, 0)];
+    expect(resumed.map((params) => params?.sessionId)).toEqual(refs);
+  });
 });
 
 describe('an agent that is to resume a session', () => {
@@ -243,16 +236,16 @@ describe('an agent that is to resume a session', () => {
   ];
   test.each(someOf(silences, 2))(
     'and never answers %s costs only the turn, and is ended',
-    (method, play) => {
+    async (method, play) => {
       const limit = scaled(3000);
       const says = new RegExp(
         `request "${method}" to the agent failed: the agent sent no answer within ${limit / 1000} s`,
       );
-      return withLost(
+      const [stage, session] = await withLost(
         { methods: { [method]: play } },
-        (stage, session) => expectAnotherAgent(stage, session, says),
         { acp: { request_timeout_ms: limit } },
       );
+      return expectAnotherAgent(stage, session, says);
     },
   );
 
@@ -269,123 +262,114 @@ describe('an agent that is to resume a session', () => {
     ['hangs up, and lives on,', (agent) => agent.hangUp(), /was stopped/],
     ['is killed', ({ pid }) => process.kill(pid, 'SIGKILL'), /SIGKILL/],
   ];
-  test.each(someOf(deaths, 2))('and %s costs only the turn', (_name, die, says) => {
+  test.each(someOf(deaths, 2))('and %s costs only the turn', async (_name, die, says) => {
     const dying = sick((agent) => {
       die(agent);
       return never;
     });
-    return withLost(reopened('session/resume', dying), (stage, session) =>
-      expectAnotherAgent(stage, session, says),
-    );
+    const [stage, session] = await withLost(reopened('session/resume', dying));
+    return expectAnotherAgent(stage, session, says);
   });
 
-  test('and has become another version costs only the turn', () => {
+  test('and has become another version costs only the turn', async () => {
     const initialize = onTime(
       2,
       () => initialized({ protocolVersion: 2 }),
       () => initialized(),
     );
-    return withLost({ methods: { initialize } }, (stage, session) =>
-      expectAnotherAgent(stage, session, /version 2/),
-    );
+    const [stage, session] = await withLost({ methods: { initialize } });
+    return expectAnotherAgent(stage, session, /version 2/);
   });
 
-  test('in a directory that is gone costs only the turn', () =>
-    on({}, async (stage) => {
-      const cwd = mkdtempSync(join(stage.cwd, 'inside-'));
-      const session = await stage.open({ cwd });
-      await expectWorks(session, 'before');
-      await loseAgent(stage);
-      rmdirSync(cwd);
-      const turn = await session.run('during');
-      expect(turn).toMatchObject(unavailable);
-      expect(turn.error?.message).toContain(cwd);
-      expect(await session.record()).toMatchObject(ready);
-      mkdirSync(cwd);
-      await expectWorks(session);
-      const params = { sessionId: refOf(stage.agents), cwd };
-      expect(stage.agents.at(-1)?.last('session/resume')?.params).toMatchObject(params);
-    }));
+  test('in a directory that is gone costs only the turn', async () => {
+    const stage = on({});
+    const cwd = mkdtempSync(join(stage.cwd, 'inside-'));
+    const session = await stage.open({ cwd });
+    await expectWorks(session, 'before');
+    await loseAgent(stage);
+    rmdirSync(cwd);
+    const turn = await session.run('during');
+    expect(turn).toMatchObject(unavailable);
+    expect(turn.error?.message).toContain(cwd);
+    expect(await session.record()).toMatchObject(ready);
+    mkdirSync(cwd);
+    await expectWorks(session);
+    const params = { sessionId: refOf(stage.agents), cwd };
+    expect(stage.agents.at(-1)?.last('session/resume')?.params).toMatchObject(params);
+  });
 
-  test('and dies once it is sent the turn costs only the turn', () =>
-    withLost(
-      {
-        turns: {
-          during(agent) {
-            agent.exit(1);
-            return never;
-          },
+  test('and dies once it is sent the turn costs only the turn', async () => {
+    const [{ agents }, session] = await withLost({
+      turns: {
+        during(agent) {
+          agent.exit(1);
+          return never;
         },
       },
-      async ({ agents }, session) => {
-        const turn = await session.run('during');
-        expect(turn).toMatchObject({ status: 'failed', error: { code: 'provider_exited' } });
-        expect(await session.record()).toMatchObject(ready);
-        await expectWorks(session);
-        expect(agents[2]?.last('session/resume')?.params?.sessionId).toBe(refOf(agents));
-      },
-    ));
+    });
+    const turn = await session.run('during');
+    expect(turn).toMatchObject({ status: 'failed', error: { code: 'provider_exited' } });
+    expect(await session.record()).toMatchObject(ready);
+    await expectWorks(session);
+    expect(agents[2]?.last('session/resume')?.params?.sessionId).toBe(refOf(agents));
+  });
 
   test.each(someOf(methods, 2))(
     'but has no login at %s costs only the turn, and says so',
-    (method) => {
+    async (method) => {
       const details = { details: 'run: raw login' };
       const locked = sick(() => refuse(-32_000, 'Authentication required', details));
-      return withLost(reopened(method, locked), (stage, session) =>
-        expectAnotherAgent(stage, session, /Authentication required.*run: raw login/, {
-          method,
-          failure: loggedOut,
-        }),
-      );
+      const [stage, session] = await withLost(reopened(method, locked));
+      return expectAnotherAgent(stage, session, /Authentication required.*run: raw login/, {
+        method,
+        failure: loggedOut,
+      });
     },
   );
 
-  test('or to open one but has no login costs only the turn, and the next one opens it', () =>
-    on(
-      { methods: { 'session/new': onTime(1, () => refuse(-32_000, 'Please log in'), opened) } },
-      async ({ open, agents, noAgents }) => {
-        const session = await open();
-        const turn = await session.run('one');
-        expect(turn).toMatchObject(loggedOut);
-        expect(turn.error?.message).toContain('Please log in');
-        expect(await session.record()).toMatchObject(ready);
-        await noAgents();
-        await expectWorks(session, 'two');
-        expect(asked(agents[1])).toEqual([...starting, 'session/prompt']);
-      },
-    ));
+  test('or to open one but has no login costs only the turn, and the next one opens it', async () => {
+    const { open, agents, noAgents } = on({
+      methods: { 'session/new': onTime(1, () => refuse(-32_000, 'Please log in'), opened) },
+    });
+    const session = await open();
+    const turn = await session.run('one');
+    expect(turn).toMatchObject(loggedOut);
+    expect(turn.error?.message).toContain('Please log in');
+    expect(await session.record()).toMatchObject(ready);
+    await noAgents();
+    await expectWorks(session, 'two');
+    expect(asked(agents[1])).toEqual([...starting, 'session/prompt']);
+  });
 
-  test('is ended when its turn is interrupted, and the next turn resumes', () =>
-    withLost(
+  test('is ended when its turn is interrupted, and the next turn resumes', async () => {
+    const [{ client, agents }, session] = await withLost(
       reopened(
         'session/resume',
         sick(() => never),
       ),
-      async ({ client, agents }, session) => {
-        const turnId = await session.send('during');
-        await until('it is asked', () => agents[1]?.last('session/resume') !== undefined);
-        const { status, turn } = await interrupt(client, session, turnId);
-        expect([status, turn.status]).toEqual([202, 'interrupted']);
-        await until('the agent is gone', () => agents[1]?.gone === true);
-        expect(await session.record()).toMatchObject(ready);
-        await expectWorks(session);
-        expect(agents[2]?.last('session/resume')?.params?.sessionId).toBe(refOf(agents));
-      },
-    ));
+    );
+    const turnId = await session.send('during');
+    await until('it is asked', () => agents[1]?.last('session/resume') !== undefined);
+    const { status, turn } = await interrupt(client, session, turnId);
+    expect([status, turn.status]).toEqual([202, 'interrupted']);
+    await until('the agent is gone', () => agents[1]?.gone === true);
+    expect(await session.record()).toMatchObject(ready);
+    await expectWorks(session);
+    expect(agents[2]?.last('session/resume')?.params?.sessionId).toBe(refOf(agents));
+  });
 
-  test('is ended when its session is closed', () =>
-    withLost(
+  test('is ended when its session is closed', async () => {
+    const [{ client, agents, noAgents }, session] = await withLost(
       reopened('session/resume', () => never),
-      async ({ client, agents, noAgents }, session) => {
-        const turnId = await session.send('during');
-        await until('it is asked', () => agents[1]?.last('session/resume') !== undefined);
-        const params = { session_id: session.id };
-        await client.call(endpoints.closeSession, { params, body: {} });
-        expect((await session.watch.end(turnId)).kind).toBe('turn.interrupted');
-        await noAgents();
-        expect(await session.record()).toMatchObject({ status: 'closed', failure: null });
-      },
-    ));
+    );
+    const turnId = await session.send('during');
+    await until('it is asked', () => agents[1]?.last('session/resume') !== undefined);
+    const params = { session_id: session.id };
+    await client.call(endpoints.closeSession, { params, body: {} });
+    expect((await session.watch.end(turnId)).kind).toBe('turn.interrupted');
+    await noAgents();
+    expect(await session.record()).toMatchObject({ status: 'closed', failure: null });
+  });
 
   const modes = { currentModeId: 'default', availableModes: [{ id: 'default' }, { id: 'plan' }] };
   const plan = { permission_mode: 'plan' };
@@ -426,20 +410,18 @@ describe('an agent that is to resume a session', () => {
       agent.send({ id, result: {} });
       return refuse(-32_603, 'no, after all');
     };
-    await withLost(reopened('session/resume', twice), async ({ agents }, session) => {
-      await expectWorks(session);
-      await expectWorks(session, 'again');
-      expect(agents).toHaveLength(2);
-    });
+    const [{ agents }, session] = await withLost(reopened('session/resume', twice));
+    await expectWorks(session);
+    await expectWorks(session, 'again');
+    expect(agents).toHaveLength(2);
   });
 
-  function expectTaken(_name: string, answer: unknown, wish = {}): Promise<void> {
+  async function expectTaken(_name: string, answer: unknown, wish = {}): Promise<void> {
     const role = reopened('session/resume', () => answer);
-    return withLost(role, async ({ agents }, session) => {
-      await expectWorks(session, 'after', wish);
-      expect(agents[1]?.last('session/prompt')?.params?.sessionId).toBe(refOf(agents));
-      expect((await session.record()).provider_session_ref).toBe(refOf(agents));
-    });
+    const [{ agents }, session] = await withLost(role);
+    await expectWorks(session, 'after', wish);
+    expect(agents[1]?.last('session/prompt')?.params?.sessionId).toBe(refOf(agents));
+    expect((await session.record()).provider_session_ref).toBe(refOf(agents));
   }
 });
 
@@ -465,14 +447,14 @@ describe('what an agent says while it resumes', () => {
     );
 
   test.each(someOf(methods, 2))('of its history by %s is of no turn', (method) =>
-    withLost(reopened(method, replay), expectNothingOld),
+    expectNothingOld(reopened(method, replay)),
   );
 
   test('of its history may be long', () => {
     const replayAll: Play = (params, agent) => {
       for (let times = 0; times < atLength(100, 1000, 1000); times++) replay(params, agent);
     };
-    return withLost(reopened('session/load', replayAll), expectNothingOld);
+    return expectNothingOld(reopened('session/load', replayAll));
   });
 
   // As Gemini CLI, which answers first and replays then.
@@ -498,30 +480,27 @@ describe('what an agent says while it resumes', () => {
       return endTurn;
     };
     const role = { ...reopened('session/load', late), turns: { hello } };
-    return withLost(role, expectNothingOld, { clock });
+    return expectNothingOld(role, { clock });
   });
 
-  test('of a tool is nothing that a tool of the turn with the same id has', () =>
-    withLost(
-      {
-        ...reopened('session/resume', replay),
-        turns: {
-          go(agent) {
-            agent.update({
-              sessionUpdate: 'tool_call_update',
-              toolCallId: touch.toolCallId,
-              status: 'completed',
-            });
-            return endTurn;
-          },
+  test('of a tool is nothing that a tool of the turn with the same id has', async () => {
+    const [{ client }, session] = await withLost({
+      ...reopened('session/resume', replay),
+      turns: {
+        go(agent) {
+          agent.update({
+            sessionUpdate: 'tool_call_update',
+            toolCallId: touch.toolCallId,
+            status: 'completed',
+          });
+          return endTurn;
         },
       },
-      async ({ client }, session) => {
-        const tools = await itemsOf(client, await session.run('go'));
-        expect(tools).toMatchObject([{ kind: 'tool', status: 'completed', text: '' }]);
-        expect(JSON.stringify(tools)).not.toContain('an old');
-      },
-    ));
+    });
+    const tools = await itemsOf(client, await session.run('go'));
+    expect(tools).toMatchObject([{ kind: 'tool', status: 'completed', text: '' }]);
+    expect(JSON.stringify(tools)).not.toContain('an old');
+  });
 
   const askAtResume = (answers: Message[]): Role =>
     reopened('session/resume', async ({ sessionId }, agent) => {
@@ -532,27 +511,19 @@ describe('what an agent says while it resumes', () => {
 
   test.each(someOf([asking, {}], 2))(
     'to ask for a permission is turned down at once (%o)',
-    (more) => {
+    async (more) => {
       const answers: Message[] = [];
-      return withLost(
-        askAtResume(answers),
-        async ({ agents }, session) => {
-          expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
-          expect(answers.map(({ result }) => result)).toEqual([
-            { outcome: { outcome: 'cancelled' } },
-          ]);
-          expect(ofKind(session.watch.events, 'approval.requested')).toEqual([]);
-          expect(agents).toHaveLength(2);
-        },
-        { open: more },
-      );
+      const [{ agents }, session] = await withLost(askAtResume(answers), { open: more });
+      expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
+      expect(answers.map(({ result }) => result)).toEqual([{ outcome: { outcome: 'cancelled' } }]);
+      expect(ofKind(session.watch.events, 'approval.requested')).toEqual([]);
+      expect(agents).toHaveLength(2);
     },
   );
 
-  test('to ask for a permission makes no events', () =>
-    withLost(askAtResume([]), expectNothingOld));
+  test('to ask for a permission makes no events', () => expectNothingOld(askAtResume([])));
 
-  test('in words of its own is refused or let go, and nothing comes of it', () => {
+  test('in words of its own is refused or let go, and nothing comes of it', async () => {
     const answers: Message[] = [];
     const chatter: Play = async ({ sessionId }, agent) => {
       agent.send({ method: '_raw/status', params: { sessionId, text: 'an old status' } });
@@ -561,14 +532,13 @@ describe('what an agent says while it resumes', () => {
       for (const method of ['_raw/ask', 'fs/read_text_file', 'terminal/create'])
         answers.push(await agent.request(method, { sessionId, path: 'an old path' }));
     };
-    return withLost(reopened('session/resume', chatter), async (stage, session) => {
-      await expectNothingOld(stage, session);
-      expect(answers.map(({ error }) => error?.code)).toEqual([-32_601, -32_601, -32_601]);
-    });
+    await expectNothingOld(reopened('session/resume', chatter));
+    expect(answers.map(({ error }) => error?.code)).toEqual([-32_601, -32_601, -32_601]);
   });
 
   /** The next turn is what it would be without a history, and nothing else came to be. */
-  async function expectNothingOld({ client }: RawStage, session: RawSession): Promise<void> {
+  async function expectNothingOld(role: Role, options: { clock?: Clock } = {}): Promise<void> {
+    const [{ client }, session] = await withLost(role, options);
     const before = session.watch.events.length;
     const turn = await session.run('hello');
     expect(turn).toMatchObject({ status: 'completed', text: 'hello', usage: null });
@@ -592,8 +562,8 @@ describe('the settings of a session that is resumed', () => {
     },
   });
 
-  test('are set again by the names that the new agent has for them', () =>
-    withLost(
+  test('are set again by the names that the new agent has for them', async () => {
+    const [{ agents }, session] = await withLost(
       offers(
         {
           configOptions: [
@@ -610,61 +580,56 @@ describe('the settings of a session that is resumed', () => {
           ],
         },
       ),
-      async ({ agents }, session) => {
-        await session.run('after');
-        const [first, second] = agents.map((agent) => wanted(agent));
-        expect(first).toEqual(['model-1=m/two', 'effort-1=high', 'mode-1=plan', 'prompt']);
-        expect(second).toEqual(['model-2=m/two', 'effort-2=high', 'mode-2=plan', 'prompt']);
-      },
       { open: { permission_mode: 'plan', model: 'm/two', thinking_effort: 'high' } },
-    ));
+    );
+    await session.run('after');
+    const [first, second] = agents.map((agent) => wanted(agent));
+    expect(first).toEqual(['model-1=m/two', 'effort-1=high', 'mode-1=plan', 'prompt']);
+    expect(second).toEqual(['model-2=m/two', 'effort-2=high', 'mode-2=plan', 'prompt']);
+  });
 
-  test('are left alone where the new agent has them already', () =>
-    withLost(
+  test('are left alone where the new agent has them already', async () => {
+    const [{ agents }, session] = await withLost(
       offers(modesOf('default', 'plan'), modesOf('plan', 'default')),
-      async ({ agents }, session) => {
-        await session.run('after');
-        expect(agents.map((agent) => wanted(agent))).toEqual([['mode=plan', 'prompt'], ['prompt']]);
-      },
       { open: { permission_mode: 'plan' } },
-    ));
+    );
+    await session.run('after');
+    expect(agents.map((agent) => wanted(agent))).toEqual([['mode=plan', 'prompt'], ['prompt']]);
+  });
 
-  test('are those that the new agent offers, no others', () =>
-    withLost(
+  test('are those that the new agent offers, no others', async () => {
+    const [{ agents }, session] = await withLost(
       offers(modesOf('default', 'plan'), modesOf('default', 'ask')),
-      async ({ agents }, session) => {
-        const turn = await session.run('after', { permission_mode: 'plan' });
-        expect(turn).toMatchObject({
-          status: 'failed',
-          error: { code: 'invalid_permission_mode' },
-        });
-        expect(turn.error?.message).toMatch(/"plan".*default, ask/);
-        expect(await session.record()).toMatchObject(ready);
-        expect((await session.run('after', { permission_mode: 'ask' })).status).toBe('completed');
-        expect(wanted(agents[1])).toEqual(['mode=ask', 'prompt']);
-      },
-    ));
+    );
+    const turn = await session.run('after', { permission_mode: 'plan' });
+    expect(turn).toMatchObject({
+      status: 'failed',
+      error: { code: 'invalid_permission_mode' },
+    });
+    expect(turn.error?.message).toMatch(/"plan".*default, ask/);
+    expect(await session.record()).toMatchObject(ready);
+    expect((await session.run('after', { permission_mode: 'ask' })).status).toBe('completed');
+    expect(wanted(agents[1])).toEqual(['mode=ask', 'prompt']);
+  });
 
   test.each(someOf([null, {}], 2))(
     'are not let go where the new agent offers none (%j)',
-    (answer) =>
-      withLost(
-        offers(modesOf('default', 'plan'), answer),
-        async ({ agents }, session) => {
-          const turn = await session.run('after');
-          expect(turn).toMatchObject({
-            status: 'failed',
-            error: { code: 'invalid_permission_mode' },
-          });
-          expect(wanted(agents[1])).toEqual([]);
-          expect(await session.record()).toMatchObject(ready);
-        },
-        { open: { permission_mode: 'plan' } },
-      ),
+    async (answer) => {
+      const [{ agents }, session] = await withLost(offers(modesOf('default', 'plan'), answer), {
+        open: { permission_mode: 'plan' },
+      });
+      const turn = await session.run('after');
+      expect(turn).toMatchObject({
+        status: 'failed',
+        error: { code: 'invalid_permission_mode' },
+      });
+      expect(wanted(agents[1])).toEqual([]);
+      expect(await session.record()).toMatchObject(ready);
+    },
   );
 
-  test('are set again where the new agent leaves them right after its answer', () =>
-    withLost(
+  test('are set again where the new agent leaves them right after its answer', async () => {
+    const [{ agents }, session] = await withLost(
       offers(modesOf('default', 'plan'), undefined, {
         'session/resume'({ sessionId }, agent) {
           const update = { sessionUpdate: 'current_mode_update', currentModeId: 'plan' };
@@ -675,13 +640,12 @@ describe('the settings of a session that is resumed', () => {
           return never;
         },
       }),
-      async ({ agents }, session) => {
-        await session.run('after');
-        expect(wanted(agents[1])).toEqual(['mode=default', 'prompt']);
-      },
-    ));
+    );
+    await session.run('after');
+    expect(wanted(agents[1])).toEqual(['mode=default', 'prompt']);
+  });
 
-  test('of one turn are gone with it, also where the agent keeps them with the session', () => {
+  test('of one turn are gone with it, also where the agent keeps them with the session', async () => {
     let mode = 'default';
     const current = () => ({
       modes: { ...modesOf('default', 'full_access').modes, currentModeId: mode },
@@ -691,43 +655,38 @@ describe('the settings of a session that is resumed', () => {
       seen.push(mode);
       return endTurn;
     };
-    return on(
-      {
-        methods: {
-          'session/new': (params, agent) => ({ ...opened(params, agent), ...current() }),
-          'session/resume': current,
-          'session/set_mode': ({ modeId }) => {
-            mode = String(modeId);
-          },
+    const stage = on({
+      methods: {
+        'session/new': (params, agent) => ({ ...opened(params, agent), ...current() }),
+        'session/resume': current,
+        'session/set_mode': ({ modeId }) => {
+          mode = String(modeId);
         },
-        turns: { see },
       },
-      async (stage) => {
-        const session = await stage.open();
-        await session.run('see', { permission_mode: 'full_access' });
-        await loseAgent(stage);
-        await session.run('see');
-        expect(seen).toEqual(['full_access', 'default']);
-      },
-    );
+      turns: { see },
+    });
+    const session = await stage.open();
+    await session.run('see', { permission_mode: 'full_access' });
+    await loseAgent(stage);
+    await session.run('see');
+    expect(seen).toEqual(['full_access', 'default']);
   });
 
-  test('are not to blame where the agent dies of setting them', () =>
-    withLost(
+  test('are not to blame where the agent dies of setting them', async () => {
+    const [_stage, session] = await withLost(
       offers(modesOf('default', 'plan'), modesOf('default', 'plan'), {
         'session/set_mode': (_params, agent) => {
           agent.exit(1);
           return never;
         },
       }),
-      async (_stage, session) => {
-        const turn = await session.run('after', { permission_mode: 'plan' });
-        expect(turn.error?.message).toContain('exited with code 1');
-        expect(await session.record()).toMatchObject(ready);
-        await expectWorks(session, 'again');
-        expect(turn.error?.code).toMatch(/^provider_/);
-      },
-    ));
+    );
+    const turn = await session.run('after', { permission_mode: 'plan' });
+    expect(turn.error?.message).toContain('exited with code 1');
+    expect(await session.record()).toMatchObject(ready);
+    await expectWorks(session, 'again');
+    expect(turn.error?.code).toMatch(/^provider_/);
+  });
 
   function wanted(agent: RawAgent | undefined): string[] {
     return (agent?.heard ?? []).flatMap(({ method, params }) => {

@@ -26,186 +26,176 @@ describe('a mode', () => {
       return method === 'session/set_mode' ? [params?.modeId] : [];
     });
 
-  test('of the session is set before its first prompt, and one of a turn for that turn alone', () =>
-    on({ methods: withModes }, async ({ open, agents }) => {
-      const session = await open({ permission_mode: 'read_only' });
-      await session.run('one');
-      await session.run('two');
-      await session.run('three', { permission_mode: 'full_access' });
-      await session.run('four');
-      await session.run('five', asking);
-      expect(wanted(agents[0]).join(' ')).toBe(
-        'read_only prompt prompt full_access prompt read_only prompt default prompt',
-      );
-    }));
-
-  test('may be named by either of its two words, whichever the agent knows', () =>
-    on({ methods: withModes }, async ({ open, agents }) => {
-      const session = await open();
-      expect((await session.run('one', { permission_mode: 'bypass' })).status).toBe('completed');
-      expect(wanted(agents[0])).toEqual(['full_access', 'prompt']);
-      const refused = session.send('two', { permission_mode: 'accept_edits' });
-      await expect(refused).rejects.toMatchObject({ code: 'invalid' });
-    }));
-
-  test('is set again by an agent that resumes', () =>
-    on({ methods: withModes }, async ({ open, agents }) => {
-      const session = await open({ permission_mode: 'read_only' });
-      await session.run('one');
-      await dies(agents[0]);
-      await session.run('two');
-      expect(wanted(agents[1])).toEqual(['read_only', 'prompt']);
-    }));
-
-  test('that the agent left by itself is set again for the next turn', () =>
-    on(
-      {
-        methods: withModes,
-        turns: {
-          go(agent) {
-            agent.update({ sessionUpdate: 'current_mode_update', currentModeId: 'full_access' });
-            return endTurn;
-          },
-        },
-      },
-      async ({ open, agents }) => {
-        const session = await open({ permission_mode: 'read_only' });
-        await session.run('go');
-        await session.run('on');
-        expect(wanted(agents[0])).toEqual(['read_only', 'prompt', 'read_only', 'prompt']);
-      },
-    ));
-
-  test('that is set with a word of the agent leaves the text of the turn alone', () =>
-    on(
-      {
-        methods: {
-          ...withModes,
-          'session/set_mode': ({ modeId }, agent) => agent.say(`[MODE_UPDATE] ${String(modeId)}`),
-        },
-      },
-      async ({ open }) => {
-        const session = await open({ permission_mode: 'read_only' });
-        expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
-      },
-    ));
-
-  test('that the agent does not have fails the turn, with those it has', () =>
-    on({ methods: withModes }, async ({ open, agents }) => {
-      const session = await open({ permission_mode: 'yolo' });
-      const turn = await session.run('hello');
-      expect(turn).toMatchObject({ status: 'failed', error: { code: 'invalid_permission_mode' } });
-      expect(turn.error?.message).toMatch(/"yolo".*default, read_only, full_access/);
-      expect(wanted(agents[0])).toEqual([]);
-      expect((await session.record()).status).toBe('ready');
-    }));
-
-  test('that a running agent does not have is refused with the turn, with those it has', () =>
-    on({ methods: withModes }, async ({ open }) => {
-      const session = await open();
-      await session.run('hello');
-      const sending = session.send('more', { permission_mode: 'yolo' });
-      await expect(sending).rejects.toMatchObject({
-        code: 'invalid',
-        message: expect.stringMatching(/"yolo".*default, read_only, full_access/) as string,
-      });
-    }));
-
-  test('asked of an agent without any fails the turn', () =>
-    on({}, async ({ open }) => {
-      const turn = await (await open({ permission_mode: 'read_only' })).run('hello');
-      expect(turn.error?.code).toBe('invalid_permission_mode');
-      expect(turn.error?.message).toContain('the agent has not offered any yet');
-    }));
-
-  test('that the agent then refuses fails the turn before it sees it', () =>
-    on(
-      {
-        methods: { ...withModes, 'session/set_mode': () => refuse(-32_602, 'not in this folder') },
-      },
-      async ({ open, agents }) => {
-        const session = await open();
-        const turn = await session.run('hello', { permission_mode: 'full_access' });
-        expect(turn).toMatchObject({
-          status: 'failed',
-          error: { code: 'invalid_permission_mode' },
-        });
-        expect(turn.error?.message).toContain('not in this folder');
-        expect(wanted(agents[0])).toEqual(['full_access']);
-        expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
-      },
-    ));
-
-  test('that takes its time to be set does not hold up an interrupt', () => {
-    const set = Promise.withResolvers<object>();
-    // As real agents do, it forgets a cancel that comes while it has no prompt.
-    const go = () => never;
-    return on(
-      { methods: { ...withModes, 'session/set_mode': () => set.promise }, turns: { go } },
-      async ({ client, open, agents }) => {
-        const session = await open({ permission_mode: 'read_only' });
-        const turnId = await session.send('go');
-        await until('the mode is asked for', () => wanted(agents[0]).length > 0);
-        expect((await interrupt(client, session, turnId)).status).toBe(202);
-        set.resolve({});
-        expect((await session.watch.end(turnId, 4000)).kind).toBe('turn.interrupted');
-      },
+  test('of the session is set before its first prompt, and one of a turn for that turn alone', async () => {
+    const { open, agents } = on({ methods: withModes });
+    const session = await open({ permission_mode: 'read_only' });
+    await session.run('one');
+    await session.run('two');
+    await session.run('three', { permission_mode: 'full_access' });
+    await session.run('four');
+    await session.run('five', asking);
+    expect(wanted(agents[0]).join(' ')).toBe(
+      'read_only prompt prompt full_access prompt read_only prompt default prompt',
     );
   });
 
-  test('offered as a configuration option is set as one', () =>
-    on(withOptions(), async ({ open, agents }) => {
-      const session = await open();
-      await session.run('hello', { permission_mode: 'plan' });
-      expect(agents[0]?.last('session/set_config_option')?.params).toMatchObject({
-        configId: 'the-mode',
-        value: 'plan',
-      });
-    }));
+  test('may be named by either of its two words, whichever the agent knows', async () => {
+    const { open, agents } = on({ methods: withModes });
+    const session = await open();
+    expect((await session.run('one', { permission_mode: 'bypass' })).status).toBe('completed');
+    expect(wanted(agents[0])).toEqual(['full_access', 'prompt']);
+    const refused = session.send('two', { permission_mode: 'accept_edits' });
+    await expect(refused).rejects.toMatchObject({ code: 'invalid' });
+  });
+
+  test('is set again by an agent that resumes', async () => {
+    const { open, agents } = on({ methods: withModes });
+    const session = await open({ permission_mode: 'read_only' });
+    await session.run('one');
+    await dies(agents[0]);
+    await session.run('two');
+    expect(wanted(agents[1])).toEqual(['read_only', 'prompt']);
+  });
+
+  test('that the agent left by itself is set again for the next turn', async () => {
+    const { open, agents } = on({
+      methods: withModes,
+      turns: {
+        go(agent) {
+          agent.update({ sessionUpdate: 'current_mode_update', currentModeId: 'full_access' });
+          return endTurn;
+        },
+      },
+    });
+    const session = await open({ permission_mode: 'read_only' });
+    await session.run('go');
+    await session.run('on');
+    expect(wanted(agents[0])).toEqual(['read_only', 'prompt', 'read_only', 'prompt']);
+  });
+
+  test('that is set with a word of the agent leaves the text of the turn alone', async () => {
+    const { open } = on({
+      methods: {
+        ...withModes,
+        'session/set_mode': ({ modeId }, agent) => agent.say(`[MODE_UPDATE] ${String(modeId)}`),
+      },
+    });
+    const session = await open({ permission_mode: 'read_only' });
+    expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
+  });
+
+  test('that the agent does not have fails the turn, with those it has', async () => {
+    const { open, agents } = on({ methods: withModes });
+    const session = await open({ permission_mode: 'yolo' });
+    const turn = await session.run('hello');
+    expect(turn).toMatchObject({ status: 'failed', error: { code: 'invalid_permission_mode' } });
+    expect(turn.error?.message).toMatch(/"yolo".*default, read_only, full_access/);
+    expect(wanted(agents[0])).toEqual([]);
+    expect((await session.record()).status).toBe('ready');
+  });
+
+  test('that a running agent does not have is refused with the turn, with those it has', async () => {
+    const { open } = on({ methods: withModes });
+    const session = await open();
+    await session.run('hello');
+    const sending = session.send('more', { permission_mode: 'yolo' });
+    await expect(sending).rejects.toMatchObject({
+      code: 'invalid',
+      message: expect.stringMatching(/"yolo".*default, read_only, full_access/) as string,
+    });
+  });
+
+  test('asked of an agent without any fails the turn', async () => {
+    const { open } = on({});
+    const turn = await (await open({ permission_mode: 'read_only' })).run('hello');
+    expect(turn.error?.code).toBe('invalid_permission_mode');
+    expect(turn.error?.message).toContain('the agent has not offered any yet');
+  });
+
+  test('that the agent then refuses fails the turn before it sees it', async () => {
+    const { open, agents } = on({
+      methods: { ...withModes, 'session/set_mode': () => refuse(-32_602, 'not in this folder') },
+    });
+    const session = await open();
+    const turn = await session.run('hello', { permission_mode: 'full_access' });
+    expect(turn).toMatchObject({
+      status: 'failed',
+      error: { code: 'invalid_permission_mode' },
+    });
+    expect(turn.error?.message).toContain('not in this folder');
+    expect(wanted(agents[0])).toEqual(['full_access']);
+    expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
+  });
+
+  test('that takes its time to be set does not hold up an interrupt', async () => {
+    const set = Promise.withResolvers<object>();
+    // As real agents do, it forgets a cancel that comes while it has no prompt.
+    const go = () => never;
+    const { client, open, agents } = on({
+      methods: { ...withModes, 'session/set_mode': () => set.promise },
+      turns: { go },
+    });
+    const session = await open({ permission_mode: 'read_only' });
+    const turnId = await session.send('go');
+    await until('the mode is asked for', () => wanted(agents[0]).length > 0);
+    expect((await interrupt(client, session, turnId)).status).toBe(202);
+    set.resolve({});
+    expect((await session.watch.end(turnId, 4000)).kind).toBe('turn.interrupted');
+  });
+
+  test('offered as a configuration option is set as one', async () => {
+    const { open, agents } = on(withOptions());
+    const session = await open();
+    await session.run('hello', { permission_mode: 'plan' });
+    expect(agents[0]?.last('session/set_config_option')?.params).toMatchObject({
+      configId: 'the-mode',
+      value: 'plan',
+    });
+  });
 });
 
 describe('a model', () => {
-  test('of the session or of a turn is chosen before the prompt', () =>
-    on(withOptions(), async ({ open, agents }) => {
-      const session = await open({ model: 'm/two' });
-      await session.run('one');
-      await session.run('two', { model: 'm/one' });
-      await session.run('three');
-      const chosen = (agents[0]?.heard ?? []).filter(
-        ({ method }) => method === 'session/set_config_option',
-      );
-      expect(chosen.map(({ params }) => [params?.configId, params?.value])).toEqual([
-        ['the-model', 'm/two'],
-        ['the-model', 'm/one'],
-        ['the-model', 'm/two'],
-      ]);
-    }));
+  test('of the session or of a turn is chosen before the prompt', async () => {
+    const { open, agents } = on(withOptions());
+    const session = await open({ model: 'm/two' });
+    await session.run('one');
+    await session.run('two', { model: 'm/one' });
+    await session.run('three');
+    const chosen = (agents[0]?.heard ?? []).filter(
+      ({ method }) => method === 'session/set_config_option',
+    );
+    expect(chosen.map(({ params }) => [params?.configId, params?.value])).toEqual([
+      ['the-model', 'm/two'],
+      ['the-model', 'm/one'],
+      ['the-model', 'm/two'],
+    ]);
+  });
 
-  test('that the agent does not have fails the turn, with those it has', () =>
-    on(withOptions(), async ({ open }) => {
-      const session = await open({ model: 'gpt-0' });
-      const turn = await session.run('hello');
-      expect(turn).toMatchObject({ status: 'failed', error: { code: 'invalid_model' } });
-      expect(turn.error?.message).toMatch(/"gpt-0".*m\/one, m\/two/);
-      expect((await session.record()).status).toBe('ready');
-    }));
+  test('that the agent does not have fails the turn, with those it has', async () => {
+    const { open } = on(withOptions());
+    const session = await open({ model: 'gpt-0' });
+    const turn = await session.run('hello');
+    expect(turn).toMatchObject({ status: 'failed', error: { code: 'invalid_model' } });
+    expect(turn.error?.message).toMatch(/"gpt-0".*m\/one, m\/two/);
+    expect((await session.record()).status).toBe('ready');
+  });
 
-  test('that a running agent does not have is refused with the turn', () =>
-    on(withOptions(), async ({ open }) => {
-      const session = await open();
-      await session.run('hello');
-      const sending = session.send('more', { model: 'gpt-0' });
-      await expect(sending).rejects.toMatchObject({
-        code: 'invalid',
-        message: expect.stringMatching(/"gpt-0".*m\/one, m\/two/) as string,
-      });
-    }));
+  test('that a running agent does not have is refused with the turn', async () => {
+    const { open } = on(withOptions());
+    const session = await open();
+    await session.run('hello');
+    const sending = session.send('more', { model: 'gpt-0' });
+    await expect(sending).rejects.toMatchObject({
+      code: 'invalid',
+      message: expect.stringMatching(/"gpt-0".*m\/one, m\/two/) as string,
+    });
+  });
 
-  test('asked of an agent that offers none fails the turn', () =>
-    on({}, async ({ open }) => {
-      const turn = await (await open({ model: 'gpt-0' })).run('hello');
-      expect(turn.error?.code).toBe('invalid_model');
-    }));
+  test('asked of an agent that offers none fails the turn', async () => {
+    const { open } = on({});
+    const turn = await (await open({ model: 'gpt-0' })).run('hello');
+    expect(turn.error?.code).toBe('invalid_model');
+  });
 });
 
 function withOptions(): Role {

@@ -15,8 +15,8 @@ import { asking, dies, goes } from '../../support/providers/rows.ts';
 const on = sharedRawAgent();
 
 describe('a request for permission', () => {
-  test('shows parts and fields that the protocol does not have', () =>
-    on(
+  test('shows parts and fields that the protocol does not have', async () => {
+    const { client, open } = on(
       asksFor({
         toolCall: {
           toolCallId: 'c',
@@ -27,56 +27,53 @@ describe('a request for permission', () => {
         },
         reason: 'because',
       }),
-      async ({ client, open }) => {
-        const session = await open(asking);
-        const turnId = await session.send('go');
-        const approval = await asked(session.watch, turnId);
-        expect(JSON.stringify(approval.details)).toContain('rm -rf /a');
-        expect(approval.details).toContainEqual(field('command', 'rm -rf /b'));
-        expect(approval.details).toContainEqual(field('reason', 'because'));
-        await decide(client, approval, 'accept');
-        await session.watch.end(turnId);
-        expect(await turnOf(client, session, turnId)).toMatchObject({ text: 'selected a1' });
-      },
-    ));
+    );
+    const session = await open(asking);
+    const turnId = await session.send('go');
+    const approval = await asked(session.watch, turnId);
+    expect(JSON.stringify(approval.details)).toContain('rm -rf /a');
+    expect(approval.details).toContainEqual(field('command', 'rm -rf /b'));
+    expect(approval.details).toContainEqual(field('reason', 'because'));
+    await decide(client, approval, 'accept');
+    await session.watch.end(turnId);
+    expect(await turnOf(client, session, turnId)).toMatchObject({ text: 'selected a1' });
+  });
 
-  test('with an option of an unknown kind is asked, and that option is never chosen', () =>
-    on(
+  test('with an option of an unknown kind is asked, and that option is never chosen', async () => {
+    const { client, open } = on(
       asksFor({
         toolCall: { toolCallId: 'c', title: 'do it' },
         options: [{ optionId: 'w', kind: 'allow_workspace', name: 'All' }, 7, ...usualOptions],
       }),
-      async ({ client, open }) => {
-        const session = await open(asking);
-        const turnId = await session.send('go');
-        const approval = await asked(session.watch, turnId);
-        // Without arguments, no later request is known to be the same.
-        expect(approval.scopes).toEqual(['once']);
-        await decide(client, approval, 'accept');
-        await session.watch.end(turnId);
-        expect(await turnOf(client, session, turnId)).toMatchObject({ text: 'selected a1' });
-      },
-    ));
+    );
+    const session = await open(asking);
+    const turnId = await session.send('go');
+    const approval = await asked(session.watch, turnId);
+    // Without arguments, no later request is known to be the same.
+    expect(approval.scopes).toEqual(['once']);
+    await decide(client, approval, 'accept');
+    await session.watch.end(turnId);
+    expect(await turnOf(client, session, turnId)).toMatchObject({ text: 'selected a1' });
+  });
 
   test.each([
     ['without a tool call', { title: 'May I?', description: 'rm -rf build' }],
     ['whose tool call has no id', { toolCall: { title: 'May I?' }, description: 'rm -rf build' }],
-  ])('%s is asked in its own words', (_name, request) =>
-    on(asksFor(request), async ({ client, open }) => {
-      const session = await open(asking);
-      const turnId = await session.send('go');
-      const approval = await asked(session.watch, turnId);
-      expect(approval.title).toBe('May I?');
-      expect(approval.subject).toBeNull();
-      expect(approval.details).toContainEqual(field('description', 'rm -rf build'));
-      await decide(client, approval, 'decline');
-      await session.watch.end(turnId);
-      expect(await turnOf(client, session, turnId)).toMatchObject({ text: 'selected r1' });
-    }),
-  );
+  ])('%s is asked in its own words', async (_name, request) => {
+    const { client, open } = on(asksFor(request));
+    const session = await open(asking);
+    const turnId = await session.send('go');
+    const approval = await asked(session.watch, turnId);
+    expect(approval.title).toBe('May I?');
+    expect(approval.subject).toBeNull();
+    expect(approval.details).toContainEqual(field('description', 'rm -rf build'));
+    await decide(client, approval, 'decline');
+    await session.watch.end(turnId);
+    expect(await turnOf(client, session, turnId)).toMatchObject({ text: 'selected r1' });
+  });
 
-  test('with several ways to accept once says which one is chosen', () =>
-    on(
+  test('with several ways to accept once says which one is chosen', async () => {
+    const { client, open } = on(
       asksFor({
         toolCall: { toolCallId: 'c', title: 'do it', rawInput: { command: 'ls' } },
         options: [
@@ -84,18 +81,17 @@ describe('a request for permission', () => {
           { optionId: 'y', kind: 'allow_once', name: 'Run in the sandbox' },
         ],
       }),
-      async ({ client, open }) => {
-        const session = await open(asking);
-        const turnId = await session.send('go');
-        const approval = await asked(session.watch, turnId);
-        expect(approval.details).toContainEqual(
-          field('option chosen on accept', 'Run without the sandbox'),
-        );
-        await decide(client, approval, 'accept');
-        await session.watch.end(turnId);
-        expect(await turnOf(client, session, turnId)).toMatchObject({ text: 'selected x' });
-      },
-    ));
+    );
+    const session = await open(asking);
+    const turnId = await session.send('go');
+    const approval = await asked(session.watch, turnId);
+    expect(approval.details).toContainEqual(
+      field('option chosen on accept', 'Run without the sandbox'),
+    );
+    await decide(client, approval, 'accept');
+    await session.watch.end(turnId);
+    expect(await turnOf(client, session, turnId)).toMatchObject({ text: 'selected x' });
+  });
 });
 
 describe('an answer', () => {
@@ -105,53 +101,47 @@ describe('an answer', () => {
       'with a result and an error that is null',
       (id: unknown) => ({ id, result: endTurn, error: null }),
     ],
-  ])('%s ends the turn', (_name, answer) =>
-    on(
+  ])('%s ends the turn', async (_name, answer) => {
+    const { open } = on(
       goes((agent) => {
         agent.send(answer(agent.last('session/prompt')?.id));
         return never;
       }),
-      async ({ open }) => {
-        const session = await open();
-        expect(await session.run('go')).toMatchObject({ status: 'completed' });
-        expect(await session.run('hello')).toMatchObject({ text: 'hello' });
-      },
-    ),
-  );
+    );
+    const session = await open();
+    expect(await session.run('go')).toMatchObject({ status: 'completed' });
+    expect(await session.run('hello')).toMatchObject({ text: 'hello' });
+  });
 
   test.each([
     ['whose code is a text', { code: 'E_LIMIT', message: 'no credit left' }],
     ['that is a text alone', 'no credit left'],
-  ])('with an error %s fails the turn with what was said', (_name, error) =>
-    on(
+  ])('with an error %s fails the turn with what was said', async (_name, error) => {
+    const { open } = on(
       goes((agent) => {
         agent.send({ id: agent.last('session/prompt')?.id, error });
         return never;
       }),
-      async ({ open }) => {
-        const session = await open();
-        const turn = await session.run('go');
-        expect(turn).toMatchObject({ status: 'failed', error: { code: 'provider_error' } });
-        expect(turn.error?.message).toContain('no credit left');
-      },
-    ),
-  );
+    );
+    const session = await open();
+    const turn = await session.run('go');
+    expect(turn).toMatchObject({ status: 'failed', error: { code: 'provider_error' } });
+    expect(turn.error?.message).toContain('no credit left');
+  });
 
   test.each([
     ['a progress', '.... '],
     ['the title of a terminal', '\u001b]0;working\u0007\u001b[2K\r'],
     ['the mark of a byte order', '\ufeff'],
-  ])('behind %s in the same line is read', (_name, marks) =>
-    on(
+  ])('behind %s in the same line is read', async (_name, marks) => {
+    const { open } = on(
       goes((agent) => {
         agent.write(marks);
         return endTurn;
       }),
-      async ({ open }) => {
-        expect(await (await open()).run('go')).toMatchObject({ status: 'completed' });
-      },
-    ),
-  );
+    );
+    expect(await (await open()).run('go')).toMatchObject({ status: 'completed' });
+  });
 
   test('behind words is none: it may be a log of the messages', () => {
     const line = 'received {"jsonrpc":"2.0","id":1,"result":{}}';
@@ -176,18 +166,16 @@ describe('a list of sessions', () => {
   test.each([
     ['that leads in a circle is read once around', (at: number) => (at + 1) % 2, 'failed'],
     ['without an end does not say what is lost', (at: number) => at + 1, 'ready'],
-  ])('%s', (_name, next, status) =>
-    on(
+  ])('%s', async (_name, next, status) => {
+    const { agents, open } = on(
       losing((at) => ({ sessions: [{ sessionId: 'x' }], nextCursor: `${next(at)}` })),
-      async ({ agents, open }) => {
-        const session = await open();
-        await session.run('hello');
-        await dies(agents[0]);
-        await session.run('again');
-        expect(await session.record()).toMatchObject({ status });
-      },
-    ),
-  );
+    );
+    const session = await open();
+    await session.run('hello');
+    await dies(agents[0]);
+    await session.run('again');
+    expect(await session.record()).toMatchObject({ status });
+  });
 });
 
 function field(name: string, value: unknown): object {

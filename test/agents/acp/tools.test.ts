@@ -7,8 +7,8 @@ import { asking, done, goes, textContent, touch } from '../../support/providers/
 const on = sharedRawAgent();
 
 describe('a tool', () => {
-  test('whose first mention is an update is told of from its start to its end', () =>
-    on(
+  test('whose first mention is an update is told of from its start to its end', async () => {
+    const { client, open } = on(
       goes((agent) => {
         agent.update({
           sessionUpdate: 'tool_call_update',
@@ -18,98 +18,93 @@ describe('a tool', () => {
         });
         return endTurn;
       }),
-      async ({ client, open }) => {
-        const session = await open();
-        const turn = await session.run('go');
-        expect(turn.status).toBe('completed');
-        const events = session.watch.of(turn.turn_id);
-        expect(ofKind(events, 'tool.started')).toHaveLength(1);
-        expect(ofKind(events, 'tool.completed')).toHaveLength(1);
-        expect(await itemsOf(client, turn)).toMatchObject([
-          {
-            kind: 'tool',
-            status: 'completed',
-            text: 'touched',
-            tool: { call_ref: 't1', title: 'touch it', kind: 'execute', input: touch.rawInput },
-          },
-        ]);
+    );
+    const session = await open();
+    const turn = await session.run('go');
+    expect(turn.status).toBe('completed');
+    const events = session.watch.of(turn.turn_id);
+    expect(ofKind(events, 'tool.started')).toHaveLength(1);
+    expect(ofKind(events, 'tool.completed')).toHaveLength(1);
+    expect(await itemsOf(client, turn)).toMatchObject([
+      {
+        kind: 'tool',
+        status: 'completed',
+        text: 'touched',
+        tool: { call_ref: 't1', title: 'touch it', kind: 'execute', input: touch.rawInput },
       },
-    ));
+    ]);
+  });
 
-  test('whose first mention is a permission request, without any tool_call, is a whole tool', () =>
-    on(
+  test('whose first mention is a permission request, without any tool_call, is a whole tool', async () => {
+    const { client, open } = on(
       goes(async (agent) => {
         await agent.ask({ ...touch, status: 'pending' });
         agent.update({ ...done, rawOutput: 'touched' });
         return endTurn;
       }),
-      async ({ client, open }) => {
-        const session = await open(asking);
-        const turnId = await session.send('go');
-        const approval = await asked(session.watch, turnId);
-        expect(approval).toMatchObject({ kind: 'command', title: 'touch it' });
-        await decide(client, approval, 'accept');
-        await session.watch.end(turnId);
-        const events = session.watch.of(turnId);
-        expect(ofKind(events, 'tool.started')).toHaveLength(1);
-        const [completed] = ofKind(events, 'tool.completed');
-        expect(completed?.payload).toMatchObject({ status: 'completed', text: 'touched' });
-      },
-    ));
+    );
+    const session = await open(asking);
+    const turnId = await session.send('go');
+    const approval = await asked(session.watch, turnId);
+    expect(approval).toMatchObject({ kind: 'command', title: 'touch it' });
+    await decide(client, approval, 'accept');
+    await session.watch.end(turnId);
+    const events = session.watch.of(turnId);
+    expect(ofKind(events, 'tool.started')).toHaveLength(1);
+    const [completed] = ofKind(events, 'tool.completed');
+    expect(completed?.payload).toMatchObject({ status: 'completed', text: 'touched' });
+  });
 
-  test('of which a permission request shows only its id keeps what was known of it', () =>
-    on(
+  test('of which a permission request shows only its id keeps what was known of it', async () => {
+    const { open } = on(
       goes(async (agent) => {
         agent.update({ sessionUpdate: 'tool_call', ...touch, status: 'pending' });
         await agent.ask({ toolCallId: 't1', kind: 'execute', status: 'pending' });
         return endTurn;
       }),
-      async ({ open }) => {
-        const session = await open(asking);
-        const approval = await asked(session.watch, await session.send('go'));
-        expect(approval).toMatchObject({
-          kind: 'command',
-          title: 'touch it',
-          subject: { input: touch.rawInput },
-        });
-      },
-    ));
+    );
+    const session = await open(asking);
+    const approval = await asked(session.watch, await session.send('go'));
+    expect(approval).toMatchObject({
+      kind: 'command',
+      title: 'touch it',
+      subject: { input: touch.rawInput },
+    });
+  });
 
-  test('that was declined, and of which nothing more is heard, has failed', () =>
-    on(
+  test('that was declined, and of which nothing more is heard, has failed', async () => {
+    const { client, open } = on(
       goes(async (agent) => {
         const { optionId } = await agent.ask(touch);
         agent.say(`answered ${optionId}`);
         return endTurn;
       }),
-      async ({ client, open }) => {
-        const session = await open(asking);
-        const turnId = await session.send('go');
-        await decide(client, await asked(session.watch, turnId), 'decline');
-        await session.watch.end(turnId);
-        const turn = await turnOf(client, session, turnId);
-        expect(turn).toMatchObject({ status: 'completed', text: 'answered r1' });
-        expect(ofKind(session.watch.of(turnId), 'tool.completed')).toMatchObject([
-          { payload: { status: 'failed' } },
-        ]);
-      },
-    ));
+    );
+    const session = await open(asking);
+    const turnId = await session.send('go');
+    await decide(client, await asked(session.watch, turnId), 'decline');
+    await session.watch.end(turnId);
+    const turn = await turnOf(client, session, turnId);
+    expect(turn).toMatchObject({ status: 'completed', text: 'answered r1' });
+    expect(ofKind(session.watch.of(turnId), 'tool.completed')).toMatchObject([
+      { payload: { status: 'failed' } },
+    ]);
+  });
 
-  test('that nobody ever ends is closed with its turn', () =>
-    on(
+  test('that nobody ever ends is closed with its turn', async () => {
+    const { client, open } = on(
       goes((agent) => {
         agent.update({ sessionUpdate: 'tool_call', ...touch, status: 'in_progress' });
         return endTurn;
       }),
-      async ({ client, open }) => {
-        const session = await open();
-        const turn = await session.run('go');
-        expect(await itemsOf(client, turn)).toMatchObject([{ kind: 'tool', status: 'completed' }]);
-      },
-    ));
+    );
+    const session = await open();
+    const turn = await session.run('go');
+    expect(await itemsOf(client, turn)).toMatchObject([{ kind: 'tool', status: 'completed' }]);
+  });
 
-  test('that has ended stays as it ended', () =>
-    on(
+  test('that has ended stays as it ended', async () => {
+    const { client, open } = on(
       goes((agent) => {
         agent.update(
           { sessionUpdate: 'tool_call', ...touch },
@@ -118,15 +113,14 @@ describe('a tool', () => {
         );
         return endTurn;
       }),
-      async ({ client, open }) => {
-        const session = await open();
-        const turn = await session.run('go');
-        expect(await itemsOf(client, turn)).toMatchObject([
-          { kind: 'tool', status: 'completed', text: 'touched' },
-        ]);
-        expect(ofKind(session.watch.of(turn.turn_id), 'tool.completed')).toHaveLength(1);
-      },
-    ));
+    );
+    const session = await open();
+    const turn = await session.run('go');
+    expect(await itemsOf(client, turn)).toMatchObject([
+      { kind: 'tool', status: 'completed', text: 'touched' },
+    ]);
+    expect(ofKind(session.watch.of(turn.turn_id), 'tool.completed')).toHaveLength(1);
+  });
 
   test.each([
     ['a text', { rawOutput: 'out' }, 'out'],
@@ -146,18 +140,16 @@ describe('a tool', () => {
     ],
     ['nothing', {}, ''],
     ['fields of the wrong kind', { content: 7, status: 'done', title: [] }, ''],
-  ])('may give as its output %s', (_name, output, text) =>
-    on(
+  ])('may give as its output %s', async (_name, output, text) => {
+    const { client, open } = on(
       goes((agent) => {
         agent.update({ sessionUpdate: 'tool_call', ...touch }, { ...done, ...output });
         return endTurn;
       }),
-      async ({ client, open }) => {
-        const session = await open();
-        const turn = await session.run('go');
-        expect(turn.status).toBe('completed');
-        expect(await itemsOf(client, turn)).toMatchObject([{ text, tool: { title: 'touch it' } }]);
-      },
-    ),
-  );
+    );
+    const session = await open();
+    const turn = await session.run('go');
+    expect(turn.status).toBe('completed');
+    expect(await itemsOf(client, turn)).toMatchObject([{ text, tool: { title: 'touch it' } }]);
+  });
 });

@@ -2,12 +2,13 @@ import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import { testDirectory } from '../../support/temp.ts';
 import {
   type RawClaude,
   type ClaudeRole,
   sharedRawClaude,
   withRawClaude,
+  testRawClaude,
 } from '../../support/providers/raw-claude.ts';
 
 const on = sharedRawClaude();
@@ -25,32 +26,32 @@ const forgetful: ClaudeRole = {
   requests: { initialize: (_, { args }) => (args.join().includes('--resume') ? never() : {}) },
 };
 
-test('a session that it does not have any more fails with its turn, in its words', () =>
-  onIdle(forgetful, async ({ open, noAgents }) => {
-    const session = await open();
-    await session.run('first');
-    await noAgents();
-    const { error } = await session.run('second');
-    expect(error?.code).toBe('resume_failed');
-    expect(error?.message).toContain('No conversation found');
-    expect(await session.record()).toMatchObject({ status: 'failed' });
-  }));
+test('a session that it does not have any more fails with its turn, in its words', async () => {
+  const { open, noAgents } = onIdle(forgetful);
+  const session = await open();
+  await session.run('first');
+  await noAgents();
+  const { error } = await session.run('second');
+  expect(error?.code).toBe('resume_failed');
+  expect(error?.message).toContain('No conversation found');
+  expect(await session.record()).toMatchObject({ status: 'failed' });
+});
 
-test('a session that has had no answer is started anew, under its name', () =>
-  onIdle(
-    { ...forgetful, turns: { go: (claude) => claude.result() } },
-    async ({ open, noAgents, agents }) => {
-      const session = await open();
-      await session.run('go');
-      await noAgents();
-      expect((await session.run('second')).text).toBe('second');
-      const { provider_session_ref: ref } = await session.record();
-      const starts = agents.map(({ args }) => args.find((one) => one.includes(String(ref))));
-      expect(starts).toEqual([`--session-id=${ref}`, `--resume=${ref}`, `--session-id=${ref}`]);
-    },
-  ));
+test('a session that has had no answer is started anew, under its name', async () => {
+  const { open, noAgents, agents } = onIdle({
+    ...forgetful,
+    turns: { go: (claude) => claude.result() },
+  });
+  const session = await open();
+  await session.run('go');
+  await noAgents();
+  expect((await session.run('second')).text).toBe('second');
+  const { provider_session_ref: ref } = await session.record();
+  const starts = agents.map(({ args }) => args.find((one) => one.includes(String(ref))));
+  expect(starts).toEqual([`--session-id=${ref}`, `--resume=${ref}`, `--session-id=${ref}`]);
+});
 
-test('one that ends at its start fails the turn with what it said, and the session lives on', () => {
+test('one that ends at its start fails the turn with what it said, and the session lives on', async () => {
   let starts = 0;
   const begins: ClaudeRole['begins'] = (claude) => {
     if (++starts > 1) return;
@@ -58,88 +59,84 @@ test('one that ends at its start fails the turn with what it said, and the sessi
     claude.exit(2);
   };
   const requests = { initialize: () => (starts > 1 ? {} : never()) };
-  return on({ begins, requests }, async ({ open, diagnostics }) => {
-    const session = await open();
-    const { error } = await session.run('x');
-    expect(error?.code).toBe('provider_unavailable');
-    expect(error?.message).toContain('exited with code 2: bad option');
-    expect((await diagnostics()).last_error).toContain('bad option');
-    expect((await session.run('now')).text).toBe('now');
+  const { open, diagnostics } = on({ begins, requests });
+  const session = await open();
+  const { error } = await session.run('x');
+  expect(error?.code).toBe('provider_unavailable');
+  expect(error?.message).toContain('exited with code 2: bad option');
+  expect((await diagnostics()).last_error).toContain('bad option');
+  expect((await session.run('now')).text).toBe('now');
+});
+
+test('after a restart its sessions are looked for among its transcripts, and nothing is started', async () => {
+  const stage = await testRawClaude({});
+  const kept = await stage.open();
+  const lost = await stage.open();
+  for (const session of [kept, lost]) await session.run('x');
+  const project = join(stage.cwd, '.claude', 'projects', 'of-this');
+  mkdirSync(project, { recursive: true });
+  const { provider_session_ref: ref } = await kept.record();
+  writeFileSync(join(project, `${ref}.jsonl`), '');
+  const before = stage.agents.length;
+  await stage.restart();
+  const { sessions_failed } = await stage.recovered();
+  expect(sessions_failed).toMatchObject([{ session_id: lost.id, code: 'resume_failed' }]);
+  expect(stage.agents).toHaveLength(before);
+});
+
+test('a session that was killed before it had said anything is not missed after a restart, and goes on', async () => {
+  const stage = await testRawClaude({ turns: { go: (claude) => claude.exit(1) } });
+  const session = await stage.open();
+  await session.run('go');
+  mkdirSync(join(stage.cwd, '.claude', 'projects'), { recursive: true });
+  await stage.restart();
+  expect((await stage.recovered()).sessions_failed).toEqual([]);
+  expect(
+    await stage.client.call(endpoints.getSession, { params: { session_id: session.id } }),
+  ).toMatchObject({
+    status: 'ready',
   });
 });
 
-test('after a restart its sessions are looked for among its transcripts, and nothing is started', () =>
-  withRawClaude({}, async (stage) => {
-    const kept = await stage.open();
-    const lost = await stage.open();
-    for (const session of [kept, lost]) await session.run('x');
-    const project = join(stage.cwd, '.claude', 'projects', 'of-this');
-    mkdirSync(project, { recursive: true });
-    const { provider_session_ref: ref } = await kept.record();
-    writeFileSync(join(project, `${ref}.jsonl`), '');
-    const before = stage.agents.length;
-    await stage.restart();
-    const { sessions_failed } = await stage.recovered();
-    expect(sessions_failed).toMatchObject([{ session_id: lost.id, code: 'resume_failed' }]);
-    expect(stage.agents).toHaveLength(before);
-  }));
+test('without a directory of its own nothing is said of its sessions after a restart', async () => {
+  const stage = await testRawClaude({});
+  await (await stage.open()).run('x');
+  await stage.restart();
+  expect((await stage.recovered()).sessions_failed).toEqual([]);
+});
 
-test('a session that was killed before it had said anything is not missed after a restart, and goes on', () =>
-  withRawClaude({ turns: { go: (claude) => claude.exit(1) } }, async (stage) => {
-    const session = await stage.open();
-    await session.run('go');
-    mkdirSync(join(stage.cwd, '.claude', 'projects'), { recursive: true });
-    await stage.restart();
-    expect((await stage.recovered()).sessions_failed).toEqual([]);
-    expect(
-      await stage.client.call(endpoints.getSession, { params: { session_id: session.id } }),
-    ).toMatchObject({
-      status: 'ready',
-    });
-  }));
+test('a turn has the model and the effort that it wants, and the next one the usual again', async () => {
+  const { open, agents, client } = on({});
+  const session = await open();
+  const params = { session_id: session.id };
+  for (const more of [{ model: 'opus', thinking_effort: 'high' }, {}, {}]) {
+    const body = { input: [{ type: 'text' as const, text: 'x' }], ...more };
+    const { turn_id } = await client.call(endpoints.sendTurn, { params, body });
+    await session.watch.end(turn_id);
+  }
+  const [claude] = agents;
+  expect(claude?.requests('set_model').map(({ model }) => model)).toEqual(['opus', 'claude-usual']);
+  expect(claude?.requests('apply_flag_settings').map(({ settings }) => settings)).toEqual([
+    { effortLevel: 'high' },
+    { effortLevel: null },
+  ]);
+  const body = { input: [{ type: 'text' as const, text: 'x' }], thinking_effort: 'enormous' };
+  await expect(client.call(endpoints.sendTurn, { params, body })).rejects.toMatchObject({
+    code: 'invalid',
+    message: expect.stringContaining('low, high') as string,
+  });
+});
 
-test('without a directory of its own nothing is said of its sessions after a restart', () =>
-  withRawClaude({}, async (stage) => {
-    await (await stage.open()).run('x');
-    await stage.restart();
-    expect((await stage.recovered()).sessions_failed).toEqual([]);
-  }));
-
-test('a turn has the model and the effort that it wants, and the next one the usual again', () =>
-  on({}, async ({ open, agents, client }) => {
-    const session = await open();
-    const params = { session_id: session.id };
-    for (const more of [{ model: 'opus', thinking_effort: 'high' }, {}, {}]) {
-      const body = { input: [{ type: 'text' as const, text: 'x' }], ...more };
-      const { turn_id } = await client.call(endpoints.sendTurn, { params, body });
-      await session.watch.end(turn_id);
-    }
-    const [claude] = agents;
-    expect(claude?.requests('set_model').map(({ model }) => model)).toEqual([
-      'opus',
-      'claude-usual',
+test('its models are those that it names, and are asked for once', async () => {
+  const { client, agents } = await testRawClaude({});
+  for (let time = 0; time < 2; time++) {
+    const models = await client.call(endpoints.listModels, { params: { provider: 'claude' } });
+    expect(models).toEqual([
+      { id: 'opus', display_name: 'Opus', reasoning_levels: ['low', 'high'] },
     ]);
-    expect(claude?.requests('apply_flag_settings').map(({ settings }) => settings)).toEqual([
-      { effortLevel: 'high' },
-      { effortLevel: null },
-    ]);
-    const body = { input: [{ type: 'text' as const, text: 'x' }], thinking_effort: 'enormous' };
-    await expect(client.call(endpoints.sendTurn, { params, body })).rejects.toMatchObject({
-      code: 'invalid',
-      message: expect.stringContaining('low, high') as string,
-    });
-  }));
-
-test('its models are those that it names, and are asked for once', () =>
-  withRawClaude({}, async ({ client, agents }) => {
-    for (let time = 0; time < 2; time++) {
-      const models = await client.call(endpoints.listModels, { params: { provider: 'claude' } });
-      expect(models).toEqual([
-        { id: 'opus', display_name: 'Opus', reasoning_levels: ['low', 'high'] },
-      ]);
-    }
-    expect(agents).toHaveLength(1);
-  }));
+  }
+  expect(agents).toHaveLength(1);
+});
 
 test('neither what it is told nor a key is in its arguments, and nothing of ours is in its environment', () => {
   process.env.CLAUDECODE = '1';
@@ -156,25 +153,23 @@ test('neither what it is told nor a key is in its arguments, and nothing of ours
   });
 });
 
-test('A key that pass_env names is in its environment; one that is not is named where nobody is logged in.', () => {
+test('A key that pass_env names is in its environment; one that is not is named where nobody is logged in.', async () => {
   vi.stubEnv('ANTHROPIC_API_KEY', 'sk-of-the-server');
   vi.stubEnv('ANTHROPIC_BASE_URL', 'http://gateway');
   const go = (claude: RawClaude) => claude.result({ is_error: true, result: 'Not logged in' });
-  return withRawClaude(
+  const { open, agents } = await testRawClaude(
     { turns: { go } },
-    async ({ open, agents }) => {
-      const { error } = await (await open()).run('go');
-      expect(agents[0]?.env.ANTHROPIC_API_KEY).toBe('sk-of-the-server');
-      expect(agents[0]?.env).not.toHaveProperty('ANTHROPIC_BASE_URL');
-      expect(error).toMatchObject({
-        code: 'auth_required',
-        message: expect.stringMatching(
-          /; or use ANTHROPIC_BASE_URL, which is set where the server runs and not passed on: add pass_env = \["ANTHROPIC_BASE_URL"\] to \[providers\.claude\]$/,
-        ) as string,
-      });
-    },
     { claude: { pass_env: ['ANTHROPIC_API_KEY'] } },
   );
+  const { error } = await (await open()).run('go');
+  expect(agents[0]?.env.ANTHROPIC_API_KEY).toBe('sk-of-the-server');
+  expect(agents[0]?.env).not.toHaveProperty('ANTHROPIC_BASE_URL');
+  expect(error).toMatchObject({
+    code: 'auth_required',
+    message: expect.stringMatching(
+      /; or use ANTHROPIC_BASE_URL, which is set where the server runs and not passed on: add pass_env = \["ANTHROPIC_BASE_URL"\] to \[providers\.claude\]$/,
+    ) as string,
+  });
 });
 
 test("claude's model sees all tools at once, unless the user has chosen otherwise", async () => {
@@ -193,64 +188,65 @@ test("claude's model sees all tools at once, unless the user has chosen otherwis
 
 const body = { api_key: 'sk-of-a-test' };
 
-test('the user’s own login is not changed: the command that does is named', () =>
-  on({}, async ({ client }) => {
-    for (const change of [
-      () => client.call(endpoints.setClaudeApiKey, { body }),
-      () => client.call(endpoints.endClaudeLogin, {}),
-    ]) {
-      await expect(change()).rejects.toMatchObject({
-        code: 'provider_managed',
-        message: expect.stringContaining('claude auth login') as string,
-      });
-    }
-  }));
+test('the user’s own login is not changed: the command that does is named', async () => {
+  const { client } = on({});
+  for (const change of [
+    () => client.call(endpoints.setClaudeApiKey, { body }),
+    () => client.call(endpoints.endClaudeLogin, {}),
+  ]) {
+    await expect(change()).rejects.toMatchObject({
+      code: 'provider_managed',
+      message: expect.stringContaining('claude auth login') as string,
+    });
+  }
+});
 
 test('a key is kept in a private home, for nobody else to read, and given to claude by its environment', async () => {
-  using own = tempDirectory('home');
-  const privateHome = join(own.path, 'private');
+  const own = testDirectory('home');
+  const privateHome = join(own, 'private');
   // It answers as `claude auth` does.
   const script = `[ -n "$ANTHROPIC_API_KEY" ] && m=api_key || m=none
     [ "$*" = "auth logout" ] || echo "{\\"loggedIn\\": $([ $m = none ] && echo false || echo true), \\"authMethod\\": \\"$m\\"}"`;
-  await withRawClaude(
+  const {
+    client,
+    given: { url, token },
+  } = await testRawClaude(
     {},
-    async ({ client, given: { url, token } }) => {
-      const authStatus = () => client.call(endpoints.getClaudeAuthStatus, {});
-      expect(await authStatus()).toMatchObject({ authenticated: false, mode: 'not_configured' });
-      const set = await client.call(endpoints.setClaudeApiKey, { body });
-      expect(set).toMatchObject({ authenticated: true, mode: 'api_key' });
-      expect(set.detail).not.toContain('sk-of');
-      const file = join(privateHome, 'cadre-api-key');
-      expect(readFileSync(file, 'utf8').trim()).toBe(body.api_key);
-      expect(statSync(file).mode & 0o777).toBe(0o600);
-      expect(statSync(privateHome).mode & 0o777).toBe(0o700);
-
-      const keyed = await fetch(new URL('/v1/providers/claude/auth/api-key', url), {
-        method: 'POST',
-        headers: {
-          authorization: `Bearer ${token}`,
-          'content-type': 'application/json',
-          'idempotency-key': 'k',
-        },
-        body: JSON.stringify(body),
-      });
-      expect(keyed.status).toBe(400);
-
-      const ended = await client.call(endpoints.endClaudeLogin, {});
-      expect(ended).toMatchObject({ authenticated: false });
-      expect(() => statSync(file)).toThrow('ENOENT');
-    },
     { claude: { command: '/bin/sh', args: ['-c', script, 'claude'], home: privateHome } },
   );
+  const authStatus = () => client.call(endpoints.getClaudeAuthStatus, {});
+  expect(await authStatus()).toMatchObject({ authenticated: false, mode: 'not_configured' });
+  const set = await client.call(endpoints.setClaudeApiKey, { body });
+  expect(set).toMatchObject({ authenticated: true, mode: 'api_key' });
+  expect(set.detail).not.toContain('sk-of');
+  const file = join(privateHome, 'cadre-api-key');
+  expect(readFileSync(file, 'utf8').trim()).toBe(body.api_key);
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  expect(statSync(privateHome).mode & 0o777).toBe(0o700);
+
+  const keyed = await fetch(new URL('/v1/providers/claude/auth/api-key', url), {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${token}`,
+      'content-type': 'application/json',
+      'idempotency-key': 'k',
+    },
+    body: JSON.stringify(body),
+  });
+  expect(keyed.status).toBe(400);
+
+  const ended = await client.call(endpoints.endClaudeLogin, {});
+  expect(ended).toMatchObject({ authenticated: false });
+  expect(() => statSync(file)).toThrow('ENOENT');
 });
 
-test('its slash commands are those that it names when it starts', () =>
-  on({}, async ({ client, open }) => {
-    const session = await open();
-    await session.run('hello');
-    const params = { session_id: (await session.record()).id };
-    expect(await client.call(endpoints.listCommands, { params })).toEqual([
-      { name: 'review', description: 'reviews a change', hint: '[pr]' },
-      { name: 'clear', description: 'forgets', hint: null },
-    ]);
-  }));
+test('its slash commands are those that it names when it starts', async () => {
+  const { client, open } = on({});
+  const session = await open();
+  await session.run('hello');
+  const params = { session_id: (await session.record()).id };
+  expect(await client.call(endpoints.listCommands, { params })).toEqual([
+    { name: 'review', description: 'reviews a change', hint: '[pr]' },
+    { name: 'clear', description: 'forgets', hint: null },
+  ]);
+});

@@ -7,7 +7,7 @@ import {
   type CodexRole,
   type RawTurn,
   sharedRawCodex,
-  withRawCodex,
+  testRawCodex,
 } from '../../support/providers/raw-codex.ts';
 
 const on = sharedRawCodex();
@@ -136,8 +136,10 @@ const rows: Row[] = [
 for (const [nth, decision] of (['accept', 'decline'] as const).entries()) {
   // In the suite every other row is accepted, and those between them are declined.
   const decided = rows.filter((_, at) => (at + nth) % atLength(2, 1, 1) === 0);
-  test.for(decided)(`people ${decision} $method`, ({ method, params, item, shown, ...answers }) =>
-    withRawCodex(asks(method, params, item), async ({ open, client }) => {
+  test.for(decided)(
+    `people ${decision} $method`,
+    async ({ method, params, item, shown, ...answers }) => {
+      const { open, client } = await testRawCodex(asks(method, params, item));
       const session = await open(asking);
       const turnId = await session.send('go');
       const approval = await asked(session.watch, turnId);
@@ -148,23 +150,22 @@ for (const [nth, decision] of (['accept', 'decline'] as const).entries()) {
       await session.watch.end(turnId);
       const { text } = await session.turn(turnId);
       expect(JSON.parse(text ?? '')).toEqual(answers[decision]);
-    }),
+    },
   );
 }
 
 const ofSession = rows.filter(({ session }) => session);
-test.for(someOf(ofSession, 2))('people accept $method for the session', (row) =>
-  on(asks(row.method, row.params, row.item), async ({ open, client }) => {
-    const session = await open(asking);
-    const turnId = await session.send('go');
-    const approval = await asked(session.watch, turnId);
-    expect(approval).toMatchObject({ scopes: ['once', 'session'] });
-    expect(approval.session_allows).toEqual(expect.any(String));
-    await decide(client, approval, 'accept', 'session');
-    await session.watch.end(turnId);
-    expect(JSON.parse((await session.turn(turnId)).text ?? '')).toEqual(row.session);
-  }),
-);
+test.for(someOf(ofSession, 2))('people accept $method for the session', async (row) => {
+  const { open, client } = on(asks(row.method, row.params, row.item));
+  const session = await open(asking);
+  const turnId = await session.send('go');
+  const approval = await asked(session.watch, turnId);
+  expect(approval).toMatchObject({ scopes: ['once', 'session'] });
+  expect(approval.session_allows).toEqual(expect.any(String));
+  await decide(client, approval, 'accept', 'session');
+  await session.watch.end(turnId);
+  expect(JSON.parse((await session.turn(turnId)).text ?? '')).toEqual(row.session);
+});
 
 const questions = [
   { id: 'q1', header: 'Pick', question: 'Which one?', options: [] },
@@ -172,27 +173,27 @@ const questions = [
   { id: 'q3', header: 'When', question: 'When?', options: [] },
 ];
 
-test('questions are answered by their id, their text or their heading', () =>
-  on(asks('item/tool/requestUserInput', { itemId: 'i', questions }), async (stage) => {
-    const session = await stage.open(asking);
-    const turnId = await session.send('go');
-    const approval = await asked(session.watch, turnId);
-    expect(approval).toMatchObject({ kind: 'question', title: 'Which one? And how? When?' });
-    const params = { session_id: session.id, approval_id: approval.id };
-    const answers = { q1: ['B'], 'And how?': ['fast', 'well'], When: ['now'] };
-    const body = { decision: 'accept' as const, answers };
-    await stage.client.call(endpoints.decideApproval, { params, body });
-    await session.watch.end(turnId);
-    expect(JSON.parse((await session.turn(turnId)).text ?? '')).toEqual({
-      answers: {
-        q1: { answers: ['B'] },
-        q2: { answers: ['fast', 'well'] },
-        q3: { answers: ['now'] },
-      },
-    });
-  }));
+test('questions are answered by their id, their text or their heading', async () => {
+  const stage = on(asks('item/tool/requestUserInput', { itemId: 'i', questions }));
+  const session = await stage.open(asking);
+  const turnId = await session.send('go');
+  const approval = await asked(session.watch, turnId);
+  expect(approval).toMatchObject({ kind: 'question', title: 'Which one? And how? When?' });
+  const params = { session_id: session.id, approval_id: approval.id };
+  const answers = { q1: ['B'], 'And how?': ['fast', 'well'], When: ['now'] };
+  const body = { decision: 'accept' as const, answers };
+  await stage.client.call(endpoints.decideApproval, { params, body });
+  await session.watch.end(turnId);
+  expect(JSON.parse((await session.turn(turnId)).text ?? '')).toEqual({
+    answers: {
+      q1: { answers: ['B'] },
+      q2: { answers: ['fast', 'well'] },
+      q3: { answers: ['now'] },
+    },
+  });
+});
 
-test('what an MCP server wants to know is answered by the names of its fields', () => {
+test('what an MCP server wants to know is answered by the names of its fields', async () => {
   const properties = {
     name: { type: 'string' },
     age: { type: 'integer' },
@@ -205,55 +206,51 @@ test('what an MCP server wants to know is answered by the names of its fields', 
     message: 'Who?',
     requestedSchema: { type: 'object', properties },
   };
-  return on(asks('mcpServer/elicitation/request', form), async ({ open, client }) => {
-    const session = await open(asking);
-    const turnId = await session.send('go');
-    const approval = await asked(session.watch, turnId);
-    expect(approval).toMatchObject({ kind: 'question', title: 'Who?' });
-    const params = { session_id: session.id, approval_id: approval.id };
-    const answers = { name: ['Ann'], age: ['40'], sure: ['yes'], tags: ['a', 'b'] };
-    await client.call(endpoints.decideApproval, { params, body: { decision: 'accept', answers } });
-    await session.watch.end(turnId);
-    expect(JSON.parse((await session.turn(turnId)).text ?? '')).toMatchObject({
-      content: { name: 'Ann', age: 40, sure: true, tags: ['a', 'b'] },
-    });
+  const { open, client } = on(asks('mcpServer/elicitation/request', form));
+  const session = await open(asking);
+  const turnId = await session.send('go');
+  const approval = await asked(session.watch, turnId);
+  expect(approval).toMatchObject({ kind: 'question', title: 'Who?' });
+  const params = { session_id: session.id, approval_id: approval.id };
+  const answers = { name: ['Ann'], age: ['40'], sure: ['yes'], tags: ['a', 'b'] };
+  await client.call(endpoints.decideApproval, { params, body: { decision: 'accept', answers } });
+  await session.watch.end(turnId);
+  expect(JSON.parse((await session.turn(turnId)).text ?? '')).toMatchObject({
+    content: { name: 'Ann', age: 40, sure: true, tags: ['a', 'b'] },
   });
 });
 
 test.for(someOf([null, 'default', 'read_only', 'workspace_write', 'untrusted'], 2))(
   'in permission_mode %s nobody is asked, and it is told why',
-  (permission_mode) =>
-    on(
-      {
-        turns: {
-          async go(turn) {
-            const item = { type: 'commandExecution', id: 'i', command: 'it' };
-            turn.begin({ ...item, status: 'inProgress' });
-            const { result } = await turn.ask(onCommand, command);
-            turn.done({ ...item, status: 'declined', aggregatedOutput: null });
-            const answer = await turn.ask('item/tool/requestUserInput', { questions });
-            turn.say(JSON.stringify([result, answer.result]));
-            turn.complete();
-          },
+  async (permission_mode) => {
+    const { open, client } = on({
+      turns: {
+        async go(turn) {
+          const item = { type: 'commandExecution', id: 'i', command: 'it' };
+          turn.begin({ ...item, status: 'inProgress' });
+          const { result } = await turn.ask(onCommand, command);
+          turn.done({ ...item, status: 'declined', aggregatedOutput: null });
+          const answer = await turn.ask('item/tool/requestUserInput', { questions });
+          turn.say(JSON.stringify([result, answer.result]));
+          turn.complete();
         },
       },
-      async ({ open, client }) => {
-        const session = await open(permission_mode ? { permission_mode } : {});
-        const turn = await session.run('go');
-        const [decided, { answers }] = JSON.parse(turn.text ?? '') as [
-          object,
-          { answers: Record<string, { answers: string[] }> },
-        ];
-        expect(decided).toEqual({ decision: 'decline' });
-        expect(answers.q1?.answers[0]).toContain('decide yourself');
-        const [item] = await itemsOf(client, turn);
-        expect(item?.status).toBe('failed');
-        expect(turn.declined_unasked).toBe(2);
-        expect(item?.text).toContain(`"${permission_mode ?? 'default'}"`);
-        expect(item?.text).toContain('require_approval');
-        expect(ofKind(session.watch.events, 'approval.requested')).toEqual([]);
-      },
-    ),
+    });
+    const session = await open(permission_mode ? { permission_mode } : {});
+    const turn = await session.run('go');
+    const [decided, { answers }] = JSON.parse(turn.text ?? '') as [
+      object,
+      { answers: Record<string, { answers: string[] }> },
+    ];
+    expect(decided).toEqual({ decision: 'decline' });
+    expect(answers.q1?.answers[0]).toContain('decide yourself');
+    const [item] = await itemsOf(client, turn);
+    expect(item?.status).toBe('failed');
+    expect(turn.declined_unasked).toBe(2);
+    expect(item?.text).toContain(`"${permission_mode ?? 'default'}"`);
+    expect(item?.text).toContain('require_approval');
+    expect(ofKind(session.watch.events, 'approval.requested')).toEqual([]);
+  },
 );
 
 /** Asks, and waits for no answer. */
@@ -262,94 +259,88 @@ function waits(turn: RawTurn): void {
   void turn.ask(onCommand, command, 'q').catch(() => undefined);
 }
 
-test('a request that it takes back cancels the approval, and is not answered', () =>
-  on({ turns: { go: waits } }, async ({ open, agents, client }) => {
-    const session = await open(asking);
-    const turnId = await session.send('go');
-    const approval = await asked(session.watch, turnId);
-    const turn = agents[0]?.turns[0];
-    turn?.note('serverRequest/resolved', { requestId: 'q' });
-    const { payload } = await session.watch.kind('approval.resolved', turnId);
-    expect(payload.approval).toMatchObject({ status: 'cancelled' });
-    await expect(decide(client, approval, 'accept')).rejects.toMatchObject({
-      code: 'approval_resolved',
-    });
-    turn?.complete();
-    await session.watch.end(turnId);
-    expect(agents[0]?.answerTo('q')).toBeUndefined();
-  }));
+test('a request that it takes back cancels the approval, and is not answered', async () => {
+  const { open, agents, client } = on({ turns: { go: waits } });
+  const session = await open(asking);
+  const turnId = await session.send('go');
+  const approval = await asked(session.watch, turnId);
+  const turn = agents[0]?.turns[0];
+  turn?.note('serverRequest/resolved', { requestId: 'q' });
+  const { payload } = await session.watch.kind('approval.resolved', turnId);
+  expect(payload.approval).toMatchObject({ status: 'cancelled' });
+  await expect(decide(client, approval, 'accept')).rejects.toMatchObject({
+    code: 'approval_resolved',
+  });
+  turn?.complete();
+  await session.watch.end(turnId);
+  expect(agents[0]?.answerTo('q')).toBeUndefined();
+});
 
-test('an interrupt while it asks ends the turn, and its approval', () =>
-  on({ turns: { go: waits } }, async ({ open, client }) => {
-    const session = await open(asking);
-    const turnId = await session.send('go');
-    await asked(session.watch, turnId);
-    await interrupt(client, session, turnId);
-    expect((await session.watch.end(turnId)).kind).toBe('turn.interrupted');
-    const { payload } = await session.watch.kind('approval.resolved', turnId);
-    expect(payload.approval).toMatchObject({ status: 'cancelled' });
-    expect((await session.run('next')).text).toBe('next');
-  }));
+test('an interrupt while it asks ends the turn, and its approval', async () => {
+  const { open, client } = on({ turns: { go: waits } });
+  const session = await open(asking);
+  const turnId = await session.send('go');
+  await asked(session.watch, turnId);
+  await interrupt(client, session, turnId);
+  expect((await session.watch.end(turnId)).kind).toBe('turn.interrupted');
+  const { payload } = await session.watch.kind('approval.resolved', turnId);
+  expect(payload.approval).toMatchObject({ status: 'cancelled' });
+  expect((await session.run('next')).text).toBe('next');
+});
 
-test('what a subagent asks is asked for the session that it works for', () =>
-  on(
-    {
-      turns: {
-        async go(turn) {
-          const child = { id: 'child', parentThreadId: turn.thread };
-          turn.server.note('thread/started', { thread: child });
-          turn.server.note('item/agentMessage/delta', {
-            threadId: 'child',
-            turnId: 't',
-            itemId: 'm',
-            delta: 'between us',
-          });
-          const of = { ...command, threadId: 'child', turnId: 't' };
-          const { result } = await turn.server.ask(onCommand, of);
-          turn.say(JSON.stringify(result));
-          turn.complete();
-        },
+test('what a subagent asks is asked for the session that it works for', async () => {
+  const { open, client } = on({
+    turns: {
+      async go(turn) {
+        const child = { id: 'child', parentThreadId: turn.thread };
+        turn.server.note('thread/started', { thread: child });
+        turn.server.note('item/agentMessage/delta', {
+          threadId: 'child',
+          turnId: 't',
+          itemId: 'm',
+          delta: 'between us',
+        });
+        const of = { ...command, threadId: 'child', turnId: 't' };
+        const { result } = await turn.server.ask(onCommand, of);
+        turn.say(JSON.stringify(result));
+        turn.complete();
       },
     },
-    async ({ open, client }) => {
-      const session = await open(asking);
-      const turnId = await session.send('go');
-      await decide(client, await asked(session.watch, turnId), 'accept');
-      await session.watch.end(turnId);
-      expect((await session.turn(turnId)).text).toBe('{"decision":"accept"}');
-    },
-  ));
+  });
+  const session = await open(asking);
+  const turnId = await session.send('go');
+  await decide(client, await asked(session.watch, turnId), 'accept');
+  await session.watch.end(turnId);
+  expect((await session.turn(turnId)).text).toBe('{"decision":"accept"}');
+});
 
-test('the time is told; a request of a kind that nobody knows is refused, and counted', () =>
-  withRawCodex(
-    {
-      turns: {
-        async go(turn) {
-          const { result } = await turn.ask('currentTime/read', {});
-          const unknown = await turn.ask('item/tool/call', { tool: 'x' });
-          const ofNobody = await turn.server.ask(onCommand, { ...command, threadId: 'nobody' });
-          turn.say(JSON.stringify({ result, errors: [unknown.error, ofNobody.error] }));
-          turn.complete();
-        },
+test('the time is told; a request of a kind that nobody knows is refused, and counted', async () => {
+  const { open, diagnostics } = await testRawCodex({
+    turns: {
+      async go(turn) {
+        const { result } = await turn.ask('currentTime/read', {});
+        const unknown = await turn.ask('item/tool/call', { tool: 'x' });
+        const ofNobody = await turn.server.ask(onCommand, { ...command, threadId: 'nobody' });
+        turn.say(JSON.stringify({ result, errors: [unknown.error, ofNobody.error] }));
+        turn.complete();
       },
     },
-    async ({ open, diagnostics }) => {
-      const { text } = await (await open(asking)).run('go');
-      expect(JSON.parse(text ?? '')).toEqual({
-        result: { currentTimeAt: expect.any(Number) as number },
-        errors: [
-          { code: -32_601, message: 'cadre does not support the request item/tool/call' },
-          { code: -32_601, message: `no session can answer ${onCommand}` },
-        ],
-      });
-      expect((await diagnostics()).unknown_messages).toBe(2);
-    },
-  ));
+  });
+  const { text } = await (await open(asking)).run('go');
+  expect(JSON.parse(text ?? '')).toEqual({
+    result: { currentTimeAt: expect.any(Number) as number },
+    errors: [
+      { code: -32_601, message: 'cadre does not support the request item/tool/call' },
+      { code: -32_601, message: `no session can answer ${onCommand}` },
+    ],
+  });
+  expect((await diagnostics()).unknown_messages).toBe(2);
+});
 
-test('a request that is larger than what is read is declined without asking anybody', () =>
-  on(asks(onCommand, { ...command, command: 'x'.repeat(9e6) }), async ({ open }) => {
-    const session = await open(asking);
-    const turn = await session.run('go');
-    expect(JSON.parse(turn.text ?? '')).toEqual({ decision: 'decline' });
-    expect(ofKind(session.watch.of(turn.turn_id), 'approval.requested')).toEqual([]);
-  }));
+test('a request that is larger than what is read is declined without asking anybody', async () => {
+  const { open } = on(asks(onCommand, { ...command, command: 'x'.repeat(9e6) }));
+  const session = await open(asking);
+  const turn = await session.run('go');
+  expect(JSON.parse(turn.text ?? '')).toEqual({ decision: 'decline' });
+  expect(ofKind(session.watch.of(turn.turn_id), 'approval.requested')).toEqual([]);
+});

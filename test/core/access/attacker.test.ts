@@ -5,10 +5,10 @@ import type { z } from 'zod';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import {
-  onStage,
   sharedStage,
   type Stage,
   type StageOptions,
+  testStage,
 } from '../../support/sessions/stage.ts';
 import { makeRepository } from '../../support/worktrees/work.ts';
 import { table, unauthorized } from '../../support/http/request.ts';
@@ -287,7 +287,10 @@ describe('who has the token and the right address', () => {
   // Each of these may change what the next one needs.
   test.for(changes)(
     'is let in by $request: the attacks would have done something.',
-    ({ endpoint }) => onStage(async (stage) => expectLetIn(await victimOf(stage), endpoint)),
+    async ({ endpoint }) => {
+      const stage = await testStage();
+      return expectLetIn(await victimOf(stage), endpoint);
+    },
   );
 });
 

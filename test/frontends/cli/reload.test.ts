@@ -3,7 +3,12 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { send } from '../../support/http/request.ts';
 import { shared } from '../../support/shared.ts';
-import { type TestServer, untilNothingCarries, withServer } from '../../support/server.ts';
+import {
+  type TestServer,
+  untilNothingCarries,
+  withServer,
+  testServer,
+} from '../../support/server.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { cadreOn, startCadre } from '../../support/cli/cadre.ts';
@@ -70,25 +75,22 @@ describe('a server that gets a HUP', () => {
     expect(await knock(server, token, foreign)).toBe(403);
   });
 
-  test('lets in those with the new token, and nobody with the old one; clients find the new one.', () =>
-    withServer(
-      async (server) => {
-        const { token, directory } = server;
-        fs.writeFileSync(path.join(directory, 'auth', 'token'), NEW_TOKEN);
-        expect(await knock(server, token)).toBe(200);
-        expect((await reload(server)).changed).toEqual(['auth.token']);
-        expect([await knock(server, token), await knock(server, NEW_TOKEN)]).toEqual([401, 200]);
-        expect(await cadreOn(server)(['status'])).toMatchObject({ code: 0 });
-        // To a file elsewhere, which is made.
-        const other = path.join(directory, 'other');
-        const { changed } = await reload(server, `[auth]\ntoken_file = "${other}"\n`);
-        expect(changed).toEqual(['auth.token', 'auth.token_file']);
-        expect(await knock(server, fs.readFileSync(other, 'utf8').trim())).toBe(200);
-        expect(await cadreOn(server)(['status'])).toMatchObject({ code: 0 });
-        expect(server.log()).not.toContain(NEW_TOKEN);
-      },
-      { config: '' },
-    ));
+  test('lets in those with the new token, and nobody with the old one; clients find the new one.', async () => {
+    const server = await testServer({ config: '' });
+    const { token, directory } = server;
+    fs.writeFileSync(path.join(directory, 'auth', 'token'), NEW_TOKEN);
+    expect(await knock(server, token)).toBe(200);
+    expect((await reload(server)).changed).toEqual(['auth.token']);
+    expect([await knock(server, token), await knock(server, NEW_TOKEN)]).toEqual([401, 200]);
+    expect(await cadreOn(server)(['status'])).toMatchObject({ code: 0 });
+    // To a file elsewhere, which is made.
+    const other = path.join(directory, 'other');
+    const { changed } = await reload(server, `[auth]\ntoken_file = "${other}"\n`);
+    expect(changed).toEqual(['auth.token', 'auth.token_file']);
+    expect(await knock(server, fs.readFileSync(other, 'utf8').trim())).toBe(200);
+    expect(await cadreOn(server)(['status'])).toMatchObject({ code: 0 });
+    expect(server.log()).not.toContain(NEW_TOKEN);
+  });
 
   test('names what needs a restart, and leaves that as it is.', async () => {
     const server = listening();

@@ -5,7 +5,7 @@ import { HttpClient } from '../../../src/client/client.ts';
 import { openEditor } from '../../support/acp/editor.ts';
 import { withMortalServer } from '../../support/acp/mortal-server.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
-import { withDemo } from '../../support/demo-server.ts';
+import { testDemo } from '../../support/demo-server.ts';
 import { openSession, send } from '../../support/turns.ts';
 
 test('SIGKILL of the server under a prompt: it fails with what happened, and the next one works.', () =>
@@ -56,17 +56,17 @@ test('a permission that is asked for when the server dies can be answered to the
     ]);
   }));
 
-test('a session that is closed elsewhere says so, and refuses prompts.', () =>
-  withDemo(async ({ client, url, token, directory }) => {
-    const { id } = await openSession(client, directory);
-    const editor = await openEditor({ url, token });
-    await editor.agent.request(methods.agent.session.resume, { sessionId: id, cwd: directory });
-    const params = { session_id: id };
-    await send(client, id, 'say hi');
-    await expectEventually(() => editor.text()).toBe('hi');
-    await client.call(endpoints.closeSession, { params, body: { reason: 'all done' } });
-    await expectEventually(() => editor.text()).toContain('[The session is closed: all done]');
-    await expect(editor.prompt(id, 'more')).rejects.toMatchObject({
-      data: { code: 'session_closed' },
-    });
-  }));
+test('a session that is closed elsewhere says so, and refuses prompts.', async () => {
+  const { client, url, token, directory } = await testDemo();
+  const { id } = await openSession(client, directory);
+  const editor = await openEditor({ url, token });
+  await editor.agent.request(methods.agent.session.resume, { sessionId: id, cwd: directory });
+  const params = { session_id: id };
+  await send(client, id, 'say hi');
+  await expectEventually(() => editor.text()).toBe('hi');
+  await client.call(endpoints.closeSession, { params, body: { reason: 'all done' } });
+  await expectEventually(() => editor.text()).toContain('[The session is closed: all done]');
+  await expect(editor.prompt(id, 'more')).rejects.toMatchObject({
+    data: { code: 'session_closed' },
+  });
+});

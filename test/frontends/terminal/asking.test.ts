@@ -10,6 +10,7 @@ import {
   type RawStage,
   type Role,
   withRawAgent,
+  testRawAgent,
 } from '../../support/providers/raw-agent.ts';
 import { hasPty, type InTerminal, inTerminal, programInTerminal } from '../../support/tui/pty.ts';
 
@@ -144,33 +145,30 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
       expect(await approvals(stage, 'declined')).toEqual(['ls harmless']);
     }));
 
-  test('Keys that were typed before the question accept nothing.', () =>
-    withRawAgent(
-      {
-        turns: {
-          async early(agent) {
-            agent.say('think');
-            await typed.promise;
-            return askAll(agent, 'ls harmless');
-          },
+  test('Keys that were typed before the question accept nothing.', async () => {
+    const stage = await testRawAgent({
+      turns: {
+        async early(agent) {
+          agent.say('think');
+          await typed.promise;
+          return askAll(agent, 'ls harmless');
         },
       },
-      async (stage) => {
-        const { directory } = stage.given;
-        const args = ['run', '--permission-mode', 'require_approval', 'early'];
-        await using terminal = inTerminal(directory, args);
-        const { expectShows, type, ended } = terminal;
-        await expectShows('think');
-        type('y\ny');
-        await expectShows(/y\r?\n?y/);
-        typed.resolve();
-        await expectShows(prompt);
-        expect(await approvals(stage, 'pending')).toEqual(['ls harmless']);
-        type('n');
-        expect((await ended).code).toBe(0);
-        expect(await approvals(stage, 'declined')).toEqual(['ls harmless']);
-      },
-    ));
+    });
+    const { directory } = stage.given;
+    const args = ['run', '--permission-mode', 'require_approval', 'early'];
+    await using terminal = inTerminal(directory, args);
+    const { expectShows, type, ended } = terminal;
+    await expectShows('think');
+    type('y\ny');
+    await expectShows(/y\r?\n?y/);
+    typed.resolve();
+    await expectShows(prompt);
+    expect(await approvals(stage, 'pending')).toEqual(['ls harmless']);
+    type('n');
+    expect((await ended).code).toBe(0);
+    expect(await approvals(stage, 'declined')).toEqual(['ls harmless']);
+  });
 
   test.for([
     ['long', 'a command of 40 lines', '  echo line 40'],
@@ -211,18 +209,18 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
       expect(await approvals(stage, 'accepted')).toEqual(['Shell']);
     }));
 
-  test('The terminal asks for approvals also if the prompt is piped in.', () =>
-    withRawAgent(role, async (stage) => {
-      const { file, args } = selfCommand();
-      const cadre = [file, ...args, '--data-dir', stage.given.directory];
-      const run = [...cadre, 'run', '--permission-mode', 'require_approval'];
-      const line = ['/bin/sh', '-c', 'printf one | "$@"', 'sh', ...run];
-      await using terminal = programInTerminal(stage.given.directory, line);
-      await terminal.expectShows(prompt);
-      terminal.type('y');
-      expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });
-      expect(await approvals(stage, 'accepted')).toEqual(['ls harmless']);
-    }));
+  test('The terminal asks for approvals also if the prompt is piped in.', async () => {
+    const stage = await testRawAgent(role);
+    const { file, args } = selfCommand();
+    const cadre = [file, ...args, '--data-dir', stage.given.directory];
+    const run = [...cadre, 'run', '--permission-mode', 'require_approval'];
+    const line = ['/bin/sh', '-c', 'printf one | "$@"', 'sh', ...run];
+    await using terminal = programInTerminal(stage.given.directory, line);
+    await terminal.expectShows(prompt);
+    terminal.type('y');
+    expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });
+    expect(await approvals(stage, 'accepted')).toEqual(['ls harmless']);
+  });
 
   test('A question that another client answers is withdrawn.', () =>
     asking('one', async ({ expectShows, ended, glass }, { client }) => {

@@ -33,22 +33,24 @@ describe('a member of a team', () => {
     [{ provider: 'acp', agent: 'two' }, 'two'],
     [{ model_preset: 'second' }, 'two'],
     [{ agent: 'default' }, 'default'],
-  ] as const)('A member that is spawned with %j is served by the agent %j.', ([more, agent]) =>
-    given(async ({ client }) => {
+  ] as const)(
+    'A member that is spawned with %j is served by the agent %j.',
+    async ([more, agent]) => {
+      const { client } = given();
       expect(await spawned(client, more)).toMatchObject({ provider: 'acp', agent });
-    }),
+    },
   );
 
-  test('gets no agent that there is not, and no agent beside a preset.', () =>
-    given(async ({ client }) => {
-      await expect(spawned(client, { agent: 'nobody' })).rejects.toThrow(/unknown agent "nobody"/);
-      const both = spawned(client, { agent: 'one', model_preset: 'second' });
-      await expect(both).rejects.toThrow(/cannot be combined with provider, agent or model/);
-    }));
+  test('gets no agent that there is not, and no agent beside a preset.', async () => {
+    const { client } = given();
+    await expect(spawned(client, { agent: 'nobody' })).rejects.toThrow(/unknown agent "nobody"/);
+    const both = spawned(client, { agent: 'one', model_preset: 'second' });
+    await expect(both).rejects.toThrow(/cannot be combined with provider, agent or model/);
+  });
 
-  test('has presets of agents, which the tools of agents name.', () =>
-    given(async ({ client }) => {
-      const { cadreTeamModelPresets: presets } = await client.call(endpoints.getCapabilities, {});
-      expect(presets).toMatchObject([{ name: 'second', provider: 'acp', agent: 'two' }]);
-    }));
+  test('has presets of agents, which the tools of agents name.', async () => {
+    const { client } = given();
+    const { cadreTeamModelPresets: presets } = await client.call(endpoints.getCapabilities, {});
+    expect(presets).toMatchObject([{ name: 'second', provider: 'acp', agent: 'two' }]);
+  });
 });

@@ -9,7 +9,7 @@ import {
   type RawStage,
   type Role,
   type sharedRawAgent,
-  withRawAgent,
+  testRawAgent,
 } from './raw-agent.ts';
 import { dies } from './rows.ts';
 
@@ -61,22 +61,19 @@ export function sick(play: (agent: RawAgent) => unknown): Play {
 }
 
 /**
- * Returns a function that runs a test with a session whose agent has seen a turn and is gone. It uses the shared runtime,
- * unless the test wants another configuration or a clock.
+ * Returns a function that opens a session whose agent has seen a turn and is gone. It uses the shared runtime, unless the
+ * test wants another configuration or a clock.
  */
 export function losing(on: ReturnType<typeof sharedRawAgent>) {
-  return (
+  return async (
     role: Role,
-    test: (stage: RawStage, session: RawSession) => Promise<void>,
     { open = {}, ...own }: Pick<RawOptions, 'acp' | 'clock'> & { open?: object } = {},
-  ): Promise<void> => {
-    const play = async (stage: RawStage) => {
-      const session = await stage.open(open);
-      await expectWorks(session, 'before');
-      await loseAgent(stage);
-      await test(stage, session);
-    };
-    return Object.keys(own).length > 0 ? withRawAgent(role, play, own) : on(role, play);
+  ): Promise<[stage: RawStage, session: RawSession]> => {
+    const stage = Object.keys(own).length > 0 ? await testRawAgent(role, own) : on(role);
+    const session = await stage.open(open);
+    await expectWorks(session, 'before');
+    await loseAgent(stage);
+    return [stage, session];
   };
 }
 

@@ -1,4 +1,5 @@
 import type net from 'node:net';
+import { openForTest } from '../shared.ts';
 import { scaled } from '../patience.ts';
 import { until } from './calls.ts';
 import type { WatchedSession } from './contract-stage.ts';
@@ -209,6 +210,11 @@ export function withRawAgent(
     },
     test,
   );
+}
+
+/** As `withRawAgent`, for the rest of a test. */
+export function testRawAgent(role: Role, options?: RawOptions): Promise<RawStage> {
+  return openForTest((use) => withRawAgent(role, use, options));
 }
 
 /** As `withRawAgent`, on a runtime that tests share. */

@@ -1,4 +1,5 @@
 import type net from 'node:net';
+import { openForTest } from '../shared.ts';
 import { until } from './calls.ts';
 import {
   inHome,
@@ -154,6 +155,14 @@ export function withRawClaude(
     },
     test,
   );
+}
+
+/** As `withRawClaude`, for the rest of a test. */
+export function testRawClaude(
+  role: ClaudeRole,
+  options?: ClaudeGiven,
+): Promise<PlayedStage<RawClaude>> {
+  return openForTest((use) => withRawClaude(role, use, options));
 }
 
 /** As `withRawClaude`, on a runtime that tests share. */

@@ -1,4 +1,5 @@
 import type net from 'node:net';
+import { openForTest } from '../shared.ts';
 import { until } from './calls.ts';
 import {
   inHome,
@@ -263,6 +264,14 @@ export function withRawCodex(
     },
     test,
   );
+}
+
+/** As `withRawCodex`, for the rest of a test. */
+export function testRawCodex(
+  role: CodexRole,
+  options?: CodexGiven,
+): Promise<PlayedStage<RawCodex>> {
+  return openForTest((use) => withRawCodex(role, use, options));
 }
 
 /** As `withRawCodex`, on a runtime that tests share. */

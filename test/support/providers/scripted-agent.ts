@@ -2,6 +2,7 @@ import { readFileSync, existsSync } from 'node:fs';
 import net from 'node:net';
 import { once } from 'node:events';
 import path from 'node:path';
+import { onTestFinished } from 'vitest';
 import { createInterface } from 'node:readline';
 import { signal } from '../../../src/core/children/identity.ts';
 import { systemClock, type Clock } from '../../../src/core/lib/clock.ts';
@@ -331,18 +332,11 @@ export function sharedPlayed<Role extends object, A extends Played>(
   withRole: (role: Role, test: (stage: PlayedStage<A>) => Promise<void>) => Promise<void>,
 ) {
   const current: Partial<Role> = {};
-  let tests = 0;
   const stage = shared<PlayedStage<A>>('runtime', (use) => withRole(current as Role, use));
-  return async (role: Role, test: (stage: PlayedStage<A>) => Promise<void>): Promise<void> => {
+  return (role: Role): PlayedStage<A> => {
     for (const part of Object.keys(current)) delete current[part as keyof Role];
     Object.assign(current, role);
-    const mine = (tests += 1);
-    // What a test and its end both say is told of both. One that ran out of time ends in the middle of a later one.
-    await using _left = {
-      [Symbol.asyncDispose]: async () => {
-        if (mine === tests) await stage().clear();
-      },
-    };
-    await test(stage());
+    onTestFinished(() => stage().clear());
+    return stage();
   };
 }

@@ -4,12 +4,13 @@ import { PassThrough } from 'node:stream';
 import type { Approval } from '../../../src/api/approvals.ts';
 import type { RecoverySummary } from '../../../src/api/runtime.ts';
 import type { Session, Turn } from '../../../src/api/sessions.ts';
+import { onTestFinished } from 'vitest';
 import { settle } from '../../../src/client/settle.ts';
 import { streamEvents } from '../../../src/client/stream.ts';
 import { SessionTokens } from '../../../src/core/access/session-tokens.ts';
 import { systemClock } from '../../../src/core/lib/clock.ts';
 import { openRuntime, type TestRuntime, type TestRuntimeOptions } from '../runtime.ts';
-import { shared } from '../shared.ts';
+import { openForTest, shared } from '../shared.ts';
 import { tempDirectory } from '../temp.ts';
 import { ManualClock } from '../manual-clock.ts';
 import { soon } from './soon.ts';
@@ -152,14 +153,14 @@ export async function onStage<T>(
   }
 }
 
+/** Opens a stage for the rest of a test. */
+export function testStage(options?: StageOptions): Promise<Stage> {
+  return openForTest((use) => onStage(use, options));
+}
+
 /** A runtime for all tests of a `describe`, each with sessions of its own. */
 export function sharedStage(options: StageOptions = {}): () => Stage {
   return shared('stage', (use) => onStage(use, options));
-}
-
-/** Runs a test on a stage that others share: it looks at its own sessions only. */
-export function onShared(stage: () => Stage) {
-  return (test: (stage: Stage) => Promise<void>): Promise<void> => test(stage());
 }
 
 /** What is left of a runtime that was killed. */
@@ -191,18 +192,15 @@ export async function killed<T>(
   }
 }
 
-/** Runs `after` on what a killed runtime left, with agents that know nothing of the old ones. */
-export async function acrossCrash<T>(
+/** Starts on what a killed runtime left, with agents that know nothing of the old ones. */
+export async function afterCrash<T>(
   before: (stage: Stage) => Promise<T>,
-  after: (stage: Stage, left: T) => Promise<void>,
   options: { before?: StageOptions; after?: StageOptions } = {},
-): Promise<void> {
-  await using dead = await killed(before, options.before);
-  await onStage((stage) => after(stage, dead.left), {
-    clock: new ManualClock(dead.at),
-    ...options.after,
-    directory: dead.directory,
-  });
+): Promise<[stage: Stage, left: T]> {
+  const { directory, left, at, ...dead } = await killed(before, options.before);
+  onTestFinished(dead[Symbol.asyncDispose]);
+  const clock = new ManualClock(at);
+  return [await testStage({ clock, ...options.after, directory }), left];
 }
 
 function callsOf(given: TestRuntime, provider: ScriptedProvider, watch: Watch) {

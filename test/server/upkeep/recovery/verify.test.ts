@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ProviderError } from '../../../../src/agents/provider.ts';
 import { completed, type ScriptedOptions } from '../../../support/scripted-provider.ts';
 import { soon } from '../../../support/sessions/soon.ts';
-import { acrossCrash, endOf, kinds, type Stage } from '../../../support/sessions/stage.ts';
+import { endOf, kinds, type Stage, afterCrash } from '../../../support/sessions/stage.ts';
 
 /** A session whose agent has seen a turn. */
 async function used(stage: Stage): Promise<string> {
@@ -42,163 +42,129 @@ async function done(stage: Stage) {
 }
 
 describe('the verification of sessions after a start', () => {
-  it('runs while the server answers, and fails what the provider has no more', () => {
+  it('runs while the server answers, and fails what the provider has no more', async () => {
     const { has, asked, first, answer } = questions();
-    return acrossCrash(
+    const [stage, { here, lost, unused }] = await afterCrash(
       async (stage) => {
         const unused = await stage.open();
         const closed = await used(stage);
         await stage.close(closed);
         return { here: await used(stage), lost: await used(stage), unused: unused.id };
       },
-      async (stage, { here, lost, unused }) => {
-        await soon(first, 'the question');
-        expect(await stage.recovery()).toMatchObject({
-          status: 'running',
-          ended_at: null,
-          sessions_failed: [],
-        });
-        answer.resolve([`ref-${lost}`]);
-        const recovery = await done(stage);
-        expect(recovery.ended_at).toBe(stage.clock.now());
-        expect(recovery.sessions_failed).toMatchObject([
-          { session_id: lost, code: 'resume_failed' },
-        ]);
-        expect(await stage.session(lost)).toMatchObject({
-          status: 'failed',
-          failure: { code: 'resume_failed' },
-        });
-        expect(kinds(await stage.events(lost)).at(-1)).toBe('session.failed');
-        expect((await stage.session(here)).status).toBe('ready');
-        expect((await stage.session(unused)).status).toBe('ready');
-        expect((await stage.send({ id: lost }, 'hello?')).body.code).toBe('session_failed');
-        expect(asked).toEqual([`ref-${here}`, `ref-${lost}`]);
-        expect(stage.provider.agents).toEqual([]);
-      },
       { after: { played: { has } } },
     );
+    await soon(first, 'the question');
+    expect(await stage.recovery()).toMatchObject({
+      status: 'running',
+      ended_at: null,
+      sessions_failed: [],
+    });
+    answer.resolve([`ref-${lost}`]);
+    const recovery = await done(stage);
+    expect(recovery.ended_at).toBe(stage.clock.now());
+    expect(recovery.sessions_failed).toMatchObject([{ session_id: lost, code: 'resume_failed' }]);
+    expect(await stage.session(lost)).toMatchObject({
+      status: 'failed',
+      failure: { code: 'resume_failed' },
+    });
+    expect(kinds(await stage.events(lost)).at(-1)).toBe('session.failed');
+    expect((await stage.session(here)).status).toBe('ready');
+    expect((await stage.session(unused)).status).toBe('ready');
+    expect((await stage.send({ id: lost }, 'hello?')).body.code).toBe('session_failed');
+    expect(asked).toEqual([`ref-${here}`, `ref-${lost}`]);
+    expect(stage.provider.agents).toEqual([]);
   });
 
-  it('does not fail a session that was closed, or got to work, meanwhile', () => {
+  it('does not fail a session that was closed, or got to work, meanwhile', async () => {
     const { has, first, answer } = questions();
-    return acrossCrash(
+    const [stage, { closed, busy }] = await afterCrash(
       async (stage) => ({ closed: await used(stage), busy: await used(stage) }),
-      async (stage, { closed, busy }) => {
-        await soon(first, 'the question');
-        await stage.close(closed);
-        await stage.play({ id: busy }, 'at work');
-        answer.resolve([`ref-${closed}`, `ref-${busy}`]);
-        const recovery = await done(stage);
-        expect((await stage.session(closed)).status).toBe('closed');
-        expect((await stage.session(busy)).status).toBe('running');
-        expect(recovery.sessions_failed).toEqual([]);
-      },
       { after: { played: { has } } },
     );
+    await soon(first, 'the question');
+    await stage.close(closed);
+    await stage.play({ id: busy }, 'at work');
+    answer.resolve([`ref-${closed}`, `ref-${busy}`]);
+    const recovery = await done(stage);
+    expect((await stage.session(closed)).status).toBe('closed');
+    expect((await stage.session(busy)).status).toBe('running');
+    expect(recovery.sessions_failed).toEqual([]);
   });
 
-  it('fails nothing where the provider cannot tell', () =>
-    acrossCrash(
-      used,
-      async (stage, id) => {
-        const recovery = await done(stage);
-        expect(recovery.sessions_failed).toEqual([]);
-        expect((await stage.session(id)).status).toBe('ready');
-        expect(await stage.logged('cannot verify sessions')).toMatchObject({
-          level: 'warn',
-        });
-      },
-      {
-        after: {
-          played: {
-            has: () =>
-              Promise.reject(new ProviderError('provider_unavailable', 'it does not start')),
-          },
+  it('fails nothing where the provider cannot tell', async () => {
+    const [stage, id] = await afterCrash(used, {
+      after: {
+        played: {
+          has: () => Promise.reject(new ProviderError('provider_unavailable', 'it does not start')),
         },
       },
-    ));
+    });
+    const recovery = await done(stage);
+    expect(recovery.sessions_failed).toEqual([]);
+    expect((await stage.session(id)).status).toBe('ready');
+    expect(await stage.logged('cannot verify sessions')).toMatchObject({
+      level: 'warn',
+    });
+  });
 
-  it('takes what is on the list of the provider for there, and asks for no more', () => {
+  it('takes what is on the list of the provider for there, and asks for no more', async () => {
     const { has, asked } = questions();
     const refs: string[] = [];
-    return acrossCrash(
+    const [stage, id] = await afterCrash(
       async (stage) => {
         const id = await used(stage);
         refs.push(`ref-${id}`);
         return id;
       },
-      async (stage, id) => {
-        expect((await done(stage)).sessions_failed).toEqual([]);
-        expect(asked).toEqual([]);
-        expect((await stage.session(id)).status).toBe('ready');
-      },
       { after: { played: { has, listed: async () => new Set(refs) } } },
     );
+    expect((await done(stage)).sessions_failed).toEqual([]);
+    expect(asked).toEqual([]);
+    expect((await stage.session(id)).status).toBe('ready');
   });
 
-  it('asks for nothing where the provider has no list: its sessions find out with their next turn', () => {
+  it('asks for nothing where the provider has no list: its sessions find out with their next turn', async () => {
     const { has, asked } = questions();
-    return acrossCrash(
-      used,
-      async (stage) => {
-        await done(stage);
-        expect(asked).toEqual([]);
-      },
-      { after: { played: { has, listed: async () => null } } },
-    );
+    const [stage] = await afterCrash(used, {
+      after: { played: { has, listed: async () => null } },
+    });
+    await done(stage);
+    expect(asked).toEqual([]);
   });
 
-  it('keeps a turn that is sent meanwhile waiting for the answer, and then runs it', () => {
+  it('keeps a turn that is sent meanwhile waiting for the answer, and then runs it', async () => {
     const { has, first, answer } = questions();
-    return acrossCrash(
-      used,
-      async (stage, id) => {
-        await soon(first, 'the question');
-        await stage.send({ id }, 'go on');
-        expect(stage.provider.agents).toEqual([]);
-        answer.resolve([]);
-        expect((await stage.provider.nextTurn()).text).toBe('go on');
-      },
-      { after: { played: { has } } },
-    );
+    const [stage, id] = await afterCrash(used, { after: { played: { has } } });
+    await soon(first, 'the question');
+    await stage.send({ id }, 'go on');
+    expect(stage.provider.agents).toEqual([]);
+    answer.resolve([]);
+    expect((await stage.provider.nextTurn()).text).toBe('go on');
   });
 
-  it('asks nobody where there is nothing to ask for', () => {
+  it('asks nobody where there is nothing to ask for', async () => {
     const { has, asked } = questions();
-    return acrossCrash(
-      (stage) => stage.open(),
-      async (stage) => {
-        await done(stage);
-        expect(asked).toEqual([]);
-      },
-      { after: { played: { has } } },
-    );
+    const [stage] = await afterCrash((stage) => stage.open(), { after: { played: { has } } });
+    await done(stage);
+    expect(asked).toEqual([]);
   });
 
-  it('asks no provider that could start no agent', () => {
+  it('asks no provider that could start no agent', async () => {
     const { has, asked } = questions();
-    return acrossCrash(
-      used,
-      async (stage, id) => {
-        await done(stage);
-        expect(asked).toEqual([]);
-        expect((await stage.session(id)).status).toBe('ready');
-      },
-      { after: { played: { has, problem: () => 'not installed' } } },
-    );
+    const [stage, id] = await afterCrash(used, {
+      after: { played: { has, problem: () => 'not installed' } },
+    });
+    await done(stage);
+    expect(asked).toEqual([]);
+    expect((await stage.session(id)).status).toBe('ready');
   });
 
-  it('is given up when the server stops', () => {
+  it('is given up when the server stops', async () => {
     const { has, asked, first } = questions();
-    return acrossCrash(
-      used,
-      async (stage, id) => {
-        await stage.until(({ kind }) => kind === 'runtime.recovered');
-        await soon(first, 'the question');
-        expect(asked).toEqual([`ref-${id}`]);
-        await soon(stage.given.runtime.stop(AbortSignal.abort()), 'the stop');
-      },
-      { after: { played: { has } } },
-    );
+    const [stage, id] = await afterCrash(used, { after: { played: { has } } });
+    await stage.until(({ kind }) => kind === 'runtime.recovered');
+    await soon(first, 'the question');
+    expect(asked).toEqual([`ref-${id}`]);
+    await soon(stage.given.runtime.stop(AbortSignal.abort()), 'the stop');
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Session } from '../../../../src/api/sessions.ts';
 import { openStream } from '../../../support/http/stream.ts';
-import { endOf, onStage, type Stage } from '../../../support/sessions/stage.ts';
+import { endOf, type Stage, testStage } from '../../../support/sessions/stage.ts';
 import { completed } from '../../../support/scripted-provider.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
 import { limit, passTime, retain } from '../../../support/retention/stage.ts';
@@ -30,176 +30,170 @@ async function untilFull(stage: Stage): Promise<void> {
 }
 
 describe('where the data takes more than max_bytes, and nothing may go', () => {
-  test('new sessions and turns are refused with storage_full, which says what to do.', () =>
-    onStage(async (stage) => {
-      const idle = await stage.open();
-      await atLongTurn(stage);
-      await untilFull(stage);
-      const refused = [await tryOpen(stage), await stage.send(idle, 'go')];
-      for (const { status, body } of refused) {
-        expect(status).toBe(500);
-        expect(body).toEqual({
-          error: `the data exceeds retention.max_bytes (${2 * MIB}), and nothing can be deleted: close sessions, or raise the limit`,
-          code: 'storage_full',
-        });
-      }
-      expect((await stage.session(idle.id)).last_turn_id).toBe(null);
-    }));
-
-  test('everything can be read, and followed.', () =>
-    onStage(async (stage) => {
-      const { session, turnId } = await atLongTurn(stage);
-      await untilFull(stage);
-      const own = `/v1/sessions/${session.id}`;
-      const paths = [
-        '/v1/sessions',
-        own,
-        `${own}/turns`,
-        `${own}/turns/${turnId}`,
-        `${own}/turns/${turnId}/items`,
-        `${own}/events`,
-        '/v1/events',
-        '/v1/approvals',
-        '/v1/diagnostics',
-        '/v1/health',
-      ];
-      for (const path of paths) expect((await stage.get(path)).status).toBe(200);
-      const stream = await openStream(stage.given, { path: `${own}/events/stream` });
-      await stream.until(({ events }) => events().length > 250);
-      stream.close();
-    }));
-
-  test('a running turn continues to its end, with all its output.', () =>
-    onStage(async (stage) => {
-      const { session, turn, turnId } = await atLongTurn(stage);
-      await untilFull(stage);
-      await turn.sink.update({ type: 'message', text: 'nearly done' });
-      turn.end(completed);
-      await stage.until(endOf(turnId));
-      expect(await stage.turn(session.id, turnId)).toMatchObject({
-        status: 'completed',
-        text: 'nearly done',
+  test('new sessions and turns are refused with storage_full, which says what to do.', async () => {
+    const stage = await testStage();
+    const idle = await stage.open();
+    await atLongTurn(stage);
+    await untilFull(stage);
+    const refused = [await tryOpen(stage), await stage.send(idle, 'go')];
+    for (const { status, body } of refused) {
+      expect(status).toBe(500);
+      expect(body).toEqual({
+        error: `the data exceeds retention.max_bytes (${2 * MIB}), and nothing can be deleted: close sessions, or raise the limit`,
+        code: 'storage_full',
       });
-    }));
+    }
+    expect((await stage.session(idle.id)).last_turn_id).toBe(null);
+  });
 
-  test('approvals are answered as ever.', () =>
-    onStage(async (stage) => {
-      const { session, turn } = await atLongTurn(stage);
-      const answer = turn.ask();
-      await untilFull(stage);
-      const approval = await stage.asked(session.id);
-      expect((await stage.decide(approval, 'accept')).status).toBe(200);
-      expect(await answer).toMatchObject({ decision: 'accept' });
-    }));
+  test('everything can be read, and followed.', async () => {
+    const stage = await testStage();
+    const { session, turnId } = await atLongTurn(stage);
+    await untilFull(stage);
+    const own = `/v1/sessions/${session.id}`;
+    const paths = [
+      '/v1/sessions',
+      own,
+      `${own}/turns`,
+      `${own}/turns/${turnId}`,
+      `${own}/turns/${turnId}/items`,
+      `${own}/events`,
+      '/v1/events',
+      '/v1/approvals',
+      '/v1/diagnostics',
+      '/v1/health',
+    ];
+    for (const path of paths) expect((await stage.get(path)).status).toBe(200);
+    const stream = await openStream(stage.given, { path: `${own}/events/stream` });
+    await stream.until(({ events }) => events().length > 250);
+    stream.close();
+  });
 
-  test('a turn can be interrupted.', () =>
-    onStage(async (stage) => {
-      const { session, turn, turnId } = await atLongTurn(stage);
-      await untilFull(stage);
-      expect((await stage.interrupt(session.id, turnId)).status).toBe(202);
-      await turn.cancelled;
-      turn.end({ status: 'interrupted', error: null });
-      expect((await stage.until(endOf(turnId))).kind).toBe('turn.interrupted');
-    }));
+  test('a running turn continues to its end, with all its output.', async () => {
+    const stage = await testStage();
+    const { session, turn, turnId } = await atLongTurn(stage);
+    await untilFull(stage);
+    await turn.sink.update({ type: 'message', text: 'nearly done' });
+    turn.end(completed);
+    await stage.until(endOf(turnId));
+    expect(await stage.turn(session.id, turnId)).toMatchObject({
+      status: 'completed',
+      text: 'nearly done',
+    });
+  });
 
-  test('closing a session makes room: new work is taken again after the next pass.', () =>
-    onStage(async (stage) => {
-      const { session } = await atLongTurn(stage);
-      await untilFull(stage);
-      expect((await stage.close(session.id)).status).toBe(200);
-      passTime(stage);
-      await expectEventually(async () => (await tryOpen(stage)).status).toBe(200);
-      await stage.play(await stage.open());
-    }));
+  test('approvals are answered as ever.', async () => {
+    const stage = await testStage();
+    const { session, turn } = await atLongTurn(stage);
+    const answer = turn.ask();
+    await untilFull(stage);
+    const approval = await stage.asked(session.id);
+    expect((await stage.decide(approval, 'accept')).status).toBe(200);
+    expect(await answer).toMatchObject({ decision: 'accept' });
+  });
 
-  test('the end of the turn makes room: its events may go then.', () =>
-    onStage(async (stage) => {
-      const { turn, turnId } = await atLongTurn(stage);
-      await untilFull(stage);
-      turn.end(completed);
-      await stage.until(endOf(turnId));
-      passTime(stage);
-      await expectEventually(async () => (await tryOpen(stage)).status).toBe(200);
-    }));
+  test('a turn can be interrupted.', async () => {
+    const stage = await testStage();
+    const { session, turn, turnId } = await atLongTurn(stage);
+    await untilFull(stage);
+    expect((await stage.interrupt(session.id, turnId)).status).toBe(202);
+    await turn.cancelled;
+    turn.end({ status: 'interrupted', error: null });
+    expect((await stage.until(endOf(turnId))).kind).toBe('turn.interrupted');
+  });
 
-  test('a higher limit makes room at once.', () =>
-    onStage(async (stage) => {
-      await atLongTurn(stage);
-      await untilFull(stage);
-      limit(stage, { max_bytes: 100 * MIB });
-      expect((await tryOpen(stage)).status).toBe(200);
-    }));
+  test('closing a session makes room: new work is taken again after the next pass.', async () => {
+    const stage = await testStage();
+    const { session } = await atLongTurn(stage);
+    await untilFull(stage);
+    expect((await stage.close(session.id)).status).toBe(200);
+    passTime(stage);
+    await expectEventually(async () => (await tryOpen(stage)).status).toBe(200);
+    await stage.play(await stage.open());
+  });
 
-  test('no limit makes room at once.', () =>
-    onStage(async (stage) => {
-      await atLongTurn(stage);
-      await untilFull(stage);
-      limit(stage, { max_bytes: 0 });
-      expect((await tryOpen(stage)).status).toBe(200);
-    }));
+  test('the end of the turn makes room: its events may go then.', async () => {
+    const stage = await testStage();
+    const { turn, turnId } = await atLongTurn(stage);
+    await untilFull(stage);
+    turn.end(completed);
+    await stage.until(endOf(turnId));
+    passTime(stage);
+    await expectEventually(async () => (await tryOpen(stage)).status).toBe(200);
+  });
+
+  test('a higher limit makes room at once.', async () => {
+    const stage = await testStage();
+    await atLongTurn(stage);
+    await untilFull(stage);
+    limit(stage, { max_bytes: 100 * MIB });
+    expect((await tryOpen(stage)).status).toBe(200);
+  });
+
+  test('no limit makes room at once.', async () => {
+    const stage = await testStage();
+    await atLongTurn(stage);
+    await untilFull(stage);
+    limit(stage, { max_bytes: 0 });
+    expect((await tryOpen(stage)).status).toBe(200);
+  });
 });
 
 describe('where less than min_free_bytes is free on the disk', () => {
   const huge = { retention: { min_free_bytes: Number.MAX_SAFE_INTEGER } };
 
-  test('new sessions and turns are refused with storage_full, which names limit and directory.', () =>
-    onStage(async (stage) => {
-      const idle = await stage.open();
-      limit(stage, huge.retention);
-      for (const { status, body } of [await tryOpen(stage), await stage.send(idle, 'go')]) {
-        expect(status).toBe(500);
-        expect(body).toEqual({
-          error: `less than retention.min_free_bytes (${Number.MAX_SAFE_INTEGER}) is free on the disk of ${stage.directory}: free some space`,
-          code: 'storage_full',
-        });
-      }
-    }));
+  test('new sessions and turns are refused with storage_full, which names limit and directory.', async () => {
+    const stage = await testStage();
+    const idle = await stage.open();
+    limit(stage, huge.retention);
+    for (const { status, body } of [await tryOpen(stage), await stage.send(idle, 'go')]) {
+      expect(status).toBe(500);
+      expect(body).toEqual({
+        error: `less than retention.min_free_bytes (${Number.MAX_SAFE_INTEGER}) is free on the disk of ${stage.directory}: free some space`,
+        code: 'storage_full',
+      });
+    }
+  });
 
-  test('the server starts, reads, and says why it takes no work.', () =>
-    onStage(
-      async (stage) => {
-        expect((await tryOpen(stage)).status).toBe(500);
-        for (const path of ['/v1/sessions', '/v1/events', '/v1/health'])
-          expect((await stage.get(path)).status).toBe(200);
-      },
-      { config: huge },
-    ));
+  test('the server starts, reads, and says why it takes no work.', async () => {
+    const stage = await testStage({ config: huge });
+    expect((await tryOpen(stage)).status).toBe(500);
+    for (const path of ['/v1/sessions', '/v1/events', '/v1/health'])
+      expect((await stage.get(path)).status).toBe(200);
+  });
 
-  test('running work continues: approvals, interrupts, ends and closing.', () =>
-    onStage(async (stage) => {
-      const [first, second] = [await stage.open(), await stage.open()];
-      const turn = await stage.play(first);
-      const { active_turn_id: turnId } = await stage.session(first.id);
-      const answer = turn.ask();
-      const approval = await stage.asked(first.id);
-      limit(stage, huge.retention);
-      expect((await stage.decide(approval, 'accept')).status).toBe(200);
-      expect(await answer).toMatchObject({ decision: 'accept' });
-      expect((await stage.interrupt(first.id, turnId ?? '')).status).toBe(202);
-      await turn.cancelled;
-      turn.end(completed);
-      await stage.until(endOf(turnId ?? ''));
-      for (const { id } of [first, second]) expect((await stage.close(id)).status).toBe(200);
-    }));
+  test('running work continues: approvals, interrupts, ends and closing.', async () => {
+    const stage = await testStage();
+    const [first, second] = [await stage.open(), await stage.open()];
+    const turn = await stage.play(first);
+    const { active_turn_id: turnId } = await stage.session(first.id);
+    const answer = turn.ask();
+    const approval = await stage.asked(first.id);
+    limit(stage, huge.retention);
+    expect((await stage.decide(approval, 'accept')).status).toBe(200);
+    expect(await answer).toMatchObject({ decision: 'accept' });
+    expect((await stage.interrupt(first.id, turnId ?? '')).status).toBe(202);
+    await turn.cancelled;
+    turn.end(completed);
+    await stage.until(endOf(turnId ?? ''));
+    for (const { id } of [first, second]) expect((await stage.close(id)).status).toBe(200);
+  });
 
-  test('nothing of the data goes for it.', () =>
-    onStage(async (stage) => {
-      const { id } = await stage.open();
-      await stage.close(id);
-      const before = await stage.events();
-      retain(stage, huge.retention);
-      expect((await tryOpen(stage)).status).toBe(500);
-      expect(await stage.events()).toEqual(before);
-      expect((await stage.session(id)).trimmed).toBe(false);
-    }));
+  test('nothing of the data goes for it.', async () => {
+    const stage = await testStage();
+    const { id } = await stage.open();
+    await stage.close(id);
+    const before = await stage.events();
+    retain(stage, huge.retention);
+    expect((await tryOpen(stage)).status).toBe(500);
+    expect(await stage.events()).toEqual(before);
+    expect((await stage.session(id)).trimmed).toBe(false);
+  });
 
-  test('work is taken again as soon as there is enough.', () =>
-    onStage(
-      async (stage) => {
-        expect((await tryOpen(stage)).status).toBe(500);
-        limit(stage, { min_free_bytes: 0 });
-        await stage.play(await stage.open());
-      },
-      { config: huge },
-    ));
+  test('work is taken again as soon as there is enough.', async () => {
+    const stage = await testStage({ config: huge });
+    expect((await tryOpen(stage)).status).toBe(500);
+    limit(stage, { min_free_bytes: 0 });
+    await stage.play(await stage.open());
+  });
 });
