@@ -1,7 +1,7 @@
 import nodeFs from 'node:fs';
 import nodePath from 'node:path';
 import { expect, test } from 'vitest';
-import { DATABASE_FILE, integrity, openStore } from '../../support/store.ts';
+import { DATABASE_FILE, integrity, openStore, freshStore } from '../../support/store.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
 // sql.js gives its first instance again to whoever asks later.
@@ -23,11 +23,10 @@ test('Two stores of one process are two: each has the files of its own directory
 });
 
 test('A second store on a directory that is open is refused, and the first works on.', async () => {
-  await using directory = tempDirectory();
-  await using first = await openStore(directory.path);
+  const { store: first, directory } = await freshStore();
   await first.db.transact((tx) => first.write(tx, 'a'));
   // Not by `rejects`: where it does not, a store would be printed, and its histograms cannot be.
-  const refusal = await openStore(directory.path).then(
+  const refusal = await openStore(directory).then(
     () => 'opened',
     (error: unknown) => String(error),
   );

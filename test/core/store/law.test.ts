@@ -1,15 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import type { Reader, Writer } from '../../../src/core/store/transaction.ts';
-import { note, openStore, query, testDisk, WAL_FILE } from '../../support/store.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import { note, query, WAL_FILE, freshStore, storeOnTestDisk } from '../../support/store.ts';
 
 /** Something that is no Writer and no Reader, forced past the compiler. */
 const nothing = undefined as unknown as Writer & Reader;
 
 describe('rows', () => {
   test('are written with the writer of a transaction: any other way does not compile, and throws.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const insert = store.db.prepare("INSERT INTO meta (key, value) VALUES ('k', 'v')");
     // @ts-expect-error A write without a writer.
     expect(() => insert.run()).toThrow('outside a transaction');
@@ -23,8 +21,7 @@ describe('rows', () => {
   });
 
   test('are not written by a query that gives rows, outside of a transaction.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const sql = "INSERT INTO meta (key, value) VALUES ('k', 'v') RETURNING value";
     expect(() => query(store.db, sql)).toThrow('outside a transaction');
     const insert = store.db.prepare<[string]>(sql);
@@ -32,16 +29,14 @@ describe('rows', () => {
   });
 
   test('are not read without a reader.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     // @ts-expect-error A read without a reader.
     expect(() => store.notes.get('a')).toThrow('outside a call of read, peek or transact');
     expect(() => store.notes.get(nothing, 'a')).toThrow('outside a call of read, peek or transact');
   });
 
   test('are neither read nor written with what a function kept after it had ended.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const writer = await store.db.transact((tx) => tx);
     const reader = await store.db.read((rx) => rx);
     const peeker = store.db.peek((rx) => rx);
@@ -57,9 +52,7 @@ describe('rows', () => {
 
 describe('what a transaction leaves to be done', () => {
   test('once it is on disk is done then, before its caller goes on, and never where it is lost.', async () => {
-    await using directory = tempDirectory();
-    const disk = testDisk();
-    await using store = await openStore(directory.path, { fs: disk.fs });
+    const { store, disk } = await storeOnTestDisk();
     using held = disk.holdSyncs(WAL_FILE);
     const done: string[] = [];
     const stored = store.db
@@ -77,8 +70,7 @@ describe('what a transaction leaves to be done', () => {
   });
 
   test('where it throws is undone at once, the latest first, and nothing else of its group is.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const done: string[] = [];
     const beside = store.db.transact((tx) => {
       store.write(tx, 'a');
@@ -97,9 +89,7 @@ describe('what a transaction leaves to be done', () => {
   });
 
   test('where SQLite gives the whole group up is undone, the newest transaction first.', async () => {
-    await using directory = tempDirectory();
-    const disk = testDisk();
-    await using store = await openStore(directory.path, { fs: disk.fs });
+    const { store, disk } = await storeOnTestDisk();
     const done: string[] = [];
     const lose = (id: string) =>
       store.db.transact((tx) => {
@@ -119,8 +109,7 @@ describe('what a transaction leaves to be done', () => {
   });
 
   test('and fails once it is on disk does not stop the rest, and is reported.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const done: string[] = [];
     await store.db.transact((tx) => {
       tx.whenDurable(() => {
@@ -136,8 +125,7 @@ describe('what a transaction leaves to be done', () => {
   });
 
   test('and fails at undoing does not stop the rest, and is reported.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const done: string[] = [];
     const refused = store.db.transact((tx) => {
       tx.whenLost(() => done.push('undone'));

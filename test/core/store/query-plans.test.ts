@@ -11,6 +11,7 @@ import {
   steppingClock,
   type TestStore,
   query,
+  freshStore,
 } from '../../support/store.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { aTurn } from '../../support/records.ts';
@@ -26,8 +27,7 @@ describe('a page of events', () => {
   ];
 
   test('of the whole runtime is merged from both tables in the order of their keys.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const plan = planOfPage(store, { name: 'runtime' });
     expect(plan).toContainEqual(expect.stringMatching(/^MERGE \(UNION ALL\)/));
     for (const table of ['events', 'deltas']) {
@@ -37,8 +37,7 @@ describe('a page of events', () => {
   });
 
   test.each(scopes)('of a $name is merged from both tables by its own indexes.', async (scope) => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const plan = planOfPage(store, scope);
     expect(plan).toContainEqual(expect.stringMatching(/^MERGE \(UNION ALL\)/));
     const column = `${scope.name}_id`;
@@ -50,8 +49,7 @@ describe('a page of events', () => {
   });
 
   test('of some kinds of the whole runtime is merged from the index of each kind.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const kinds = new Set(['message.delta', 'turn.completed', 'turn.failed']);
     const plan = planOfPage(store, { name: 'runtime', kinds });
     const ofIndex = (table: string) =>
@@ -65,8 +63,7 @@ describe('a page of events', () => {
   });
 
   test('of some kinds of another scope is read as one of all kinds, within a window.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const kinds = new Set(['turn.completed', 'turn.failed']);
     for (const scope of scopes) {
       const plan = planOfPage(store, { ...scope, kinds });
@@ -77,8 +74,7 @@ describe('a page of events', () => {
 
 describe('the log', () => {
   test('finds the deltas of an item by their index, to read and to remove them.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const sqls = await sqlsOf(store.db, async () => {
       const log = new EventLog({ db: store.db, clock: steppingClock(), ids: countingIds() });
       store.db.peek((rx) => store.log.deltasOf(rx, 'item'));
@@ -114,8 +110,7 @@ describe('the records', () => {
   ];
 
   test.each(reads)('%s are found by their index.', async (_what, index, read) => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const [sql] = await sqlsOf(
       store.db,
       () => store.db.peek((rx) => read(sessionStore(store), rx)),
@@ -152,8 +147,7 @@ describe('the records', () => {
   test.each(pages)(
     'a page of %s is read by its index, newest first.',
     async (_what, line, read) => {
-      await using directory = tempDirectory();
-      await using store = await openStore(directory.path);
+      const { store } = await freshStore();
       const [sql] = await sqlsOf(
         store.db,
         () => store.db.peek((rx) => read(sessionStore(store), rx)),
@@ -164,8 +158,7 @@ describe('the records', () => {
   );
 
   test('a page of the sessions of a status and a provider uses one of the two indexes.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const read = () =>
       store.db.peek((rx) =>
         sessionStore(store).sessions.page(rx, { status: 'ready', provider: 'acp' }, 10),
@@ -179,8 +172,7 @@ describe('the records', () => {
   test.each(['sessions', 'turns', 'items'] as const)(
     'one of the %s is found by its id.',
     async (table) => {
-      await using directory = tempDirectory();
-      await using store = await openStore(directory.path);
+      const { store } = await freshStore();
       const sqls = await sqlsOf(
         store.db,
         () => store.db.peek((rx) => sessionStore(store)[table].get(rx, 'x')),
@@ -235,8 +227,7 @@ describe('retention', () => {
 
   // sessions_status is taken instead: it has every closed session, however long ago each was trimmed.
   test('finds the oldest closed session with something left by an index of those alone.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const read = () => store.db.peek((rx) => sessionStore(store).oldestTrimmable(rx));
     const [sql] = await sqlsOf(store.db, read, /trimmed IS NOT 1/);
     const plan = planOf(store.db, sql ?? '');
@@ -244,8 +235,7 @@ describe('retention', () => {
   });
 
   test('finds the turns of a session, and their items, by their indexes.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const sessions = sessionStore(store);
     await store.db.transact((tx) => sessions.turns.insert(tx, aTurn({ session_id: 'a' })));
     const sqls = await sqlsOf(

@@ -1,6 +1,14 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Note, note, openStore, type TestStore, told, query } from '../../support/store.ts';
+import {
+  type Note,
+  note,
+  openStore,
+  type TestStore,
+  told,
+  query,
+  freshStore,
+} from '../../support/store.ts';
 import { atLength } from '../../support/at-length.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { pageOf } from '../../support/entries.ts';
@@ -10,8 +18,7 @@ const MIB = 1024 * 1024;
 
 describe('a page of records', () => {
   test('begins with the newest and goes on where the last one ended.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     await insert(store, ['a', 'b', 'c', 'd', 'e']);
     const first = store.db.peek((rx) => store.notes.page(rx, {}, 2));
     expect(first.records.map(({ id }) => id)).toEqual(['e', 'd']);
@@ -23,8 +30,7 @@ describe('a page of records', () => {
   });
 
   test('that ends with the oldest record has no next one, even when it is full.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     expect(store.db.peek((rx) => store.notes.page(rx, {}, 3))).toEqual({
       records: [],
       nextCursor: null,
@@ -36,8 +42,7 @@ describe('a page of records', () => {
   });
 
   test('is not moved by what is inserted or changed while somebody turns the pages.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     await insert(store, ['a', 'b', 'c', 'd']);
     const first = store.db.peek((rx) => store.notes.page(rx, {}, 2));
     await insert(store, ['e', 'f']);
@@ -50,8 +55,7 @@ describe('a page of records', () => {
   });
 
   test('holds only records whose columns equal the filters, by their newest state.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     await insert(store, ['a', 'b', 'c']);
     await store.db.transact((tx) => {
       store.notes.update(tx, note('b', { status: 'closed' }));
@@ -66,8 +70,7 @@ describe('a page of records', () => {
   });
 
   test('of any size, turned to the end, gives each record once.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const ids = Array.from({ length: 30 }, (_, i) => `n${i}`);
     await insert(store, ids, (i) => ({ status: i % 3 === 0 ? 'ready' : 'closed' }));
     const limits = fc.integer({ min: 1, max: 40 });
@@ -86,8 +89,7 @@ describe('a page of records', () => {
     ['letters', 'x', 3 * MIB],
     ['three-byte characters', '\u8a9e', MIB],
   ])('ends before 8 MiB of %s, whatever its limit.', async (_what, character, count) => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     await insert(store, ['a', 'b', 'c'], () => ({ text: character.repeat(count) }));
     const pages: string[][] = [];
     for (let cursor: string | undefined; ;) {
@@ -100,8 +102,7 @@ describe('a page of records', () => {
   });
 
   test('is never empty for being too large: one record always fits.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     await insert(store, ['a', 'b'], () => ({ text: 'x'.repeat(9 * MIB) }));
     const { records, nextCursor } = store.db.peek((rx) => store.notes.page(rx, {}, 100));
     expect(records.map(({ id }) => id)).toEqual(['b']);
@@ -118,8 +119,7 @@ describe('a page of events', () => {
   ])(
     'ends before its bound in bytes of %s, with one at least.',
     async (_what, character, count) => {
-      await using directory = tempDirectory();
-      await using store = await openStore(directory.path);
+      const { store } = await freshStore();
       await store.db.transact((tx) => {
         for (let i = 0; i < 5; i++)
           store.log.append(tx, told('a', { text: character.repeat(count) }));
@@ -139,8 +139,7 @@ describe('a page of events', () => {
 
 describe('a record', () => {
   test('that is updated has to be there, and keeps its place.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     await insert(store, ['a', 'b']);
     await store.db.transact((tx) => store.notes.update(tx, note('a', { version: 2 })));
     expect(store.db.peek((rx) => store.notes.where(rx, 'n > 0')).map(({ id }) => id)).toEqual([
@@ -155,8 +154,7 @@ describe('a record', () => {
   });
 
   test('has an id of its own.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     await insert(store, ['a']);
     await expect(insert(store, ['a'])).rejects.toThrow(/UNIQUE/);
     await insert(store, ['b']);
@@ -189,8 +187,7 @@ describe('a record', () => {
   });
 
   test('comes back as it was, whatever its texts, numbers and nulls.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     let count = 0;
     const someText = fc.oneof(
       anyText(),
@@ -214,8 +211,7 @@ describe('a statement', () => {
   const integers = [0, 1, ...ends.flatMap((end) => [end, end - 1]), 123_456_789_012];
 
   test('keeps integers exact up to 2^53 - 1 of either sign, as integers.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const insertOne = store.db.prepare(
       'INSERT INTO settled_items (item_id, settled_at) VALUES (?, ?)',
     );
@@ -236,8 +232,7 @@ describe('a statement', () => {
   });
 
   test('gives back any text, number and null that it is given, in any sizes.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const echo = store.db.prepare('SELECT ?, ?, ?');
     // A statement has room for 16 KiB of texts, counted as three bytes a character.
     const long = fc
@@ -264,8 +259,7 @@ describe('a statement', () => {
   });
 
   test('takes nothing over from the values it was given before.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const echo = store.db.prepare('SELECT ?, ?');
     expect(store.db.peek((rx) => echo.get(rx, 'a', 'x'.repeat(100_000)))).toEqual([
       'a',
@@ -276,8 +270,7 @@ describe('a statement', () => {
   });
 
   test('works on after SQLite refused it.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const add = store.db.prepare("INSERT INTO meta (key, value) VALUES ('k', ?)");
     expect(await store.db.transact((tx) => add.run(tx, 'a'))).toBe(1);
     await expect(store.db.transact((tx) => add.run(tx, 'b'))).rejects.toThrow(/UNIQUE/);
@@ -288,8 +281,7 @@ describe('a statement', () => {
   });
 
   test('that is scanned stops when told, and leaves nothing open.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path, { checkpointBytes: 1 });
+    const { store } = await freshStore({ checkpointBytes: 1 });
     await insert(store, ['a', 'b', 'c']);
     const ids = store.db.prepare<[string]>('SELECT id FROM sessions ORDER BY n');
     const seen: string[] = [];
@@ -311,8 +303,7 @@ describe('a statement', () => {
   });
 
   test('is prepared when it first runs: of a text SQLite does not understand it is refused with that text.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const statement = store.db.prepare('SELEKT 1');
     await expect(store.db.transact((tx) => statement.run(tx))).rejects.toThrow(/SELEKT 1/);
   });

@@ -17,14 +17,14 @@ import {
   told,
   type TestStore,
   WAL_FILE,
+  freshStore,
+  storeOnTestDisk,
 } from '../../support/store.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
 describe('an answer', () => {
   test('comes after its rows are synced, never before.', async () => {
-    await using directory = tempDirectory();
-    const disk = testDisk();
-    await using store = await openStore(directory.path, { fs: disk.fs });
+    const { store, disk } = await storeOnTestDisk();
     using held = disk.holdSyncs(WAL_FILE);
     store.db.onDurable(() => disk.journal.push('announced'));
     disk.journal.length = 0;
@@ -57,8 +57,7 @@ describe('an answer', () => {
   });
 
   test('to each transaction is what its own function gave, in the order in which they ran.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const answered: number[] = [];
     await Promise.all(
       Array.from({ length: 20 }, async (_, i) => {
@@ -69,9 +68,7 @@ describe('an answer', () => {
   });
 
   test('waits for a later sync when its group was committed while one was in flight.', async () => {
-    await using directory = tempDirectory();
-    const disk = testDisk();
-    await using store = await openStore(directory.path, { fs: disk.fs });
+    const { store, disk } = await storeOnTestDisk();
     using held = disk.holdSyncs(WAL_FILE);
     const first = store.db.transact((tx) => store.write(tx, 'a'));
     const firstSync = await held.next();
@@ -94,9 +91,7 @@ describe('an answer', () => {
 
 describe('a read', () => {
   test('of rows that are not on disk yet is answered when they are.', async () => {
-    await using directory = tempDirectory();
-    const disk = testDisk();
-    await using store = await openStore(directory.path, { fs: disk.fs });
+    const { store, disk } = await storeOnTestDisk();
     using held = disk.holdSyncs(WAL_FILE);
     const write = store.db.transact((tx) => store.write(tx, 'a'));
     const whileOpen = store.db.read((rx) => store.notes.get(rx, 'a')?.id);
@@ -110,9 +105,7 @@ describe('a read', () => {
   });
 
   test('waits for the newest of the groups it saw.', async () => {
-    await using directory = tempDirectory();
-    const disk = testDisk();
-    await using store = await openStore(directory.path, { fs: disk.fs });
+    const { store, disk } = await storeOnTestDisk();
     using held = disk.holdSyncs(WAL_FILE);
     const first = store.db.transact((tx) => store.write(tx, 'a'));
     const firstSync = await held.next();
@@ -130,9 +123,7 @@ describe('a read', () => {
   });
 
   test('is answered at once when everything is on disk, and syncs nothing.', async () => {
-    await using directory = tempDirectory();
-    const disk = testDisk();
-    await using store = await openStore(directory.path, { fs: disk.fs });
+    const { store, disk } = await storeOnTestDisk();
     await store.db.transact((tx) => store.write(tx, 'a'));
     const syncs = disk.count(`sync ${WAL_FILE}`);
     expect(await store.db.read((rx) => store.notes.get(rx, 'a')?.id)).toBe('a');
@@ -140,9 +131,7 @@ describe('a read', () => {
   });
 
   test('that refuses waits too.', async () => {
-    await using directory = tempDirectory();
-    const disk = testDisk();
-    await using store = await openStore(directory.path, { fs: disk.fs });
+    const { store, disk } = await storeOnTestDisk();
     using held = disk.holdSyncs(WAL_FILE);
     const write = store.db.transact((tx) => store.write(tx, 'a'));
     const refused = store.db.read((rx) => {
@@ -157,8 +146,7 @@ describe('a read', () => {
   });
 
   test('cannot begin a transaction.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     await expect(store.db.read(() => store.db.transact(() => 1))).rejects.toThrow(
       'cannot start a transaction inside a transaction',
     );
@@ -167,8 +155,7 @@ describe('a read', () => {
 
 describe('a failing transaction', () => {
   test('takes back its own rows, numbers and announcements, and nobody else\u2019s.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const announced = collectAnnounced(store);
     const outcomes = await Promise.allSettled([
       store.db.transact((tx) => store.write(tx, 'a').seq),
@@ -190,8 +177,7 @@ describe('a failing transaction', () => {
   });
 
   test('refused by SQLite itself takes back what it had written before.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     await store.db.transact((tx) => store.write(tx, 'a'));
     const outcomes = await Promise.allSettled([
       store.db.transact((tx) => store.write(tx, 'b')),
@@ -207,9 +193,7 @@ describe('a failing transaction', () => {
   });
 
   test('is refused only after the rows it may have seen are on disk.', async () => {
-    await using directory = tempDirectory();
-    const disk = testDisk();
-    await using store = await openStore(directory.path, { fs: disk.fs });
+    const { store, disk } = await storeOnTestDisk();
     using held = disk.holdSyncs(WAL_FILE);
     const write = store.db.transact((tx) => store.write(tx, 'a'));
     const sameGroup = refuseBecauseOf(store, 'a');
@@ -226,8 +210,7 @@ describe('a failing transaction', () => {
   });
 
   test('whose function gives a promise is refused and takes back what it wrote.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const refused = store.db.transact(async (tx) => {
       store.write(tx, 'a');
       return 1;
@@ -238,8 +221,7 @@ describe('a failing transaction', () => {
   });
 
   test('that calls transact throws in there, and may go on if it catches that.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const inner = () => store.db.transact((tx) => store.write(tx, 'inner'));
     const answer = store.db.transact((tx) => {
       expect(inner).toThrow('cannot start a transaction inside a transaction');
@@ -256,8 +238,7 @@ describe('a failing transaction', () => {
   });
 
   test('leaves the store as its successful peers made it, whatever fails and how.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const announced = collectAnnounced(store);
     const expectedIds: string[] = [];
     let expectedSeq = 0;
@@ -311,9 +292,7 @@ describe('a failing transaction', () => {
 
 describe('announcements', () => {
   test('are delivered once, in order, when they are on disk and the new seq may be shown.', async () => {
-    await using directory = tempDirectory();
-    const disk = testDisk();
-    await using store = await openStore(directory.path, { fs: disk.fs });
+    const { store, disk } = await storeOnTestDisk();
     const delivered: { items: unknown[]; durableSeq: number }[] = [];
     store.db.onDurable((items) => {
       delivered.push({ items: [...items], durableSeq: store.db.durableSeq });
@@ -342,8 +321,7 @@ describe('announcements', () => {
   });
 
   test('reach every listener.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const one = collectAnnounced(store);
     const other = collectAnnounced(store);
     await store.db.transact((tx) => store.write(tx, 'a'));
@@ -355,8 +333,7 @@ describe('announcements', () => {
   });
 
   test('and numbers belong to a transaction: after it they are refused.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const ended = await store.db.transact((tx) => tx);
     expect(() => ended.nextSeq()).toThrow('after their transaction ended');
     expect(() => ended.announce('x')).toThrow('after their transaction ended');
@@ -366,9 +343,7 @@ describe('announcements', () => {
 
 describe('a group', () => {
   test('is what one turn of the event loop brought: one COMMIT and one sync for all of it.', async () => {
-    await using directory = tempDirectory();
-    const disk = testDisk();
-    await using store = await openStore(directory.path, { fs: disk.fs });
+    const { store, disk } = await storeOnTestDisk();
     disk.journal.length = 0;
     await Promise.all(
       Array.from({ length: 200 }, (_, i) => store.db.transact((tx) => store.write(tx, `n${i}`))),
@@ -380,9 +355,7 @@ describe('a group', () => {
   });
 
   test('writes nothing before its COMMIT.', async () => {
-    await using directory = tempDirectory();
-    const disk = testDisk();
-    await using store = await openStore(directory.path, { fs: disk.fs });
+    const { store, disk } = await storeOnTestDisk();
     disk.journal.length = 0;
     const answers = Array.from({ length: 300 }, (_, i) =>
       store.db.transact((tx) => store.write(tx, `n${i}`, 'x'.repeat(20_000))),
@@ -395,9 +368,7 @@ describe('a group', () => {
 
 describe('a group that changed nothing', () => {
   test('is answered without a sync when all before it is on disk.', async () => {
-    await using directory = tempDirectory();
-    const disk = testDisk();
-    await using store = await openStore(directory.path, { fs: disk.fs });
+    const { store, disk } = await storeOnTestDisk();
     await store.db.transact((tx) => store.write(tx, 'a'));
     using held = disk.holdSyncs(WAL_FILE);
     expect(await store.db.transact((tx) => store.notes.get(tx, 'a')?.id)).toBe('a');
@@ -406,9 +377,7 @@ describe('a group that changed nothing', () => {
   });
 
   test('waits for the groups before it, whose rows it may have seen.', async () => {
-    await using directory = tempDirectory();
-    const disk = testDisk();
-    await using store = await openStore(directory.path, { fs: disk.fs });
+    const { store, disk } = await storeOnTestDisk();
     using held = disk.holdSyncs(WAL_FILE);
     const write = store.db.transact((tx) => store.write(tx, 'a'));
     const synced = await held.next();
@@ -423,9 +392,7 @@ describe('a group that changed nothing', () => {
 
 describe('a write-back of the log', () => {
   test('holds COMMIT, and nothing else, until the database file is synced.', async () => {
-    await using directory = tempDirectory();
-    const disk = testDisk();
-    await using store = await openStore(directory.path, { fs: disk.fs, checkpointBytes: 1 });
+    const { store, disk } = await storeOnTestDisk({ checkpointBytes: 1 });
     using held = disk.holdSyncs(DATABASE_FILE);
     await store.db.transact((tx) => store.write(tx, 'a'));
     const synced = await held.next();
@@ -460,8 +427,7 @@ describe('a write-back of the log', () => {
   });
 
   test('comes also under a load that never pauses.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path, {
+    const { store } = await freshStore({
       fs: testDisk().fs,
       checkpointBytes: 64 * 1024,
     });
