@@ -4,9 +4,9 @@ import type { Client } from '../../src/client/client.ts';
 import { testRuntime } from '../support/runtime.ts';
 import { until } from '../support/providers/calls.ts';
 import { refuse } from '../support/providers/rows.ts';
-import { initialized, withRawAgent, testRawAgent } from '../support/providers/raw-agent.ts';
-import { withRawClaude } from '../support/providers/raw-claude.ts';
-import { withRawCodex, testRawCodex } from '../support/providers/raw-codex.ts';
+import { initialized, testRawAgent } from '../support/providers/raw-agent.ts';
+import { testRawClaude } from '../support/providers/raw-claude.ts';
+import { testRawCodex } from '../support/providers/raw-codex.ts';
 
 const health = async (client: Client, provider: string) =>
   (await client.call(endpoints.listProviders, {})).find(({ id }) => id === provider);
@@ -38,78 +38,68 @@ test('a provider whose agent did not come up is not healthy, until one does (acp
 
 test.for(['claude', 'codex'] as const)(
   'a provider whose agent did not come up is not healthy, until one does (%s)',
-  (provider) => {
+  async (provider) => {
     let isGood = false;
     const role = { begins: moody(() => isGood) };
-    const play = provider === 'claude' ? withRawClaude : withRawCodex;
-    return play(role, async ({ client, open }) => {
-      const session = await open();
-      expect((await session.run('hello')).error?.code).toBe('provider_unavailable');
-      expect(await health(client, provider)).toMatchObject({ healthy: false });
-      isGood = true;
-      expect((await session.run('hello')).status).toBe('completed');
-      expect(await health(client, provider)).toMatchObject({ healthy: true, detail: 'ready' });
-    });
+    const play = provider === 'claude' ? testRawClaude : testRawCodex;
+    const { client, open } = await play(role);
+    const session = await open();
+    expect((await session.run('hello')).error?.code).toBe('provider_unavailable');
+    expect(await health(client, provider)).toMatchObject({ healthy: false });
+    isGood = true;
+    expect((await session.run('hello')).status).toBe('completed');
+    expect(await health(client, provider)).toMatchObject({ healthy: true, detail: 'ready' });
   },
 );
 
 /** Agents whose login ends in the middle of a session, each in its own words. */
 const loggingOut = {
-  acp: (play: Parameters<typeof withRawAgent>[1]) =>
-    withRawAgent(
-      {
-        methods: { initialize: () => initialized({ authMethods: [{ id: 'web', name: 'Web' }] }) },
-        turns: { out: () => refuse(-32_000, 'Authentication required: 401 token expired') },
+  acp: () =>
+    testRawAgent({
+      methods: { initialize: () => initialized({ authMethods: [{ id: 'web', name: 'Web' }] }) },
+      turns: { out: () => refuse(-32_000, 'Authentication required: 401 token expired') },
+    }),
+  claude: () =>
+    testRawClaude({
+      turns: {
+        out: (agent) =>
+          agent.result({
+            is_error: true,
+            api_error_status: 401,
+            result: 'Failed to authenticate. API Error: 401 OAuth token has expired',
+          }),
       },
-      play,
-    ),
-  claude: (play: Parameters<typeof withRawAgent>[1]) =>
-    withRawClaude(
-      {
-        turns: {
-          out: (agent) =>
-            agent.result({
-              is_error: true,
-              api_error_status: 401,
-              result: 'Failed to authenticate. API Error: 401 OAuth token has expired',
-            }),
-        },
+    }),
+  codex: () =>
+    testRawCodex({
+      turns: {
+        out: (turn) =>
+          turn.complete('failed', {
+            message: 'unexpected status 401 Unauthorized',
+            codexErrorInfo: { responseStreamConnectionFailed: { httpStatusCode: 401 } },
+          }),
       },
-      play as never,
-    ),
-  codex: (play: Parameters<typeof withRawAgent>[1]) =>
-    withRawCodex(
-      {
-        turns: {
-          out: (turn) =>
-            turn.complete('failed', {
-              message: 'unexpected status 401 Unauthorized',
-              codexErrorInfo: { responseStreamConnectionFailed: { httpStatusCode: 401 } },
-            }),
-        },
-      },
-      play as never,
-    ),
+    }),
 };
 
 test.for(['acp', 'claude', 'codex'] as const)(
   'a login that ends in a session is auth_required with the command, and ill health until a turn completes (%s)',
-  (provider) =>
-    loggingOut[provider](async ({ client, open }) => {
-      const session = await open();
-      expect((await session.run('hello')).status).toBe('completed');
-      const { error } = await session.run('out');
-      expect(error?.code).toBe('auth_required');
-      const command = /run "?(cadre providers login acp|claude auth login|codex login)/;
-      expect(error?.message).toMatch(command);
-      const sick = await health(client, provider);
-      expect(sick?.healthy).toBe(false);
-      expect(sick?.detail).toMatch(command);
-      expect((await session.run('out')).error?.code).toBe('auth_required');
-      expect((await health(client, provider))?.healthy).toBe(false);
-      expect((await session.run('hello')).status).toBe('completed');
-      expect(await health(client, provider)).toMatchObject({ healthy: true, detail: 'ready' });
-    }),
+  async (provider) => {
+    const { client, open } = await loggingOut[provider]();
+    const session = await open();
+    expect((await session.run('hello')).status).toBe('completed');
+    const { error } = await session.run('out');
+    expect(error?.code).toBe('auth_required');
+    const command = /run "?(cadre providers login acp|claude auth login|codex login)/;
+    expect(error?.message).toMatch(command);
+    const sick = await health(client, provider);
+    expect(sick?.healthy).toBe(false);
+    expect(sick?.detail).toMatch(command);
+    expect((await session.run('out')).error?.code).toBe('auth_required');
+    expect((await health(client, provider))?.healthy).toBe(false);
+    expect((await session.run('hello')).status).toBe('completed');
+    expect(await health(client, provider)).toMatchObject({ healthy: true, detail: 'ready' });
+  },
 );
 
 test('an interrupt of a turn whose agent is still starting is no error of the provider', async () => {

@@ -7,7 +7,6 @@ import {
   type RawClaude,
   type ClaudeRole,
   sharedRawClaude,
-  withRawClaude,
   testRawClaude,
 } from '../../support/providers/raw-claude.ts';
 
@@ -138,19 +137,15 @@ test('its models are those that it names, and are asked for once', async () => {
   expect(agents).toHaveLength(1);
 });
 
-test('neither what it is told nor a key is in its arguments, and nothing of ours is in its environment', () => {
-  process.env.CLAUDECODE = '1';
-  process.env.ANTHROPIC_API_KEY = 'of the server';
-  return withRawClaude({}, async ({ open, agents }) => {
-    await (await open({ cwd: '/' })).run('a secret prompt');
-    const [claude] = agents;
-    expect(claude?.args.join(' ')).not.toContain('secret');
-    expect(Object.keys(claude?.env ?? {})).not.toContain('CLAUDECODE');
-    expect(Object.keys(claude?.env ?? {})).not.toContain('ANTHROPIC_API_KEY');
-  }).finally(() => {
-    delete process.env.CLAUDECODE;
-    delete process.env.ANTHROPIC_API_KEY;
-  });
+test('neither what it is told nor a key is in its arguments, and nothing of ours is in its environment', async () => {
+  vi.stubEnv('CLAUDECODE', '1');
+  vi.stubEnv('ANTHROPIC_API_KEY', 'of the server');
+  const { open, agents } = await testRawClaude({});
+  await (await open({ cwd: '/' })).run('a secret prompt');
+  const [claude] = agents;
+  expect(claude?.args.join(' ')).not.toContain('secret');
+  expect(Object.keys(claude?.env ?? {})).not.toContain('CLAUDECODE');
+  expect(Object.keys(claude?.env ?? {})).not.toContain('ANTHROPIC_API_KEY');
 });
 
 test('A key that pass_env names is in its environment; one that is not is named where nobody is logged in.', async () => {
@@ -174,13 +169,9 @@ test('A key that pass_env names is in its environment; one that is not is named 
 
 test("claude's model sees all tools at once, unless the user has chosen otherwise", async () => {
   const seen = async (env: Record<string, string>) => {
-    let value: string | undefined;
-    const run = async ({ open, agents }: Parameters<Parameters<typeof withRawClaude>[1]>[0]) => {
-      await (await open()).run('hello');
-      value = agents[0]?.env.ENABLE_TOOL_SEARCH;
-    };
-    await withRawClaude({}, run, { env });
-    return value;
+    const { open, agents } = await testRawClaude({}, { env });
+    await (await open()).run('hello');
+    return agents[0]?.env.ENABLE_TOOL_SEARCH;
   };
   expect(await seen({})).toBe('false');
   expect(await seen({ ENABLE_TOOL_SEARCH: 'auto' })).toBe('auto');

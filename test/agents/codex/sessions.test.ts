@@ -10,7 +10,6 @@ import {
   type RawCodex,
   Refusal,
   sharedRawCodex,
-  withRawCodex,
   testRawCodex,
 } from '../../support/providers/raw-codex.ts';
 
@@ -285,18 +284,13 @@ test('a session cannot be made where it is not installed, or disabled', async ()
     [{ command: 'no-such-codex' }, /"no-such-codex" not found on PATH.*providers.codex.command/],
     [{ enabled: false }, /disabled: set providers.codex.enabled/],
   ] as const) {
-    await withRawCodex(
-      {},
-      async ({ open, client }) => {
-        await expect(open()).rejects.toMatchObject({
-          code: 'provider_unavailable',
-          message: expect.stringMatching(words) as string,
-        });
-        const status = await client.call(endpoints.getCodexAuthStatus, {});
-        expect(status).toMatchObject({ authenticated: false, mode: 'not_configured' });
-      },
-      { codex },
-    );
+    const { open, client } = await testRawCodex({}, { codex });
+    await expect(open()).rejects.toMatchObject({
+      code: 'provider_unavailable',
+      message: expect.stringMatching(words) as string,
+    });
+    const status = await client.call(endpoints.getCodexAuthStatus, {});
+    expect(status).toMatchObject({ authenticated: false, mode: 'not_configured' });
   }
 });
 

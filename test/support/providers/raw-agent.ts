@@ -1,13 +1,11 @@
 import type net from 'node:net';
-import { openForTest } from '../shared.ts';
 import { scaled } from '../patience.ts';
 import { until } from './calls.ts';
 import type { WatchedSession } from './contract-stage.ts';
 import {
   type PlayedGiven,
   type PlayedStage,
-  sharedPlayed,
-  withPlayed,
+  playing,
   ScriptedProcess,
   type Hello,
 } from './scripted-agent.ts';
@@ -184,40 +182,21 @@ export interface RawOptions extends PlayedGiven {
 export type RawStage = PlayedStage<RawAgent>;
 export type RawSession = WatchedSession;
 
-/** Runs `test` with acp agents that play a role, and ends everything whatever happens. */
-export function withRawAgent(
-  role: Role,
-  test: (stage: RawStage) => Promise<void>,
-  { acp = {}, agents: names = [], ...given }: RawOptions = {},
-): Promise<void> {
-  const play = (socket: net.Socket, hello: Hello) => new RawAgent(socket, hello, role);
-  return withPlayed(
-    {
-      ...given,
-      provider: 'acp',
-      play,
-      section(program) {
-        const played = { ...program, env: { ...program.env, ...acp.env } };
-        const agents = Object.fromEntries(names.map((name) => [name, played]));
-        return {
-          request_timeout_ms: scaled(8000),
-          ...(names.length > 0 && { agents }),
-          ...played,
-          ...acp,
-          env: played.env,
-        };
-      },
+export const { forTest: testRawAgent, shared: sharedRawAgent } = playing(
+  (role: Role, { acp = {}, agents: names = [], ...given }: Partial<RawOptions>) => ({
+    ...given,
+    provider: 'acp',
+    play: (socket, hello) => new RawAgent(socket, hello, role),
+    section(program) {
+      const played = { ...program, env: { ...program.env, ...acp.env } };
+      const agents = Object.fromEntries(names.map((name) => [name, played]));
+      return {
+        request_timeout_ms: scaled(8000),
+        ...(names.length > 0 && { agents }),
+        ...played,
+        ...acp,
+        env: played.env,
+      };
     },
-    test,
-  );
-}
-
-/** As `withRawAgent`, for the rest of a test. */
-export function testRawAgent(role: Role, options?: RawOptions): Promise<RawStage> {
-  return openForTest((use) => withRawAgent(role, use, options));
-}
-
-/** As `withRawAgent`, on a runtime that tests share. */
-export function sharedRawAgent(options: RawOptions = {}) {
-  return sharedPlayed<Role, RawAgent>((role, use) => withRawAgent(role, use, options));
-}
+  }),
+);

@@ -1,12 +1,10 @@
 import type net from 'node:net';
-import { openForTest } from '../shared.ts';
 import { until } from './calls.ts';
 import {
   inHome,
   type PlayedGiven,
   type PlayedStage,
-  sharedPlayed,
-  withPlayed,
+  playing,
   argsOf,
   envOf,
   type Fields,
@@ -140,32 +138,11 @@ export interface ClaudeGiven extends PlayedGiven {
   env?: Record<string, string>;
 }
 
-/** Runs `test` with claudes that play a role, and ends everything whatever happens. */
-export function withRawClaude(
-  role: ClaudeRole,
-  test: (stage: PlayedStage<RawClaude>) => Promise<void>,
-  { claude, env, ...given }: ClaudeGiven = {},
-): Promise<void> {
-  return withPlayed(
-    {
-      ...given,
-      provider: 'claude',
-      play: (socket, hello) => new RawClaude(socket, hello, role),
-      section: inHome({ ...claude, env }),
-    },
-    test,
-  );
-}
-
-/** As `withRawClaude`, for the rest of a test. */
-export function testRawClaude(
-  role: ClaudeRole,
-  options?: ClaudeGiven,
-): Promise<PlayedStage<RawClaude>> {
-  return openForTest((use) => withRawClaude(role, use, options));
-}
-
-/** As `withRawClaude`, on a runtime that tests share. */
-export function sharedRawClaude(given: ClaudeGiven = {}) {
-  return sharedPlayed<ClaudeRole, RawClaude>((role, use) => withRawClaude(role, use, given));
-}
+export const { forTest: testRawClaude, shared: sharedRawClaude } = playing(
+  (role: ClaudeRole, { claude, env, ...given }: Partial<ClaudeGiven>) => ({
+    ...given,
+    provider: 'claude',
+    play: (socket, hello) => new RawClaude(socket, hello, role),
+    section: inHome({ ...claude, env }),
+  }),
+);

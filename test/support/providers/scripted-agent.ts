@@ -12,7 +12,7 @@ import type { RecoverySummary } from '../../../src/api/runtime.ts';
 import type { Client } from '../../../src/client/client.ts';
 import { openRuntime, type TestRuntime } from '../runtime.ts';
 import { untilNothingCarries } from '../server.ts';
-import { shared } from '../shared.ts';
+import { type Lend, openForTest, shared } from '../shared.ts';
 import { tempDirectory } from '../temp.ts';
 import { until } from './calls.ts';
 import { WatchedSession } from './contract-stage.ts';
@@ -234,8 +234,16 @@ export function inHome({ env, ...settings }: Fields & { env: Record<string, stri
   });
 }
 
+/** How the agents of a provider are played. */
+export interface PlayedOptions<A extends Played> extends PlayedGiven {
+  provider: 'acp' | 'claude' | 'codex';
+  /** The provider's section, by the program that its agents are to run, and a home for them. */
+  section: (program: ReturnType<typeof puppetOn>, home: string) => Fields;
+  play: (socket: net.Socket, hello: Hello) => A;
+}
+
 /** Runs `test` with agents that `play` makes, and ends everything whatever happens. */
-export async function withPlayed<A extends Played>(
+async function withPlayed<A extends Played>(
   {
     provider,
     section,
@@ -244,12 +252,7 @@ export async function withPlayed<A extends Played>(
     gateway = {},
     clock,
     toolsWithinMs = Infinity,
-  }: PlayedGiven & {
-    provider: 'acp' | 'claude' | 'codex';
-    /** The provider's section, by the program that its agents are to run, and a home for them. */
-    section: (program: ReturnType<typeof puppetOn>, home: string) => Fields;
-    play: (socket: net.Socket, hello: Hello) => A;
-  },
+  }: PlayedOptions<A>,
   test: (stage: PlayedStage<A>) => Promise<void>,
 ): Promise<void> {
   await using own = tempDirectory('raw');
@@ -324,19 +327,30 @@ export async function withPlayed<A extends Played>(
   }
 }
 
-/**
- * One runtime for all tests of a file or `describe`, whose agents play another role in each. No test may restart it, or
- * count on what a provider remembers or has counted.
- */
-export function sharedPlayed<Role extends object, A extends Played>(
-  withRole: (role: Role, test: (stage: PlayedStage<A>) => Promise<void>) => Promise<void>,
+/** The two ways to play the agents of a provider, by the options for a role and for what a test gives. */
+export function playing<Role extends object, A extends Played, Given extends PlayedGiven>(
+  optionsOf: (role: Role, given: Partial<Given>) => PlayedOptions<A>,
 ) {
-  const current: Partial<Role> = {};
-  const stage = shared<PlayedStage<A>>('runtime', (use) => withRole(current as Role, use));
-  return (role: Role): PlayedStage<A> => {
-    for (const part of Object.keys(current)) delete current[part as keyof Role];
-    Object.assign(current, role);
-    onTestFinished(() => stage().clear());
-    return stage();
+  const lend = (role: Role, given: Partial<Given>): Lend<PlayedStage<A>> => {
+    const options = optionsOf(role, given);
+    return (use) => withPlayed(options, use);
+  };
+  return {
+    /** Plays a role for the rest of a test. */
+    forTest: (role: Role, given: Partial<Given> = {}) => openForTest(lend(role, given)),
+    /**
+     * One runtime for all tests of a file or `describe`, whose agents play another role in each. No test may restart it,
+     * or count on what a provider remembers or has counted.
+     */
+    shared(given: Partial<Given> = {}) {
+      const current: Partial<Role> = {};
+      const stage = shared('runtime', lend(current as Role, given));
+      return (role: Role): PlayedStage<A> => {
+        for (const part of Object.keys(current)) delete current[part as keyof Role];
+        Object.assign(current, role);
+        onTestFinished(() => stage().clear());
+        return stage();
+      };
+    },
   };
 }

@@ -2,14 +2,9 @@ import { expect, test } from 'vitest';
 import { endpoints } from '../../../../src/api/index.ts';
 import { HttpClient } from '../../../../src/client/client.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
-import {
-  initialized,
-  type RawAgent,
-  withRawAgent,
-  testRawAgent,
-} from '../../../support/providers/raw-agent.ts';
-import { withRawClaude } from '../../../support/providers/raw-claude.ts';
-import { withRawCodex } from '../../../support/providers/raw-codex.ts';
+import { initialized, type RawAgent, testRawAgent } from '../../../support/providers/raw-agent.ts';
+import { testRawClaude } from '../../../support/providers/raw-claude.ts';
+import { testRawCodex } from '../../../support/providers/raw-codex.ts';
 import { ofKind } from '../../../support/turns.ts';
 
 interface Sidecar {
@@ -35,28 +30,23 @@ const soon = { toolsWithinMs: 0 };
 
 test.for(['acp', 'claude', 'codex'] as const)(
   'An agent that never asks for the tools causes one notice, after its first completed turn, and is marked in its team (%s)',
-  (provider) => {
-    const play = { acp: withRawAgent, claude: withRawClaude, codex: withRawCodex }[provider];
-    return (play as typeof withRawAgent)(
-      {},
-      async ({ client, open }) => {
-        const session = await open();
-        const notices = () =>
-          ofKind(session.watch.events, 'session.notice').map(({ payload }) => payload.code);
-        const body = { name: 'birds', lead_agent_id: session.id };
-        const { team } = await client.call(endpoints.createTeam, { body });
-        const params = { team_id: team.id };
-        const takesTools = async () =>
-          (await client.call(endpoints.getTeamView, { params, query: {} })).members[0]?.takes_tools;
-        expect(await takesTools()).toBeNull();
-        expect((await session.run('hello')).status).toBe('completed');
-        await expectEventually(notices).toEqual(['tools_not_taken']);
-        expect(await takesTools()).toBe(false);
-        expect((await session.run('again')).status).toBe('completed');
-        expect(notices()).toEqual(['tools_not_taken']);
-      },
-      soon,
-    );
+  async (provider) => {
+    const play = { acp: testRawAgent, claude: testRawClaude, codex: testRawCodex }[provider];
+    const { client, open } = await play({}, soon);
+    const session = await open();
+    const notices = () =>
+      ofKind(session.watch.events, 'session.notice').map(({ payload }) => payload.code);
+    const body = { name: 'birds', lead_agent_id: session.id };
+    const { team } = await client.call(endpoints.createTeam, { body });
+    const params = { team_id: team.id };
+    const takesTools = async () =>
+      (await client.call(endpoints.getTeamView, { params, query: {} })).members[0]?.takes_tools;
+    expect(await takesTools()).toBeNull();
+    expect((await session.run('hello')).status).toBe('completed');
+    await expectEventually(notices).toEqual(['tools_not_taken']);
+    expect(await takesTools()).toBe(false);
+    expect((await session.run('again')).status).toBe('completed');
+    expect(notices()).toEqual(['tools_not_taken']);
   },
 );
 
