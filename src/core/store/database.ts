@@ -265,23 +265,25 @@ export class Database {
 
   #runMember<T>(group: Group, fn: (tx: Writer) => T): { value: T } | { error: unknown } {
     const before = this.sequence.last;
+    // Without others there is nothing that a savepoint would keep.
+    const isFirst = group.members.length === 0;
     const member: Member = { announced: [], whenDurable: [], whenLost: [] };
     const tx = new Writer(this.sequence, member);
     this.#guard.isRunning = true;
     try {
-      this.#control.savepoint.run();
+      if (!isFirst) this.#control.savepoint.run();
       const value = fn(tx);
       if (value instanceof Promise) {
         value.catch(() => undefined);
         throw new Error('a transaction returned a promise: every transaction must be synchronous');
       }
       if (this.#poison) throw this.#poison;
-      this.#control.release.run();
+      if (!isFirst) this.#control.release.run();
       group.members.push(member);
       return { value };
     } catch (error) {
       this.sequence.last = before;
-      const isTakenBack = !this.#poison && this.#control.takeBack();
+      const isTakenBack = !this.#poison && this.#control.takeBack(isFirst);
       this.#undo(member);
       if (!isTakenBack) this.#fail(group, error);
       return { error };

@@ -2,7 +2,7 @@ import type { Database } from './database.ts';
 import { checksum } from './corruption-log.ts';
 import type { SqlValue } from './raw-statement.ts';
 import type { Statement } from './statement.ts';
-import type { Reader, Writer } from './transaction.ts';
+import { assertReader, type Reader, type Writer } from './transaction.ts';
 
 /** Damage may have made anything of the texts of a row. */
 type Row = [n: number, id: SqlValue, record: SqlValue, sum: number];
@@ -15,25 +15,41 @@ export interface RecordPage<T> {
 
 /** The maximum size of a page, in bytes; it may end before its limit of records is reached. */
 const PAGE_BYTES = 8 * 1024 * 1024;
+/** The maximum number of records that a table keeps in memory, and the maximum length of each as JSON. */
+const MAX_KEPT = 256;
+const MAX_KEPT_CHARACTERS = 16 * 1024;
+
+interface RecordTableOptions {
+  /** Whether the newest records are kept in memory, for a table that each turn reads again. */
+  keeps?: boolean;
+}
 
 /**
- * One table of records: the wire's own JSON under an id, verified on every read. Each write belongs in a transaction
- * with its event.
+ * One table of records: the wire's own JSON under an id, verified on every read from the database. Each write belongs in a
+ * transaction with its event. A record must not be changed after it was written or read.
  */
 export class RecordTable<T extends object> {
   readonly #db: Database;
   readonly #table: string;
   readonly #idOf: (record: T) => string;
+  /** Records as the database has them now, with the open group. Null if the table keeps none. */
+  readonly #kept: Map<string, T> | null;
   readonly #insert: Statement;
   readonly #update: Statement;
   readonly #get: Statement<Row>;
   readonly #queries = new Map<string, Statement<Row>>();
   readonly #deletes = new Map<string, Statement>();
 
-  constructor(db: Database, table: string, idOf: (record: T) => string) {
+  constructor(
+    db: Database,
+    table: string,
+    idOf: (record: T) => string,
+    { keeps = false }: RecordTableOptions = {},
+  ) {
     this.#db = db;
     this.#table = table;
     this.#idOf = idOf;
+    this.#kept = keeps ? new Map() : null;
     this.#insert = db.prepare(`INSERT INTO ${table} (id, record, sum) VALUES (?, ?, ?)`);
     this.#update = db.prepare(`UPDATE ${table} SET record = ?, sum = ? WHERE id = ?`);
     this.#get = db.prepare(`SELECT n, id, record, sum FROM ${table} WHERE id = ?`);
@@ -43,6 +59,7 @@ export class RecordTable<T extends object> {
     const text = JSON.stringify(record);
     const id = this.#idOf(record);
     this.#insert.run(tx, id, text, checksum(text, checksum(id)));
+    this.#keepWritten(tx, id, record, text);
   }
 
   update(tx: Writer, record: T): void {
@@ -53,11 +70,18 @@ export class RecordTable<T extends object> {
         `cannot update row ${id} of table ${this.#table}, because the row does not exist`,
       );
     }
+    this.#keepWritten(tx, id, record, text);
   }
 
   get(rx: Reader, id: string): T | undefined {
+    assertReader(rx);
+    const kept = this.#kept?.get(id);
+    if (kept) return kept;
     const row = this.#get.get(rx, id);
-    return row && this.#parse(row);
+    if (!row) return undefined;
+    const record = this.#parse(row);
+    this.#keep(id, record, String(row[2]));
+    return record;
   }
 
   /** Returns all matching records, oldest first. For sets that are small by nature, such as unfinished turns. */
@@ -87,6 +111,7 @@ export class RecordTable<T extends object> {
       this.#deletes.set(condition, statement);
     }
     statement.run(tx, ...values);
+    this.#kept?.clear();
   }
 
   /**
@@ -156,6 +181,26 @@ export class RecordTable<T extends object> {
       this.#queries.set(rest, query);
     }
     return query;
+  }
+
+  /** Keeps a record that was written. If its transaction is lost, the database has another one, or none. */
+  #keepWritten(tx: Writer, id: string, record: T, text: string): void {
+    const kept = this.#kept;
+    if (!kept) return;
+    this.#keep(id, record, text);
+    tx.whenLost(() => kept.delete(id));
+  }
+
+  #keep(id: string, record: T, text: string): void {
+    const kept = this.#kept;
+    if (!kept) return;
+    kept.delete(id);
+    if (text.length > MAX_KEPT_CHARACTERS) return;
+    for (const oldest of kept.keys()) {
+      if (kept.size < MAX_KEPT) break;
+      kept.delete(oldest);
+    }
+    kept.set(id, Object.freeze(record));
   }
 
   #parse([n, id, text, sum]: Row): T {

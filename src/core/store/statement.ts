@@ -131,11 +131,19 @@ export class Control {
     this.#back = prepare('ROLLBACK TO member');
   }
 
-  /** Rolls a member back to its savepoint; returns false if SQLite has already rolled back the whole group. */
-  takeBack(): boolean {
+  /**
+   * Rolls a member back: to its savepoint, or the whole group if it is the first. Returns false if SQLite has already
+   * rolled back the whole group.
+   */
+  takeBack(isFirst: boolean): boolean {
     try {
-      this.#back.run();
-      this.release.run();
+      if (isFirst) {
+        this.rollback.run();
+        this.begin.run();
+      } else {
+        this.#back.run();
+        this.release.run();
+      }
       return true;
     } catch {
       return false;

@@ -4,6 +4,7 @@ import type { Member, Team } from '../../api/teams.ts';
 import { AppError } from '../../api/errors.ts';
 import type { EventLog } from '../../core/events/log.ts';
 import type { Database } from '../../core/store/database.ts';
+import { EmptyKeys } from '../../core/store/empty-keys.ts';
 import { RecordTable } from '../../core/store/records.ts';
 import type { Statement } from '../../core/store/statement.ts';
 import { assertNotDeleted } from './team.ts';
@@ -27,6 +28,8 @@ export class TeamStore {
   readonly deliveries: RecordTable<Delivery>;
   readonly spawns: RecordTable<Spawn>;
   readonly #members: RecordTable<Member>;
+  /** The sessions that are in no team. */
+  readonly #withoutTeam: EmptyKeys;
   readonly #log: EventLog;
   readonly #hops: Statement<[number]>;
   readonly #setHops: Statement;
@@ -48,6 +51,7 @@ export class TeamStore {
     this.deliveries = new RecordTable(db, 'team_deliveries', ({ id }) => id);
     this.spawns = new RecordTable(db, 'team_spawns', ({ id }) => id);
     this.#members = new RecordTable<Member>(db, 'team_members', memberId);
+    this.#withoutTeam = new EmptyKeys(db, 'team_members', 'agent_id');
     this.#hops = db.prepare('SELECT hops FROM team_hops WHERE team_id = ?');
     this.#setHops = db.prepare('INSERT OR REPLACE INTO team_hops (team_id, hops) VALUES (?, ?)');
     this.#rootOf = db.prepare('SELECT root_id FROM spawned_sessions WHERE session_id = ?');
@@ -138,6 +142,7 @@ export class TeamStore {
 
   /** Returns the teams that a session is in, without deleted ones. */
   teamsOf(rx: Reader, agentId: string): Team[] {
+    if (this.#withoutTeam.has(rx, agentId)) return [];
     return this.#members
       .where(rx, 'agent_id = ?', agentId)
       .map(({ team_id }) => this.team(rx, team_id))
@@ -156,6 +161,7 @@ export class TeamStore {
 
   /** Adds a member. `operation_id` is the spawn that opened the member's session; null: the session was open before. */
   addMember(tx: Writer, member: Member, operation_id: string | null = null): void {
+    this.#withoutTeam.delete(member.agent_id);
     this.#members.insert(tx, member);
     const payload = { member, operation_id };
     this.#log.append(tx, { kind: 'team.member_joined', ...idsOf(member), payload });

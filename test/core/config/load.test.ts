@@ -550,7 +550,7 @@ describe('[fleet]', () => {
     [
       'an address alone',
       'url = "nats://h"',
-      /fleet\.url: fleet\.url is set without fleet\.name or \[fleet\.person\]: set fleet\.name .* or \[fleet\.person\]/,
+      /fleet\.url: fleet\.url is set, but neither fleet\.name nor \[fleet\.person\] is set: set fleet\.name .* or add \[fleet\.person\]/,
     ],
     [
       'the key of a node without a name',

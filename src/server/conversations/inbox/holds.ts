@@ -3,6 +3,8 @@ import type { Turn } from '../../../api/sessions.ts';
 import type { EventLog } from '../../../core/events/log.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
 import type { Database } from '../../../core/store/database.ts';
+import { EmptyKeys } from '../../../core/store/empty-keys.ts';
+import type { SqlValue } from '../../../core/store/raw-statement.ts';
 import type { Statement } from '../../../core/store/statement.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import type { Scheduler } from './scheduler.ts';
@@ -50,6 +52,8 @@ export class Holds {
   readonly #count: Statement<[number]>;
   readonly #with: Statement<[sessionId: string]>;
   readonly #endAt: Statement;
+  /** The sessions without holds. */
+  readonly #without: EmptyKeys;
 
   constructor(deps: { db: Database; log: EventLog; clock: Clock; scheduler: Scheduler }) {
     this.#deps = deps;
@@ -81,6 +85,7 @@ export class Holds {
     );
     this.#with = db.prepare('SELECT session_id FROM holds WHERE code = ? AND since IS NOT NULL');
     this.#endAt = db.prepare('UPDATE holds SET until = ? WHERE session_id = ? AND code = ?');
+    this.#without = new EmptyKeys(db, 'holds', 'session_id');
   }
 
   register(source: HoldSource): void {
@@ -119,7 +124,7 @@ export class Holds {
     failures = 0,
   ): void {
     const { clock, scheduler } = this.#deps;
-    this.#put.run(tx, sessionId, code, message, clock.now(), until, failures);
+    this.#write(tx, this.#put, [sessionId, code, message, clock.now(), until, failures]);
     const hold = this.find(tx, sessionId, code);
     if (hold) this.#append(tx, sessionId, 'queue.session_held', hold);
     if (until !== null) tx.whenDurable(() => scheduler.wake(until));
@@ -135,7 +140,7 @@ export class Holds {
     const { code, message } = hold;
     if (this.find(tx, sessionId, code)?.message !== message)
       this.put(tx, sessionId, hold, failures);
-    else this.#put.run(tx, sessionId, code, message, null, null, failures);
+    else this.#write(tx, this.#put, [sessionId, code, message, null, null, failures]);
   }
 
   /** Ends the hold of a session with this code. Returns false if there is none. */
@@ -157,18 +162,18 @@ export class Holds {
   /** Holds a session that a person has stopped, until somebody sends it a turn or an urgent message. */
   pause(tx: Writer, sessionId: string): void {
     const message = 'the last turn was interrupted';
-    this.#putPlain.run(tx, sessionId, STOPPED, message, null, null, 0);
+    this.#write(tx, this.#putPlain, [sessionId, STOPPED, message, null, null, 0]);
   }
 
   /** Ends the pause of a session, and its wait for another try to get an agent. */
   endPause(tx: Writer, sessionId: string): void {
-    this.#endPlain.run(tx, sessionId);
+    if (!this.#without.has(tx, sessionId)) this.#endPlain.run(tx, sessionId);
   }
 
   /** Lets a session wait before its next turn tries again to get an agent. `failures`: turns in a row that got none. */
   wait(tx: Writer, sessionId: string, failures: number, until: number): void {
     const message = 'no agent was available for the last turn';
-    this.#putPlain.run(tx, sessionId, NO_AGENT, message, null, until, failures);
+    this.#write(tx, this.#putPlain, [sessionId, NO_AGENT, message, null, until, failures]);
   }
 
   /** Returns the number of turns in a row of a session that got no agent. */
@@ -183,7 +188,7 @@ export class Holds {
 
   /** Ends the wait of a session for another try to get an agent, because its turn has one. */
   endWait(tx: Writer, sessionId: string): void {
-    this.#endWait.run(tx, sessionId);
+    if (!this.#without.has(tx, sessionId)) this.#endWait.run(tx, sessionId);
   }
 
   endWaits(tx: Writer): void {
@@ -222,7 +227,13 @@ export class Holds {
     return this.#count.get(rx)?.[0] ?? 0;
   }
 
+  #write(tx: Writer, statement: Statement, row: [sessionId: string, ...SqlValue[]]): void {
+    this.#without.delete(row[0]);
+    statement.run(tx, ...row);
+  }
+
   #stored(rx: Reader, sessionId: string): Hold[] {
+    if (this.#without.has(rx, sessionId)) return [];
     return this.#of
       .all(rx, sessionId, this.#deps.clock.now())
       .map(([code, message, since, until]) => ({ code, message, since, until }));

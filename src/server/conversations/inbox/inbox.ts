@@ -133,7 +133,7 @@ export class Inbox {
     const session = sessionStore.session(tx, sessionId);
     sessionStore.acceptTurn(tx, beginTurn(session, turn, turn.accepted_at), turn);
     for (const { entry } of entries) {
-      this.entries.assign(tx, entry, turn.turn_id);
+      this.entries.assign(tx, entry, turn);
       this.#ownerOf(entry).injecting(tx, entry.ref, turn);
     }
     this.#turns.accepted(tx, session, turn);
@@ -149,6 +149,12 @@ export class Inbox {
     this.#due.push(...due);
     this.#trials.open();
     await this.#beginDueTurns();
+  }
+
+  /** Must be called when a client has sent a turn. Ends what {@link endHold} ends. */
+  turnSent(tx: Writer, turn: Turn): void {
+    this.entries.turnSent(tx, turn);
+    this.endHold(tx, turn.session_id);
   }
 
   /** Must be called when an agent is about to see a turn. Ends the wait of the session for an agent. */
@@ -167,7 +173,7 @@ export class Inbox {
       const stays = isUnseen
         ? owner.deferred(tx, entry.ref, turn)
         : owner.ended(tx, entry.ref, turn);
-      if (stays) this.entries.assign(tx, entry, null);
+      if (stays) this.entries.putBack(tx, entry, turn);
       else this.entries.remove(tx, entry.owner, entry.ref);
     }
     const isRefused = isUnseen && turn.status === 'failed';

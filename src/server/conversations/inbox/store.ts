@@ -1,4 +1,6 @@
+import type { Turn } from '../../../api/sessions.ts';
 import type { Database } from '../../../core/store/database.ts';
+import { EmptyKeys } from '../../../core/store/empty-keys.ts';
 import type { Statement } from '../../../core/store/statement.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 
@@ -23,6 +25,8 @@ interface NewEntry {
   text?: string;
 }
 
+type TurnIds = Pick<Turn, 'session_id' | 'turn_id'>;
+
 type EntryRow = [owner: string, ref: string, text: string | null];
 
 /** The rows of the inbox. */
@@ -38,6 +42,10 @@ export class InboxStore {
   readonly #order: Statement<[ref: string, n: number]>;
   readonly #leave: Statement;
   readonly #setPosition: Statement;
+  /** The sessions that no entry waits for. */
+  readonly #withoutWaiting: EmptyKeys;
+  /** The turns that no entry became. */
+  readonly #withoutTurn: EmptyKeys;
 
   constructor(db: Database) {
     const entries = 'SELECT owner, ref, text FROM inbox WHERE';
@@ -65,10 +73,13 @@ export class InboxStore {
     this.#sessionsWithEntries = db.prepare(
       'SELECT DISTINCT session_id FROM inbox WHERE turn_id IS NULL',
     );
+    this.#withoutWaiting = new EmptyKeys(db, 'inbox', 'session_id', 'turn_id IS NULL');
+    this.#withoutTurn = new EmptyKeys(db, 'inbox', 'turn_id');
   }
 
   /** Adds an entry. An entry that is there already keeps its position, and only its `held` and `interrupts` change. */
   put(tx: Writer, { session_id, owner, ref, rank, held, interrupts, text }: NewEntry): void {
+    this.#withoutWaiting.delete(session_id);
     this.#put.run(tx, session_id, owner, ref, rank, held ? 1 : 0, interrupts ? 1 : 0, text ?? null);
   }
 
@@ -76,9 +87,21 @@ export class InboxStore {
     this.#remove.run(tx, owner, ref);
   }
 
-  /** Makes an entry part of a turn; with null, the entry waits again at its old position. */
-  assign(tx: Writer, { owner, ref }: InboxEntry, turnId: string | null): void {
-    this.#assign.run(tx, turnId, owner, ref);
+  /** Makes an entry part of a turn. */
+  assign(tx: Writer, { owner, ref }: InboxEntry, turn: TurnIds): void {
+    this.#withoutTurn.delete(turn.turn_id);
+    this.#assign.run(tx, turn.turn_id, owner, ref);
+  }
+
+  /** Lets an entry of a turn wait again, at its old position. */
+  putBack(tx: Writer, { owner, ref }: InboxEntry, turn: TurnIds): void {
+    this.#withoutWaiting.delete(turn.session_id);
+    this.#assign.run(tx, null, owner, ref);
+  }
+
+  /** Must be called for a turn that no entry became. */
+  turnSent(tx: Writer, turn: TurnIds): void {
+    this.#withoutTurn.add(tx, turn.turn_id);
   }
 
   /** Returns the references of an owner's entries for a session, in their order. */
@@ -96,12 +119,15 @@ export class InboxStore {
 
   /** Returns the entries that may become the next turn of a session, by rank, then oldest first. */
   nextFor(rx: Reader, sessionId: string): InboxEntry[] {
+    if (this.#withoutWaiting.has(rx, sessionId)) return [];
     return this.#nextFor.all(rx, sessionId).map(entryOf);
   }
 
   /** Whether an entry waits for a session that may become its next turn. */
   hasNext(rx: Reader, sessionId: string): boolean {
-    return this.#nextFor.get(rx, sessionId) !== undefined;
+    return (
+      !this.#withoutWaiting.has(rx, sessionId) && this.#nextFor.get(rx, sessionId) !== undefined
+    );
   }
 
   /** Returns all entries that wait for a session, including held ones, oldest first. */
@@ -110,11 +136,15 @@ export class InboxStore {
   }
 
   ofTurn(rx: Reader, turnId: string): InboxEntry[] {
+    if (this.#withoutTurn.has(rx, turnId)) return [];
     return this.#ofTurn.all(rx, turnId).map(entryOf);
   }
 
   wantsInterrupt(rx: Reader, sessionId: string): boolean {
-    return this.#wantsInterrupt.get(rx, sessionId) !== undefined;
+    return (
+      !this.#withoutWaiting.has(rx, sessionId) &&
+      this.#wantsInterrupt.get(rx, sessionId) !== undefined
+    );
   }
 
   /** Returns the ids of the sessions with waiting entries. */

@@ -158,7 +158,7 @@ export class SessionService extends SessionQueries {
         accepted_at: this.#deps.clock.now(),
       });
       this.#deps.store.acceptTurn(tx, beginTurn(session, turn, turn.accepted_at), turn);
-      this.#deps.inbox.endHold(tx, sessionId);
+      this.#deps.inbox.turnSent(tx, turn);
       this.#deps.limits.turnSent(tx, sessionId);
       this.#deps.observers.turnSent(tx, session);
       saveResponse(tx, acceptance(turn));

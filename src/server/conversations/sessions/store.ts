@@ -7,6 +7,7 @@ import { AppError } from '../../../api/errors.ts';
 import type { EventBody } from '../../../core/events/event.ts';
 import type { EventLog } from '../../../core/events/log.ts';
 import type { Database } from '../../../core/store/database.ts';
+import { EmptyKeys } from '../../../core/store/empty-keys.ts';
 import { RecordTable } from '../../../core/store/records.ts';
 import type { Statement } from '../../../core/store/statement.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
@@ -22,6 +23,8 @@ export class SessionStore {
   readonly items: RecordTable<Item>;
   readonly approvals: RecordTable<Approval>;
   readonly usage: TurnUsage;
+  /** The turns without approvals. */
+  readonly #withoutApprovals: EmptyKeys;
   readonly #mcpServers: RecordTable<{ session_id: string; servers: readonly McpServer[] }>;
   readonly #log: EventLog;
   readonly #commands: Statement<[commands: string]>;
@@ -35,10 +38,11 @@ export class SessionStore {
       'INSERT OR REPLACE INTO session_commands (session_id, commands) VALUES (?, ?)',
     );
     this.#dropCommands = db.prepare('DELETE FROM session_commands WHERE session_id = ?');
-    this.sessions = new RecordTable(db, 'sessions', (session) => session.id);
-    this.turns = new RecordTable(db, 'turns', (turn) => turn.turn_id);
+    this.sessions = new RecordTable(db, 'sessions', (session) => session.id, { keeps: true });
+    this.turns = new RecordTable(db, 'turns', (turn) => turn.turn_id, { keeps: true });
     this.items = new RecordTable(db, 'items', (item) => item.item_id);
     this.approvals = new RecordTable(db, 'approvals', (approval) => approval.id);
+    this.#withoutApprovals = new EmptyKeys(db, 'approvals', 'turn_id');
     this.usage = new TurnUsage(db);
     this.#mcpServers = new RecordTable(db, 'session_mcp_servers', ({ session_id }) => session_id);
   }
@@ -101,6 +105,7 @@ export class SessionStore {
 
   acceptTurn(tx: Writer, session: Session, turn: Turn): void {
     this.turns.insert(tx, turn);
+    this.#withoutApprovals.add(tx, turn.turn_id);
     this.sessions.update(tx, session);
     this.#append(tx, turn, { kind: 'turn.accepted', payload: { turn, title: session.title } });
   }
@@ -130,7 +135,7 @@ export class SessionStore {
 
   /** Writes a new approval, and turn and session as waiting for it. */
   requestApproval(tx: Writer, session: Session, turn: Turn, approval: Approval): void {
-    this.approvals.insert(tx, approval);
+    this.#insertApproval(tx, approval);
     const { seq } = this.#append(tx, turn, { kind: 'approval.requested', payload: { approval } });
     const asked = { ...session, news_seq: seq, last_activity_at: approval.created_at };
     this.#setStatus(tx, asked, turn, 'waiting_for_approval');
@@ -138,7 +143,7 @@ export class SessionStore {
 
   /** Writes an approval that a rule has decided at once. Nobody was asked, so the turn does not change. */
   addRuledApproval(tx: Writer, turn: Turn, approval: Approval): void {
-    this.approvals.insert(tx, approval);
+    this.#insertApproval(tx, approval);
     this.#append(tx, turn, {
       kind: 'approval.resolved',
       payload: { approval: approvalInEvents(approval) },
@@ -147,7 +152,7 @@ export class SessionStore {
 
   /** Writes an approval that no turn waits for, because it is about what comes after it: that is news of its session. */
   requestBudgetApproval(tx: Writer, turn: Turn, approval: Approval): void {
-    this.approvals.insert(tx, approval);
+    this.#insertApproval(tx, approval);
     const { seq } = this.#append(tx, turn, { kind: 'approval.requested', payload: { approval } });
     this.sessions.update(tx, { ...this.session(tx, approval.session_id), news_seq: seq });
   }
@@ -195,10 +200,11 @@ export class SessionStore {
 
   /** Returns the approvals that a turn waits for, oldest first. */
   pendingApprovals(rx: Reader, turnId: string): Approval[] {
-    return this.approvals.where(rx, "turn_id = ? AND status = 'pending'", turnId);
+    return this.approvalsOf(rx, turnId).filter(({ status }) => status === 'pending');
   }
 
   approvalsOf(rx: Reader, turnId: string): Approval[] {
+    if (this.#withoutApprovals.has(rx, turnId)) return [];
     return this.approvals.where(rx, 'turn_id = ?', turnId);
   }
 
@@ -325,6 +331,11 @@ export class SessionStore {
   markTrimmed(tx: Writer, session: Session): void {
     this.sessions.update(tx, { ...session, last_words: null, trimmed: true });
     this.#dropCommands.run(tx, session.id);
+  }
+
+  #insertApproval(tx: Writer, approval: Approval): void {
+    this.#withoutApprovals.delete(approval.turn_id);
+    this.approvals.insert(tx, approval);
   }
 
   #setStatus(
