@@ -3,7 +3,7 @@ import { CadreError, createClient, localServer } from '../../src/client/public/i
 import type { ConnectionState } from '../../src/client/public/index.ts';
 import { keptPort } from '../support/kept-port.ts';
 import { sharedDemo } from '../support/demo-server.ts';
-import { openRuntime, type TestRuntime } from '../support/runtime.ts';
+import { openRuntime } from '../support/runtime.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { wireTo } from '../support/wire.ts';
 

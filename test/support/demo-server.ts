@@ -14,15 +14,17 @@ export async function withDemo<T>(
   await using own = tempDirectory('server');
   const { directory = own.path, port = 0 } = before ?? {};
   return await withPlayedDemoAgent(directory, (acp) =>
-    withRuntime(test, {
-      directory,
-      config: {
-        server: { bind_address: `127.0.0.1:${port}`, drain_ms: 200 },
-        providers: { acp },
-        defaults: { provider: 'acp' },
-      },
-    }),
+    withRuntime(test, { directory, config: demoConfig(port, acp) }),
   );
+}
+
+/** The configuration of a server at a port whose agent is this one. */
+export function demoConfig(port: number | string, acp: object): Record<string, unknown> {
+  return {
+    server: { bind_address: `127.0.0.1:${port}`, drain_ms: 200 },
+    providers: { acp },
+    defaults: { provider: 'acp' },
+  };
 }
 
 /** Starts such a server for the rest of a test. */

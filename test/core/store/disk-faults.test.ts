@@ -364,7 +364,7 @@ describe('a disk that refuses to sync', () => {
 
 describe('a log that another program deleted', () => {
   test('ends the promise before anything more is acknowledged.', async () => {
-    const { store, disk, directory } = await storeOnTestDisk();
+    const { store, directory } = await storeOnTestDisk();
     await store.db.transact((tx) => store.write(tx, 'a'));
     nodeFs.unlinkSync(path.join(directory, WAL_FILE));
     const write = store.db.transact((tx) => store.write(tx, 'b'));

@@ -10,7 +10,6 @@ import {
   type RawStage,
   type Role,
   testRawAgent,
-  testRawAgent,
 } from '../../support/providers/raw-agent.ts';
 import { hasPty, type InTerminal, inTerminal, programInTerminal } from '../../support/tui/pty.ts';
 

@@ -11,7 +11,7 @@ import { tempDirectory } from '../../support/temp.ts';
 import path from 'node:path';
 import { openSession } from '../../support/turns.ts';
 import { makeRepository } from '../../support/worktrees/work.ts';
-import { type Cast, castOf, completed, makeTeam, testTeam } from '../../support/teams/team.ts';
+import { type Cast, castOf, completed, testTeam } from '../../support/teams/team.ts';
 import type { UntypedEvent } from '../../support/untyped-events.ts';
 import { scaled } from '../../support/patience.ts';
 

@@ -3,7 +3,7 @@ import type { RuntimeEventRecord } from '../../../src/api/events.ts';
 import type { Session } from '../../../src/api/sessions.ts';
 import type { TeamWithMembers } from '../../../src/api/teams.ts';
 import { kinds, sharedStage } from '../../support/sessions/stage.ts';
-import { type Cast, completed, makeTeam, testTeam } from '../../support/teams/team.ts';
+import { completed, testTeam } from '../../support/teams/team.ts';
 
 type Reply = TeamWithMembers & { code: string; error: string };
 const idsOf = ({ members }: TeamWithMembers) => members.map(({ agent_id }) => agent_id);

@@ -7,7 +7,7 @@ import type { SpawnedMember } from '../../../src/api/teams.ts';
 import { type StageOptions, testStage } from '../../support/sessions/stage.ts';
 import type { Worktree } from '../../../src/api/worktrees.ts';
 import { makeRepository, write } from '../../support/worktrees/work.ts';
-import { type Cast, completed, makeTeam, testTeam } from '../../support/teams/team.ts';
+import { type Cast, completed, testTeam } from '../../support/teams/team.ts';
 
 type Result = TeamView &
   SpawnedMember & {

@@ -3,7 +3,6 @@ import { until } from './calls.ts';
 import {
   inHome,
   type PlayedGiven,
-  type PlayedStage,
   playing,
   argsOf,
   envOf,

@@ -6,10 +6,9 @@ import type { RecoverySummary } from '../../../src/api/runtime.ts';
 import type { Session, Turn } from '../../../src/api/sessions.ts';
 import { onTestFinished } from 'vitest';
 import { settle } from '../../../src/client/settle.ts';
-import { streamEvents } from '../../../src/client/stream.ts';
 import { SessionTokens } from '../../../src/core/access/session-tokens.ts';
-import { systemClock } from '../../../src/core/lib/clock.ts';
 import { openRuntime, type TestRuntime, type TestRuntimeOptions } from '../runtime.ts';
+import { isEnd, Watch } from '../providers/watch.ts';
 import { openForTest, shared } from '../shared.ts';
 import { tempDirectory } from '../temp.ts';
 import { ManualClock } from '../manual-clock.ts';
@@ -118,7 +117,7 @@ export async function onStage<T>(
     sessionTokens,
     logTo: log.sink,
   });
-  const events = new Watch(given);
+  const events = new Watch(given.client, undefined, 8000);
   const stage: Stage = {
     given,
     provider,
@@ -138,14 +137,15 @@ export async function onStage<T>(
       return (await response.json()) as ToolReply<T>;
     },
     seen: events.events,
-    until: (matches) => events.until(matches),
+    until: async (matches) =>
+      events.events.findLast(matches) ?? (await events.until('such event', matches)),
     times: (kind, count) => events.times((event) => event.kind === kind, count),
     logged: (text) => log.until(text),
   };
   try {
     return await test(stage);
   } finally {
-    await events.end();
+    await events.stop();
     given.client.close();
     provider.drop();
     clock.runFree();
@@ -295,58 +295,7 @@ export function kinds(events: readonly UntypedEvent[]): string[] {
 
 /** The end of a turn, as an event. */
 export function endOf(turnId: string): (event: UntypedEvent) => boolean {
-  return ({ kind, turn_id }) =>
-    turn_id === turnId && ['turn.completed', 'turn.interrupted', 'turn.failed'].includes(kind);
-}
-
-/** Everything that happens, from the start, as the stream tells it. */
-export class Watch {
-  readonly events: UntypedEvent[] = [];
-  readonly #asked = new Set<(event: UntypedEvent) => void>();
-  readonly #stop = new AbortController();
-  readonly #ended: Promise<void>;
-
-  constructor({ client }: Pick<TestRuntime, 'client'>) {
-    this.#ended = this.#read(client);
-    // Whoever waits for something hears that it does not come; `end` tells why.
-    this.#ended.catch(() => undefined);
-  }
-
-  /** Resolves with an event, old or new, that matches. */
-  until(matches: (event: UntypedEvent) => boolean): Promise<UntypedEvent> {
-    const old = this.events.findLast(matches);
-    if (old) return Promise.resolve(old);
-    const found = new Promise<UntypedEvent>((resolve) => {
-      const look = (event: UntypedEvent) => {
-        if (!matches(event)) return;
-        this.#asked.delete(look);
-        resolve(event);
-      };
-      this.#asked.add(look);
-    });
-    return soon(found, 'an event');
-  }
-
-  /** Resolves once so many have matched. */
-  async times(matches: (event: UntypedEvent) => boolean, count: number): Promise<void> {
-    let left = count - this.events.filter(matches).length;
-    const counted = this.events.length;
-    if (left > 0)
-      await this.until((event) => this.events.length > counted && matches(event) && --left === 0);
-  }
-
-  async end(): Promise<void> {
-    this.#stop.abort();
-    await this.#ended;
-  }
-
-  async #read(client: TestRuntime['client']): Promise<void> {
-    const { signal } = this.#stop;
-    for await (const event of streamEvents({ client, clock: systemClock, signal })) {
-      this.events.push(event);
-      for (const look of this.#asked) look(event);
-    }
-  }
+  return (event) => event.turn_id === turnId && isEnd(event);
 }
 
 /** What a runtime logs, line by line. */
