@@ -4,7 +4,7 @@ import type { FollowAll, FromServer } from '../../src/client/servers.ts';
 import { type FollowedNode, FleetEventStream } from '../../src/fleet/fleet-event-stream.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { append, hurriedClock, startMirror } from '../support/fleet/mirroring.ts';
-import { ScriptedStream } from '../support/fleet/scripted-stream.ts';
+import { ScriptedStream } from './scripted-stream.ts';
 import { type TestStore, testStore } from '../support/memory-store.ts';
 
 function following(stream: ScriptedStream, options: FollowAll, entries: FollowedNode[] = []) {

@@ -5,7 +5,7 @@ import { testStore } from '../support/memory-store.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { faultless, judge } from '../support/fleet/judge.ts';
 import { append, hurriedClock, startMirror, wholeLog } from '../support/fleet/mirroring.ts';
-import { type Fate, ScriptedStream } from '../support/fleet/scripted-stream.ts';
+import { type Fate, ScriptedStream } from './scripted-stream.ts';
 import { seeded } from '../campaigns/crash/random.ts';
 
 /** Waits until the stream ends with the newest event of the log. */

@@ -11,7 +11,7 @@ import {
   startMirror,
   wholeLog,
 } from '../support/fleet/mirroring.ts';
-import { ScriptedStream } from '../support/fleet/scripted-stream.ts';
+import { ScriptedStream } from './scripted-stream.ts';
 import { type TestStore, testStore } from '../support/memory-store.ts';
 
 /** Reads a stream until it is disposed, or to its end; keeps what it gets. */

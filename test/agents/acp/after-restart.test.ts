@@ -13,13 +13,7 @@ import {
   type RawStage,
   testRawAgent,
 } from '../../support/providers/raw-agent.ts';
-import {
-  asked,
-  expectWorks,
-  offering,
-  ready,
-  type Play,
-} from '../../support/providers/lost-agent.ts';
+import { asked, expectWorks, offering, ready, type Play } from './lost-agent.ts';
 import { refuse } from '../../support/providers/rows.ts';
 
 describe('an agent that is asked after a restart which sessions it has', () => {

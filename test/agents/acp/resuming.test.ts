@@ -38,7 +38,7 @@ import {
   sick,
   untilNoneLives,
   type Play,
-} from '../../support/providers/lost-agent.ts';
+} from './lost-agent.ts';
 import { asking, dies, refuse, textContent, touch } from '../../support/providers/rows.ts';
 
 const on = sharedRawAgent();

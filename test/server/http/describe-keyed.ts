@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { FailpointName } from '../../../src/core/lib/failpoint.ts';
 import { completed } from '../../support/scripted-provider.ts';
 import { FullDisk } from '../../support/sessions/faults.ts';
-import { aRequestTo, replayed, withKey } from '../../support/sessions/keyed-requests.ts';
+import { aRequestTo, replayed, withKey } from './keyed-requests.ts';
 import { kinds, onStage, sharedStage } from '../../support/sessions/stage.ts';
 
 /** Whether an agent of the stage is given a turn, which has to end before the next one is looked for. */

@@ -6,7 +6,7 @@ import { scaled } from '../../../support/patience.ts';
 import { Judge, type Rhythm } from './judge.ts';
 import { DAY, HOUR, MINUTE } from '../../../support/queue/queue.ts';
 import { World } from './world.ts';
-import { type Random, seededRandom } from '../../../support/store-power.ts';
+import { type Random, seededRandom } from '../../../support/random.ts';
 import { tempDirectory } from '../../../support/temp.ts';
 
 /** `make queue`: 10,000 virtual days; in the suite one part in two hundred. */

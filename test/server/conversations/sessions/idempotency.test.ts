@@ -11,12 +11,7 @@ import { scaled } from '../../../support/patience.ts';
 import { completed } from '../../../support/scripted-provider.ts';
 import { startServer, untilNothingCarries } from '../../../support/server.ts';
 import { describeKeyed } from '../../http/describe-keyed.ts';
-import {
-  aRequestTo,
-  keyedRoutes,
-  replayed,
-  withKey,
-} from '../../../support/sessions/keyed-requests.ts';
+import { aRequestTo, keyedRoutes, replayed, withKey } from '../../http/keyed-requests.ts';
 import { endOf, kinds, sharedStage, testStage } from '../../../support/sessions/stage.ts';
 import { tempDirectory } from '../../../support/temp.ts';
 

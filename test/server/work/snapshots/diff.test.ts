@@ -8,7 +8,7 @@ import { endpoints } from '../../../../src/api/index.ts';
 import { runHere } from '../../../support/cli/cadre.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
-import { stateOf } from '../../../support/snapshots/state.ts';
+import { stateOf } from './state.ts';
 import { openSession } from '../../../support/turns.ts';
 import {
   commit,

@@ -5,7 +5,7 @@ import type { BodyInputOf, QueryInputOf } from '../../../../src/api/endpoint.ts'
 import type { AppError } from '../../../../src/api/errors.ts';
 import { endpoints } from '../../../../src/api/index.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
-import { stateOf } from '../../../support/snapshots/state.ts';
+import { stateOf } from './state.ts';
 import { sharedRuntime } from '../../../support/runtime.ts';
 import { completed, scriptedProvider } from '../../../support/scripted-provider.ts';
 import { testDirectory } from '../../../support/temp.ts';

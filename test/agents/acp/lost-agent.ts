@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { until } from './calls.ts';
+import { until } from '../../support/providers/calls.ts';
 import {
   initialized,
   type Params,
@@ -10,8 +10,8 @@ import {
   type Role,
   type sharedRawAgent,
   testRawAgent,
-} from './raw-agent.ts';
-import { dies } from './rows.ts';
+} from '../../support/providers/raw-agent.ts';
+import { dies } from '../../support/providers/rows.ts';
 
 export type Play = NonNullable<Role['methods']>[string];
 

@@ -1,27 +1,10 @@
+import { below, type Random } from '../../support/random.ts';
 import nodeFs from 'node:fs';
 import path from 'node:path';
-import type { FileSystem } from '../../src/core/store/host/file-system.ts';
+import type { FileSystem } from '../../../src/core/store/host/file-system.ts';
 
 /** What a disk keeps whole when the power goes. */
 const SECTOR = 512;
-
-/** Numbers from 0 up to 1, the same for the same seed. */
-export type Random = () => number;
-
-export function seededRandom(seed: number): Random {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
-/** A whole number from 0 up to `end`. */
-export function below(end: number, random: Random): number {
-  return Math.floor(random() * end);
-}
 
 interface Inode {
   readonly operations: (Write | Truncation)[];

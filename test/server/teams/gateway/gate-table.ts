@@ -1,4 +1,4 @@
-import { policyTable, type Row } from '../../../src/server/teams/gateway/tool-policy-table.ts';
+import { policyTable, type Row } from '../../../../src/server/teams/gateway/tool-policy-table.ts';
 
 /** Modes of each kind, as the columns of the table have them. */
 export const columns = [
