@@ -95,15 +95,26 @@ function help(node: Node, add: Add): void {
     });
 }
 
+/** The method of a schema and the functions of `api/common.ts` whose first argument describes a field. */
+const describing = new Set([
+  'describe',
+  'text',
+  'flag',
+  'nullableText',
+  'optionalText',
+  'nullableTime',
+]);
+
 function schemas(node: Node, add: Add): void {
-  if (node.type === 'CallExpression' && nameOf(node.callee) === 'describe')
+  if (node.type === 'CallExpression' && describing.has(nameOf(node.callee)))
     add('schema', listOf(node.arguments)[0]);
   if (node.type === 'Property' && ['description', 'summary', 'when'].includes(nameOf(node.key)))
     add('schema', node.value);
 }
 
 function errors(node: Node, add: Add): void {
-  if (node.type === 'NewExpression' && nameOf(node.callee).endsWith('Error'))
+  const isCall = node.type === 'NewExpression' || node.type === 'CallExpression';
+  if (isCall && nameOf(node.callee).endsWith('Error'))
     for (const argument of listOf(node.arguments))
       if (stringsOf(argument).some(({ text }) => text.includes(' '))) add('errors', argument);
   if (node.type === 'Property' && ['message', 'reason'].includes(nameOf(node.key)))

@@ -71,7 +71,6 @@ export interface ReportedLimit {
   isOfAccount: boolean;
 }
 
-/** The outcome of a turn that failed. */
 export function failed(code: string, message: string): TurnOutcome {
   return { status: 'failed', error: { code, message } };
 }
@@ -190,7 +189,6 @@ export async function report(sink: AgentSink, updates: readonly AgentUpdate[]): 
   for (const update of updates) await sink.update(update);
 }
 
-/** The settings of one turn. */
 export interface TurnSettings {
   /** Null or `default`: as the agent is configured. `require_approval`: its requests go to `AgentSink.ask`. */
   permissionMode: string | null;

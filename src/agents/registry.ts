@@ -6,7 +6,7 @@ import type {
   ProviderRecord,
 } from '../api/providers.ts';
 import type { ProviderId } from '../api/provider-kinds.ts';
-import { AppError } from '../api/errors.ts';
+import { AppError, invalidError, notFoundError } from '../api/errors.ts';
 import {
   type AgentKind,
   type AgentLogin,
@@ -54,20 +54,13 @@ export class ProviderRegistry {
     const { kinds } = this.get(id);
     if (asked === null) return kinds?.preferred ?? null;
     if (!kinds)
-      throw new AppError(
-        'invalid',
-        `agent: provider ${id} has only one agent: omit the field "agent"`,
-      );
+      throw invalidError(`agent: provider ${id} has only one agent: omit the field "agent"`);
     if (kinds.find(asked)) return asked;
     if (this.#providers.has(asked as ProviderId))
-      throw new AppError(
-        'invalid',
+      throw invalidError(
         `agent: "${asked}" is a provider, not an agent: omit the field "agent", and set the field "provider" to "${asked}"`,
       );
-    throw new AppError(
-      'invalid',
-      `agent: unknown agent "${asked}": choose from ${kinds.names.join(', ')}`,
-    );
+    throw invalidError(`agent: unknown agent "${asked}": choose from ${kinds.names.join(', ')}`);
   }
 
   /**
@@ -108,7 +101,7 @@ export class ProviderRegistry {
    */
   agentLogin(id: ProviderId, agent: string): AgentLogin {
     const kind = this.get(id).kinds?.find(agent);
-    if (!kind) throw new AppError('not_found', `agent "${agent}" of provider ${id} not found`);
+    if (!kind) throw notFoundError(`agent "${agent}" of provider ${id} not found`);
     const problem = kind.problem();
     if (problem !== null) throw new AppError('provider_unavailable', `${id}: ${problem}`);
     const { login } = kind;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { flag, nullableText, text } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { authStatus, statuses } from './providers.ts';
 
@@ -18,27 +19,23 @@ const authMethod = z
     id: z.string(),
     name: z.string(),
     description: z.string().nullable(),
-    type: z
-      .enum(['agent', 'env_var', 'terminal'])
-      .describe(
+    type: z.enum(['agent', 'env_var', 'terminal']).meta({
+      description:
         "Kind of login. `agent`: the agent logs in by itself, often with a browser. `env_var`: the agent reads environment variables. `terminal`: a user runs the agent's login program in a terminal.",
-      ),
+    }),
     variables: z
       .array(
         z.looseObject({
           name: z.string(),
           optional: z.boolean(),
-          set: z.boolean().describe('Whether the variable is set in the environment of the agent.'),
+          set: flag('Whether the variable is set in the environment of the agent.'),
         }),
       )
       .describe('Environment variables that the agent reads, as far as it reports them.'),
-    needs_person: z.boolean().describe('Whether a user must take part or set a variable first.'),
-    link: z
-      .string()
-      .nullable()
-      .describe(
-        'URL of the page where users get the required key or account. Null if the agent names none.',
-      ),
+    needs_person: flag('Whether a user must take part or set a variable first.'),
+    link: nullableText(
+      'URL of the page where users get the required key or account. Null if the agent names none.',
+    ),
     program: program
       .nullable()
       .describe("Program to run in a terminal on the server's machine. Null for other types."),
@@ -50,7 +47,7 @@ const agentLogin = z
   .looseObject({
     agent: z.string(),
     auth: authStatus,
-    can_log_out: z.boolean().describe('Whether the agent can log out on request.'),
+    can_log_out: flag('Whether the agent can log out on request.'),
     methods: z.array(authMethod),
   })
   .meta({ id: 'AgentLogin', description: 'Login state and login methods of an agent.' });
@@ -76,23 +73,18 @@ export const authenticateAgent = endpoint('POST /v1/providers/acp/agents/{agent}
   summary:
     'Log in to an agent; responds when the login has finished, which may require a user at the browser',
   body: z.strictObject({
-    method_id: z
-      .string()
-      .min(1)
-      .nullish()
-      .describe(
+    method_id: z.string().min(1).nullish().meta({
+      description:
         'Id of the login method. Default: the configured method, or else the only method that can be used.',
-      ),
+    }),
   }),
   response: authStatus,
 });
 
-const loginPage = z
-  .looseObject({ message: z.string().describe('Message of the agent.'), url: z.string() })
-  .meta({
-    id: 'LoginPage',
-    description: 'A web page that a user must open to log in to an agent.',
-  });
+const loginPage = z.looseObject({ message: text('Message of the agent.'), url: z.string() }).meta({
+  id: 'LoginPage',
+  description: 'A web page that a user must open to log in to an agent.',
+});
 export type LoginPage = z.output<typeof loginPage>;
 
 export const listLoginPages = endpoint('GET /v1/providers/acp/agents/{agent}/login/pages', {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { pageQuery, timestamp } from './common.ts';
+import { nullableText, optionalText, pageQuery, text, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { providerId } from './provider-kinds.ts';
 
@@ -9,7 +9,7 @@ export const ruleEffect = z.enum(['allow', 'ask', 'deny']).meta({
     'Effect of a rule on a matching request. `deny`: the request is declined. `ask`: a user decides, even if other rules allow the request. `allow`: the request is accepted once. If several rules match, `deny` takes precedence over `ask`, and `ask` over `allow`.',
 });
 
-const text = (most: number) =>
+const textUpTo = (most: number) =>
   z
     .string()
     .trim()
@@ -21,37 +21,28 @@ const conditions = {
   provider: providerId
     .nullable()
     .describe('Match only requests of agents of this provider. Null matches every provider.'),
-  tool: z
-    .string()
-    .nullable()
-    .describe(
+  tool: z.string().nullable().meta({
+    description:
       'Match only requests to use the tool with this name. Agents of claude name all their tools, and calls of cadre’s own tools have the name of the tool. Agents of acp and codex name no tools.',
-    ),
-  command: z
-    .string()
-    .nullable()
-    .describe(
+  }),
+  command: z.string().nullable().meta({
+    description:
       'Match only requests to run one simple command whose words match this pattern. `*` matches one word or a part of one. `**` at the end matches any number of words. In an `allow` rule, a `*` at the start of a word does not match an option, assignment or address. No `*` in an `allow` rule matches hidden files, paths outside the directory of the command, or files of git and agents.',
-    ),
-  path: z
-    .string()
-    .nullable()
-    .describe(
+  }),
+  path: z.string().nullable().meta({
+    description:
       'Match only requests whose changed files all match this path. A path that does not start with `/` is relative to the directory of the session. `*` matches any part of a name, `**` any number of names. In an `allow` rule, neither matches a hidden name: the rule must contain its dot. Files of git or an agent (such as `.git`) need their full name.',
-    ),
-  directory: z
-    .string()
-    .nullable()
-    .describe(
+  }),
+  directory: z.string().nullable().meta({
+    description:
       'Match only requests in this directory or below it. The directory of a request is the working directory of its command, or else of the session. If null, an `allow` rule for commands applies only in the directory of the session.',
-    ),
+  }),
 };
 
-const iKnow = z
-  .boolean()
-  .describe(
+const iKnow = z.boolean().meta({
+  description:
     'Whether a user confirms that any arguments matched by `*` are safe for this program. Needed for programs that are not on the list of known safe programs.',
-  );
+});
 
 export const approvalRule = z
   .looseObject({
@@ -59,17 +50,11 @@ export const approvalRule = z
     effect: ruleEffect,
     ...conditions,
     i_know: iKnow,
-    refused: z
-      .string()
-      .nullable()
-      .describe(
-        'Reason why a rule stored by an earlier version would be refused now. Its `effect` is `ask` if it was added as `allow`. Null if the rule is valid.',
-      ),
-    reason: z
-      .string()
-      .nullable()
-      .describe('Reason for the rule. An agent receives it when its request is declined.'),
-    created_by: z.string().describe('Token that created the rule.'),
+    refused: nullableText(
+      'Reason why a rule stored by an earlier version would be refused now. Its `effect` is `ask` if it was added as `allow`. Null if the rule is valid.',
+    ),
+    reason: nullableText('Reason for the rule. An agent receives it when its request is declined.'),
+    created_by: text('Token that created the rule.'),
     created_at: timestamp,
   })
   .meta({
@@ -85,7 +70,7 @@ export const ruleDecision = z
     rule: approvalRule
       .nullable()
       .describe('Rule that decides. Null if no rule matches, so that a user decides.'),
-    why: z.string().describe('Explanation of the decision, for users to read.'),
+    why: text('Explanation of the decision, for users to read.'),
   })
   .meta({ id: 'Ruling', description: 'Decision of the rules about a request.' });
 export type RuleDecision = z.output<typeof ruleDecision>;
@@ -102,24 +87,22 @@ export const addApprovalRule = endpoint('POST /v1/approval-rules', {
   body: z.strictObject({
     effect: ruleEffect,
     provider: providerId.nullish(),
-    tool: text(200)
+    tool: textUpTo(200)
       .nullish()
       .describe(conditions.tool.description ?? ''),
-    command: text(2000)
+    command: textUpTo(2000)
       .nullish()
       .describe(conditions.command.description ?? ''),
-    path: text(2000)
+    path: textUpTo(2000)
       .nullish()
       .describe(conditions.path.description ?? ''),
-    directory: text(4096)
+    directory: textUpTo(4096)
       .nullish()
       .describe('Absolute path of an existing directory. The real path is stored.'),
-    i_know: iKnow
-      .optional()
-      .describe(
-        `${iKnow.description ?? ''} Default: false, and an \`allow\` rule that needs the confirmation is refused.`,
-      ),
-    reason: text(500).nullish(),
+    i_know: iKnow.optional().meta({
+      description: `${iKnow.description ?? ''} Default: false, and an \`allow\` rule that needs the confirmation is refused.`,
+    }),
+    reason: textUpTo(500).nullish(),
   }),
   response: approvalRule,
   errors: ['conflict'],
@@ -136,22 +119,17 @@ export const testApprovalRules = endpoint('POST /v1/approval-rules/test', {
   summary:
     'Show the decision of the rules about a command, a changed file or a tool, without any effect',
   body: z.strictObject({
-    command: z
-      .string()
-      .max(65_536)
-      .nullish()
-      .describe('Complete command, as an agent would show it.'),
+    command: z.string().max(65_536).nullish().meta({
+      description: 'Complete command, as an agent would show it.',
+    }),
     path: z.string().min(1).max(4096).nullish().describe('File that would be changed.'),
     tool: z.string().min(1).max(200).nullish(),
     provider: providerId
       .nullish()
       .describe('Provider of the agent. If absent, rules for one provider do not match.'),
-    cwd: z
-      .string()
-      .nullish()
-      .describe(
-        'Working directory of the session and the command. Default: the working directory of the server.',
-      ),
+    cwd: optionalText(
+      'Working directory of the session and the command. Default: the working directory of the server.',
+    ),
   }),
   response: ruleDecision,
 });

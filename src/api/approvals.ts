@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { pageQuery, timestamp } from './common.ts';
+import { flag, nullableText, pageQuery, text, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { providerId } from './provider-kinds.ts';
 import { sessionParam } from './sessions.ts';
@@ -8,16 +8,12 @@ export const approvalStatus = z.enum(['pending', 'accepted', 'declined', 'expire
 
 export const question = z
   .looseObject({
-    id: z
-      .string()
-      .describe(
-        'Key of the answers. The text or heading of the question is accepted as a key too.',
-      ),
+    id: text('Key of the answers. The text or heading of the question is accepted as a key too.'),
     question: z.string(),
     header: z.string().nullable(),
     options: z.array(z.looseObject({ label: z.string(), description: z.string().nullable() })),
-    free: z.boolean().describe('Whether the answer may be a text that is not one of the options.'),
-    multiple: z.boolean().describe('Whether several answers are allowed.'),
+    free: flag('Whether the answer may be a text that is not one of the options.'),
+    multiple: flag('Whether several answers are allowed.'),
     required: z.boolean(),
     type: z.enum(['text', 'number', 'integer']),
   })
@@ -27,25 +23,20 @@ export type Question = z.output<typeof question>;
 const approvalCommand = z
   .looseObject({
     type: z.literal('command'),
-    command: z.string().describe('Complete command, as a shell reads it.'),
-    cwd: z
-      .string()
-      .nullable()
-      .describe(
-        'Directory that the command would run in: the directory that the agent names, or else the directory of the session. Null if unknown.',
-      ),
+    command: text('Complete command, as a shell reads it.'),
+    cwd: nullableText(
+      'Directory that the command would run in: the directory that the agent names, or else the directory of the session. Null if unknown.',
+    ),
   })
   .meta({ id: 'ApprovalCommand', description: 'A command that would run.' });
 
 const approvalDiff = z
   .looseObject({
     type: z.literal('diff'),
-    path: z.string().describe('Path of the file, as the agent names it.'),
-    diff: z
-      .string()
-      .describe(
-        'Complete change as a unified diff against the content at the time of the request. A file that would be created or removed has `/dev/null` as its other name.',
-      ),
+    path: text('Path of the file, as the agent names it.'),
+    diff: text(
+      'Complete change as a unified diff against the content at the time of the request. A file that would be created or removed has `/dev/null` as its other name.',
+    ),
   })
   .meta({ id: 'ApprovalDiff', description: 'A file that would change.' });
 
@@ -60,7 +51,7 @@ const approvalInput = z
 const approvalOmitted = z
   .looseObject({
     type: z.literal('omitted'),
-    name: z.string().describe('Description of the omitted part.'),
+    name: text('Description of the omitted part.'),
     bytes: z.int().describe('Size of the omitted part as JSON, in bytes.'),
   })
   .meta({
@@ -99,63 +90,47 @@ export const approval = z
     session_id: z.string(),
     turn_id: z.string(),
     provider: providerId,
-    kind: z
-      .enum(['command', 'file_change', 'tool', 'question', 'budget'])
-      .describe(
+    kind: z.enum(['command', 'file_change', 'tool', 'question', 'budget']).meta({
+      description:
         'Kind of the request. `budget`: the request comes from cadre, not from an agent. It requests approval for further turns although a budget is used up; its own turn has ended.',
-      ),
+    }),
     title: z.string(),
     request: z.unknown().describe('Request as the agent sent it.'),
-    details: z
-      .array(approvalDetail)
-      .describe(
+    details: z.array(approvalDetail).meta({
+      description:
         'Complete effect of the request, for users to read, at most 12 MiB as JSON. Empty if the agent does not report it.',
-      ),
+    }),
     scopes: z
       .array(approvalScope)
       .describe('Possible scopes of an acceptance. Empty if the agent offers no way to accept.'),
-    session_allows: z
-      .string()
-      .nullable()
-      .describe(
-        "Requests that an acceptance with the scope `session` would allow, in the agent's words or by its rules. Null if `scopes` does not contain `session`.",
-      ),
-    subject: z
-      .unknown()
-      .describe(
+    session_allows: nullableText(
+      "Requests that an acceptance with the scope `session` would allow, in the agent's words or by its rules. Null if `scopes` does not contain `session`.",
+    ),
+    subject: z.unknown().meta({
+      description:
         'Canonical description of the complete effect of the request. Requests with equal subjects are the same request. Null if the agent does not describe the request exactly, or the description is larger than 1 MiB. If an approval without a subject is accepted while no agent is running, the agent must request approval again.',
-      ),
-    arguments_missing: z
-      .boolean()
-      .optional()
-      .describe(
+    }),
+    arguments_missing: z.boolean().optional().meta({
+      description:
         'True if the agent reports only a title and not the effect of the request. Terminal prompts, the screen and approval links then require a typed confirmation to accept it. Absent otherwise.',
-      ),
-    questions: z
-      .array(question)
-      .nullish()
-      .describe(
+    }),
+    questions: z.array(question).nullish().meta({
+      description:
         'Questions to answer when accepting an approval of the kind `question`. Null if the agent does not list them.',
-      ),
+    }),
     answers: z.record(z.string(), z.array(z.string())).nullable(),
-    held: z
-      .boolean()
-      .describe(
-        'Whether the approval was accepted while no agent was running to receive the decision. It becomes false when the turn continues or ends.',
-      ),
+    held: flag(
+      'Whether the approval was accepted while no agent was running to receive the decision. It becomes false when the turn continues or ends.',
+    ),
     status: approvalStatus,
     decision: z.enum(['accept', 'decline']).nullable(),
-    scope: approvalScope
-      .nullable()
-      .describe(
+    scope: approvalScope.nullable().meta({
+      description:
         'Scope of the acceptance. Null if the approval was not accepted. `once` if `session` was requested while no agent was running.',
-      ),
-    decided_by: z
-      .string()
-      .nullable()
-      .describe(
-        'Token of the user who decided, or the rule that decided. Null if nobody has decided.',
-      ),
+    }),
+    decided_by: nullableText(
+      'Token of the user who decided, or the rule that decided. Null if nobody has decided.',
+    ),
     reason: z.string().nullable(),
     expires_at: timestamp.nullable(),
     created_at: timestamp,
@@ -177,18 +152,15 @@ export const decideApproval = endpoint('POST /v1/sessions/{session_id}/approvals
   params: approvalParams,
   body: z.strictObject({
     decision: z.enum(['accept', 'accepted', 'decline', 'declined', 'reject', 'rejected']),
-    scope: approvalScope
-      .nullish()
-      .describe(
+    scope: approvalScope.nullish().meta({
+      description:
         'Scope of the acceptance: one of `scopes` of the approval. Default: `once`. A decline always applies once.',
-      ),
+    }),
     reason: z.string().max(2000).nullish(),
-    answers: z
-      .record(z.string(), z.array(z.string()))
-      .nullish()
-      .describe(
+    answers: z.record(z.string(), z.array(z.string())).nullish().meta({
+      description:
         'Answers for accepting a question, by the id, text or heading of each question. Each required question needs at least one answer. Unknown keys are refused.',
-      ),
+    }),
   }),
   response: approval,
   errors: ['not_found', 'approval_resolved'],

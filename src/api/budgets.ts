@@ -1,22 +1,28 @@
 import { z } from 'zod';
-import { pageQuery, timestamp } from './common.ts';
+import {
+  flag,
+  nullableText,
+  nullableTime,
+  optionalText,
+  pageQuery,
+  text,
+  timestamp,
+} from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { timeZoneName } from './usage.ts';
 
 /** The maximum number of budgets. */
 export const MAX_BUDGETS = 1000;
 
-export const budgetPer = z
-  .enum(['total', 'day'])
-  .describe(
+export const budgetPer = z.enum(['total', 'day']).meta({
+  description:
     "Period of the budget. `total`: all turns, including turns before the budget was set. `day`: turns that end on one day of the budget's time zone; each day starts at zero.",
-  );
+});
 
 const limits = {
-  tokens: z
-    .number()
-    .nullable()
-    .describe('Total tokens, as providers count them. Null if not limited.'),
+  tokens: z.number().nullable().meta({
+    description: 'Total tokens, as providers count them. Null if not limited.',
+  }),
   cost_usd: z.number().nullable().describe('Cost in US dollars. Null if not limited.'),
   turns: z.number().nullable().describe('Number of turns. Null if not limited.'),
 };
@@ -37,25 +43,20 @@ const spent = z
   })
   .meta({ id: 'BudgetSpent', description: 'Usage of the turns of a budget.' });
 
-export const budgetStatus = z
-  .enum(['open', 'reached', 'declined'])
-  .describe(
+export const budgetStatus = z.enum(['open', 'reached', 'declined']).meta({
+  description:
     'Status of the budget. `open`: turns may start. `reached`: no turn starts, and an approval requests a decision to continue. `declined`: no turn starts until the budget is set again or removed, or its next day starts.',
-  );
+});
 
 export const budget = z
   .looseObject({
     id: z.string(),
-    session_id: z
-      .string()
-      .nullable()
-      .describe('Session that the budget limits. Null if it limits a team or all sessions.'),
-    team_id: z
-      .string()
-      .nullable()
-      .describe(
-        'Team that the budget limits. If session_id is null too, the budget limits all sessions together.',
-      ),
+    session_id: nullableText(
+      'Session that the budget limits. Null if it limits a team or all sessions.',
+    ),
+    team_id: nullableText(
+      'Team that the budget limits. If session_id is null too, the budget limits all sessions together.',
+    ),
     per: budgetPer,
     time_zone: timeZoneName
       .nullable()
@@ -65,28 +66,18 @@ export const budget = z
       'Limits that apply now. Initially equal to `limit`. After each acceptance: the amount spent so far plus `limit`. Each new day starts with `limit`.',
     ),
     spent: spent.describe('Usage so far, in total or on the current day of the budget.'),
-    hard: z
-      .boolean()
-      .describe(
-        'Whether running turns are interrupted when the budget is reached. Otherwise they continue.',
-      ),
+    hard: flag(
+      'Whether running turns are interrupted when the budget is reached. Otherwise they continue.',
+    ),
     status: budgetStatus,
     reached_at: timestamp.nullable(),
-    approval_id: z
-      .string()
-      .nullable()
-      .describe('Approval that is pending or was declined. Null if there is none.'),
-    approval_session_id: z
-      .string()
-      .nullable()
-      .describe('Session of that approval. Null if there is none.'),
-    day_begins_at: timestamp
-      .nullable()
-      .describe('Start of the day that `spent` covers (Unix ms). Null if the budget has no days.'),
-    day_ends_at: timestamp
-      .nullable()
-      .describe('Start of the next day (Unix ms). Null if the budget has no days.'),
-    created_by: z.string().describe('Id of the token that last set the budget.'),
+    approval_id: nullableText('Approval that is pending or was declined. Null if there is none.'),
+    approval_session_id: nullableText('Session of that approval. Null if there is none.'),
+    day_begins_at: nullableTime(
+      'Start of the day that `spent` covers (Unix ms). Null if the budget has no days.',
+    ),
+    day_ends_at: nullableTime('Start of the next day (Unix ms). Null if the budget has no days.'),
+    created_by: text('Id of the token that last set the budget.'),
     created_at: timestamp,
     updated_at: timestamp,
   })
@@ -122,30 +113,24 @@ export const getBudget = endpoint('GET /v1/budgets/{budget_id}', {
 export const setBudget = endpoint('POST /v1/budgets', {
   summary: 'Set the budget of a session, a team or all sessions; replaces an existing one',
   body: z.strictObject({
-    session_id: z.string().nullish().describe('Session to limit.'),
-    team_id: z
-      .string()
-      .nullish()
-      .describe(
-        'Team to limit. Without session_id and team_id, the budget limits all sessions together.',
-      ),
-    per: budgetPer
-      .nullish()
-      .describe(
+    session_id: optionalText('Session to limit.'),
+    team_id: optionalText(
+      'Team to limit. Without session_id and team_id, the budget limits all sessions together.',
+    ),
+    per: budgetPer.nullish().meta({
+      description:
         'Period of the budget. Default: `total` for a session or team, `day` for all sessions. A budget for all sessions must be per day.',
-      ),
+    }),
     time_zone: timeZoneName
       .nullish()
       .describe('Time zone in which days start. Default: the time zone of the server.'),
     tokens: count.describe('Maximum number of tokens.'),
     cost_usd: cost.describe('Maximum cost in US dollars.'),
     turns: count.describe('Maximum number of turns.'),
-    hard: z
-      .boolean()
-      .nullish()
-      .describe(
+    hard: z.boolean().nullish().meta({
+      description:
         'Whether running turns are interrupted when the budget is reached. Default: false (they continue).',
-      ),
+    }),
   }),
   response: budget,
   errors: ['not_found', 'session_closed', 'team_deleted', 'too_many'],

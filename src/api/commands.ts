@@ -1,15 +1,13 @@
 import { z } from 'zod';
+import { nullableText, text } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { sessionParam } from './sessions.ts';
 
 const agentCommand = z
   .looseObject({
-    name: z.string().describe('Name of the command, without the slash.'),
+    name: text('Name of the command, without the slash.'),
     description: z.string(),
-    hint: z
-      .string()
-      .nullable()
-      .describe('Text that shows the arguments of the command. Null if unknown.'),
+    hint: nullableText('Text that shows the arguments of the command. Null if unknown.'),
   })
   .meta({ id: 'AgentCommand', description: 'A slash command of an agent.' });
 export type AgentCommand = z.output<typeof agentCommand>;

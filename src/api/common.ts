@@ -7,6 +7,19 @@ export const timestamp = z.int().nonnegative();
 /** Integer Unix milliseconds in a request, at most the latest time that a JavaScript date can represent. */
 export const requestedTime = z.int().min(0).max(8.64e15);
 
+export const text = (description: string) => z.string().describe(description);
+
+export const flag = (description: string) => z.boolean().describe(description);
+
+/** A text that may be null in a response. */
+export const nullableText = (description: string) => z.string().nullable().describe(description);
+
+/** A text that a request may leave out. */
+export const optionalText = (description: string) => z.string().nullish().describe(description);
+
+/** A {@link timestamp} that may be null in a response. */
+export const nullableTime = (description: string) => timestamp.nullable().describe(description);
+
 export const errorBody = z
   .looseObject({
     error: z.string().describe('Error message: what failed and how to correct it.'),
@@ -49,7 +62,10 @@ export const pageQuery = {
     .string()
     .regex(/^\d{1,15}$/)
     .optional()
-    .describe('Cursor of the page: X-Next-Cursor of the previous page. Default: the first page.'),
+    .meta({
+      description:
+        'Cursor of the page: X-Next-Cursor of the previous page. Default: the first page.',
+    }),
 };
 
 export const failure = z.looseObject({ code: z.string(), message: z.string() }).meta({
@@ -59,10 +75,8 @@ export const failure = z.looseObject({ code: z.string(), message: z.string() }).
 
 /** The query of process routes that restricts them to the processes of one session. */
 export const ownerQuery = {
-  session_id: z
-    .string()
-    .optional()
-    .describe(
+  session_id: z.string().optional().meta({
+    description:
       'Session that owns the process. Processes of other sessions, or of no session, are treated as not found.',
-    ),
+  }),
 };

@@ -70,3 +70,21 @@ export class AppError extends Error {
     this.isTemporary = options.isTemporary ?? false;
   }
 }
+
+type AppErrorOptions = ConstructorParameters<typeof AppError>[2];
+
+export const invalidError = (message: string, options?: AppErrorOptions) =>
+  new AppError('invalid', message, options);
+
+export const notFoundError = (message: string, options?: AppErrorOptions) =>
+  new AppError('not_found', message, options);
+
+export const conflictError = (message: string, options?: AppErrorOptions) =>
+  new AppError('conflict', message, options);
+
+export const unreachableError = (message: string, options?: AppErrorOptions) =>
+  new AppError('unreachable', message, options);
+
+/** A command was called in a way that it does not support. */
+export const usageError = (message: string, options?: AppErrorOptions) =>
+  new AppError('usage', message, options);

@@ -22,23 +22,17 @@ const kindPattern = z
     description: 'A kind of event, or a group of kinds such as "turn.*".',
   });
 
-const kindFilter = z
-  .array(kindPattern)
-  .min(1)
-  .optional()
-  .describe(
+const kindFilter = z.array(kindPattern).min(1).optional().meta({
+  description:
     'Return only events of these kinds. May be repeated. "turn.*" matches every kind of the group.',
-  );
+});
 
 const replayQuery = {
   kind: kindFilter,
   after_seq: sequenceNumber.default(0).describe('Return only events after this sequence number.'),
-  limit: z
-    .int()
-    .min(1)
-    .max(10_000)
-    .default(500)
-    .describe('Maximum number of events. A page also ends at 8 MiB.'),
+  limit: z.int().min(1).max(10_000).default(500).meta({
+    description: 'Maximum number of events. A page also ends at 8 MiB.',
+  }),
 };
 
 const streamQuery = {
@@ -46,9 +40,10 @@ const streamQuery = {
   after_seq: z
     .union([sequenceNumber, z.literal('latest')])
     .optional()
-    .describe(
-      'Return only events after this sequence number; a number takes precedence over Last-Event-ID. "latest": only new events; Last-Event-ID takes precedence over it.',
-    ),
+    .meta({
+      description:
+        'Return only events after this sequence number; a number takes precedence over Last-Event-ID. "latest": only new events; Last-Event-ID takes precedence over it.',
+    }),
 };
 
 const eventList = z.array(runtimeEventRecord);

@@ -49,16 +49,13 @@ export function payloadSchema({ payload, large }: Kind) {
   return z
     .looseObject({
       ...(Object.fromEntries(fields) as Kind['payload']),
-      truncated: z
-        .literal(true)
-        .optional()
-        .describe('Present if the payload was longer than 256 KiB. Its long texts are cut.'),
-      total_bytes: z
-        .int()
-        .optional()
-        .describe(
+      truncated: z.literal(true).optional().meta({
+        description: 'Present if the payload was longer than 256 KiB. Its long texts are cut.',
+      }),
+      total_bytes: z.int().optional().meta({
+        description:
           'Present with `truncated`: size in bytes of the longest text that was cut, or else of the whole payload.',
-        ),
+      }),
     })
     .refine(isWhole, { error: `lacks ${large.join(' or ')} and is not truncated` })
     .meta(

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { optionalText } from './common.ts';
 import { endpoint } from './endpoint.ts';
 
 /** The error codes in the envelope of a tool call. */
@@ -115,25 +116,18 @@ const oneOf = (...names: string[]) => ({
 const invocation = z
   .strictObject({
     tool_name: z.string().nullish(),
-    toolName: z.string().nullish().describe('Alias of tool_name.'),
-    caller_agent_id: z
-      .string()
-      .nullish()
-      .describe(
-        "Session that makes the call. For a call without a session: the id of the caller's own `tools` token.",
-      ),
-    callerAgentId: z.string().nullish().describe('Alias of caller_agent_id.'),
-    invocation_id: z
-      .string()
-      .nullish()
-      .describe(
-        'Id of the call. Within 24 h, a call of the same caller with the same id returns the stored result.',
-      ),
-    invocationId: z.string().nullish().describe('Alias of invocation_id.'),
-    namespace: z
-      .enum(toolNamespaceNames)
-      .nullish()
-      .describe('Namespace of the tool. If set, it must be the prefix of the tool name.'),
+    toolName: optionalText('Alias of tool_name.'),
+    caller_agent_id: optionalText(
+      "Session that makes the call. For a call without a session: the id of the caller's own `tools` token.",
+    ),
+    callerAgentId: optionalText('Alias of caller_agent_id.'),
+    invocation_id: optionalText(
+      'Id of the call. Within 24 h, a call of the same caller with the same id returns the stored result.',
+    ),
+    invocationId: optionalText('Alias of invocation_id.'),
+    namespace: z.enum(toolNamespaceNames).nullish().meta({
+      description: 'Namespace of the tool. If set, it must be the prefix of the tool name.',
+    }),
     args: z.record(z.string(), z.unknown()).nullish(),
   })
   .refine((body) => (body.tool_name ?? body.toolName) != null, {

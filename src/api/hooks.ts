@@ -1,19 +1,18 @@
 import { z } from 'zod';
-import { timestamp } from './common.ts';
+import { flag, nullableText, nullableTime, text, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 
 const seq = z.int().min(0);
 
 const hookFailure = z
   .looseObject({
-    event_seq: seq
-      .nullable()
-      .describe(
+    event_seq: seq.nullable().meta({
+      description:
         'Sequence number of the event that was not delivered. Null if the log cannot be read.',
-      ),
+    }),
     since: timestamp.describe('Time of the first failure for this event (Unix ms).'),
     attempts: z.int().describe('Number of attempts.'),
-    error: z.string().describe('Last error.'),
+    error: text('Last error.'),
     retry_at: timestamp.describe('Time of the next attempt (Unix ms).'),
   })
   .meta({
@@ -37,15 +36,11 @@ const hookGap = z
 export const hook = z
   .looseObject({
     name: z.string(),
-    state: z
-      .enum(['idle', 'delivering', 'failing', 'off', 'broken'])
-      .describe(
+    state: z.enum(['idle', 'delivering', 'failing', 'off', 'broken']).meta({
+      description:
         'State of the hook. `idle`: all events are delivered. `delivering`: events are pending. `failing`: an event failed and is retried later. `off`: the hook is not enabled. `broken`: the configuration of the hook is invalid; see `problem`.',
-      ),
-    problem: z
-      .string()
-      .nullable()
-      .describe('Error in the configuration of the hook. Null if there is none.'),
+    }),
+    problem: nullableText('Error in the configuration of the hook. Null if there is none.'),
     kinds: z.array(z.string()).describe('Event kinds, as in the configuration.'),
     scope: z
       .looseObject({ type: z.enum(['session', 'team', 'process', 'worktree']), id: z.string() })
@@ -55,28 +50,22 @@ export const hook = z
       })
       .nullable()
       .describe('Scope of the events. Null for events of the whole runtime.'),
-    target: z
-      .string()
-      .describe(
-        '`command`, or the origin of the URL. The rest of the URL is not shown because it may be a secret.',
-      ),
-    links: z.boolean().describe('Whether events contain links that answer approvals.'),
+    target: text(
+      '`command`, or the origin of the URL. The rest of the URL is not shown because it may be a secret.',
+    ),
+    links: flag('Whether events contain links that answer approvals.'),
     cursor: seq.describe('Sequence number up to which all events are handled.'),
     waiting: z.int().describe('Number of pending events, counted up to 1000.'),
-    waiting_since: timestamp
-      .nullable()
-      .describe('Time of the oldest pending event (Unix ms). Null if none is pending.'),
+    waiting_since: nullableTime(
+      'Time of the oldest pending event (Unix ms). Null if none is pending.',
+    ),
     delivered: z.int().describe('Total number of delivered events.'),
-    delivered_at: timestamp
-      .nullable()
-      .describe('Time of the last delivery (Unix ms). Null if there was none.'),
+    delivered_at: nullableTime('Time of the last delivery (Unix ms). Null if there was none.'),
     failure: hookFailure.nullable(),
     gap: hookGap.nullable(),
-    slowed_since: timestamp
-      .nullable()
-      .describe(
-        'Time since which deliveries are limited to one batch per second (Unix ms), because new events match as fast as the hook receives them. A hook whose effects cause such events triggers itself. Null if deliveries are not limited.',
-      ),
+    slowed_since: nullableTime(
+      'Time since which deliveries are limited to one batch per second (Unix ms), because new events match as fast as the hook receives them. A hook whose effects cause such events triggers itself. Null if deliveries are not limited.',
+    ),
   })
   .meta({
     id: 'Hook',
@@ -94,7 +83,7 @@ export const listHooks = endpoint('GET /v1/hooks', {
 export const hookTest = z
   .looseObject({
     ok: z.boolean(),
-    error: z.string().nullable().describe('Error. Null if the test succeeded.'),
+    error: nullableText('Error. Null if the test succeeded.'),
     elapsed_ms: z.number(),
     event: z.record(z.string(), z.unknown()).describe('Event that was sent.'),
   })
@@ -124,11 +113,10 @@ export const skipHook = endpoint('POST /v1/hooks/{hook_name}/skip', {
   summary: 'Skip the event that a hook failed to deliver, or all pending events',
   params: nameParam,
   body: z.strictObject({
-    event_seq: seq
-      .nullish()
-      .describe(
+    event_seq: seq.nullish().meta({
+      description:
         'Sequence number of the event to skip. The server refuses the request if the next event of the hook is another event. Default: the next event.',
-      ),
+    }),
     all: z.boolean().nullish().describe('Whether to skip all events up to now. Default: false.'),
   }),
   response: hookSkip,
@@ -137,16 +125,12 @@ export const skipHook = endpoint('POST /v1/hooks/{hook_name}/skip', {
 
 export const approvalLink = z
   .looseObject({
-    id: z
-      .string()
-      .describe(
-        'Id of the link. If the approval is answered with the link, `decided_by` contains this id.',
-      ),
-    url: z
-      .string()
-      .describe(
-        'URL of a page that accepts or declines the approval. Anyone who has the URL can answer the approval once.',
-      ),
+    id: text(
+      'Id of the link. If the approval is answered with the link, `decided_by` contains this id.',
+    ),
+    url: text(
+      'URL of a page that accepts or declines the approval. Anyone who has the URL can answer the approval once.',
+    ),
     expires_at: timestamp,
   })
   .meta({
@@ -164,14 +148,10 @@ export const linkApproval = endpoint(
       approval_id: z.string().describe('Approval id.'),
     },
     body: z.strictObject({
-      expires_in_ms: z
-        .int()
-        .min(1000)
-        .max(604_800_000)
-        .nullish()
-        .describe(
+      expires_in_ms: z.int().min(1000).max(604_800_000).nullish().meta({
+        description:
           'Lifetime of the link in milliseconds. Default: `approvals.link_expires_ms` of the configuration.',
-        ),
+      }),
     }),
     secret: true,
     response: approvalLink,

@@ -6,24 +6,20 @@ const textInput = z
 const imageByPath = z
   .strictObject({
     type: z.literal('image'),
-    path: z
-      .string()
-      .min(1)
-      .describe(
+    path: z.string().min(1).meta({
+      description:
         "Path of an image file on the server's machine, relative to the working directory of the session. The server stores a copy.",
-      ),
+    }),
   })
   .meta({ id: 'ImageByPath', description: "Image in a file on the server's machine." });
 const imageInline = z
   .strictObject({
     type: z.literal('image'),
     data: z.base64().min(1).describe('Contents of the image file, base64-encoded.'),
-    media_type: z
-      .string()
-      .optional()
-      .describe(
+    media_type: z.string().optional().meta({
+      description:
         'Media type of the image. The server detects the type from the bytes and refuses a request that states a different one.',
-      ),
+    }),
   })
   .meta({ id: 'ImageInline', description: 'Image data in the request.' });
 

@@ -9,12 +9,10 @@ const name = z
   .describe(
     'Name of the server as agents see it, unique in the session. Names that start with `cadre` are reserved.',
   );
-const secrets = z
-  .record(z.string().min(1), z.string())
-  .optional()
-  .describe(
+const secrets = z.record(z.string().min(1), z.string()).optional().meta({
+  description:
     'Values by name. They may be secrets and are never shown in responses, events or logs.',
-  );
+});
 
 const byStdio = z
   .strictObject({

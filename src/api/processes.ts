@@ -1,28 +1,31 @@
 import { z } from 'zod';
-import { failure, ownerQuery, pageQuery, timestamp } from './common.ts';
+import {
+  failure,
+  flag,
+  nullableText,
+  optionalText,
+  ownerQuery,
+  pageQuery,
+  timestamp,
+} from './common.ts';
 import { endpoint } from './endpoint.ts';
 
 const position = z.int().min(0).max(Number.MAX_SAFE_INTEGER).optional();
 
 const processStatus = z.enum(['queued', 'running', 'completed', 'failed', 'timed_out', 'killed']);
 
-const processStdin = z
-  .enum(['none', 'pipe'])
-  .describe(
+const processStdin = z.enum(['none', 'pipe']).meta({
+  description:
     'Standard input of the process. `none`: the input is empty. `pipe`: the process reads the input that clients send, and waits for more input.',
-  );
+});
 
 export const processRecord = z
   .looseObject({
     process_id: z.string(),
-    session_id: z
-      .string()
-      .nullable()
-      .describe('Session that owns the process. Null if it belongs to no session.'),
-    caller_id: z
-      .string()
-      .nullable()
-      .describe('Token id of the external caller that owns the process. Null if there is none.'),
+    session_id: nullableText('Session that owns the process. Null if it belongs to no session.'),
+    caller_id: nullableText(
+      'Token id of the external caller that owns the process. Null if there is none.',
+    ),
     command: z.string(),
     cwd: z.string(),
     status: processStatus.describe(
@@ -32,34 +35,28 @@ export const processRecord = z
     exit_code: z.int().nullable(),
     signal: z.string().nullable(),
     stdin: processStdin,
-    timeout_ms: z
-      .int()
-      .describe(
+    timeout_ms: z.int().meta({
+      description:
         'Time limit in milliseconds, counted from the start of the process. 0 if there is none.',
-      ),
+    }),
     kill_reason: z.string().nullable(),
-    failure: failure
-      .nullable()
-      .describe(
+    failure: failure.nullable().meta({
+      description:
         'Reason for a failure. `start_failed`: the process could not be started. `not_ended`: it ended as its status says, but processes of another user that it started are still running. Null if there is none.',
-      ),
+    }),
     stdout_bytes: z.int().describe('Size of the output in bytes, including dropped output.'),
     stderr_bytes: z.int(),
-    stdout_truncated: z.boolean().describe('Whether the middle of the output was dropped.'),
+    stdout_truncated: flag('Whether the middle of the output was dropped.'),
     stderr_truncated: z.boolean(),
     on_exit: z.enum(['notify']).nullable(),
-    notice: z
-      .enum(['pending', 'delivered', 'dropped'])
-      .nullable()
-      .describe(
+    notice: z.enum(['pending', 'delivered', 'dropped']).nullable().meta({
+      description:
         'State of the turn that notifies the owner that the process has ended. Null if there is none.',
-      ),
+    }),
     queued_at: timestamp,
     started_at: timestamp.nullable(),
     ended_at: timestamp.nullable(),
-    trimmed: z
-      .boolean()
-      .describe('Whether retention has deleted the events and output of the process.'),
+    trimmed: flag('Whether retention has deleted the events and output of the process.'),
   })
   .meta({ id: 'Process', description: 'A command that the server runs or ran.' });
 export type Process = z.output<typeof processRecord>;
@@ -76,42 +73,31 @@ const logPart = z
     offset: z.int().describe('Position of the first byte of the content in the whole output.'),
     bytes: z.int(),
     total_bytes: z.int().describe('Size of the whole output in bytes.'),
-    truncated: z.boolean().describe('Whether the content is only a part of the output.'),
-    verified: z
-      .boolean()
-      .describe(
-        'Whether the content was verified by its checksums. False while the process runs, for output that an earlier version stored, and if the server was killed before it had stored the checksums.',
-      ),
+    truncated: flag('Whether the content is only a part of the output.'),
+    verified: flag(
+      'Whether the content was verified by its checksums. False while the process runs, for output that an earlier version stored, and if the server was killed before it had stored the checksums.',
+    ),
   })
   .meta({ id: 'LogPart', description: 'The end of one output stream of a process.' })
   .nullable();
 
 /** The body of a request that runs a command. */
 export const newProcess = z.strictObject({
-  command: z
-    .string()
-    .min(1)
-    .describe('Shell command line. If the shell is disabled: a program with its arguments.'),
-  cwd: z
-    .string()
-    .nullish()
-    .describe(
-      'Working directory, relative to the directory of the owner, or of the server if there is no owner.',
-    ),
-  timeout_ms: z
-    .int()
-    .min(0)
-    .max(2_147_483_647)
-    .nullish()
-    .describe(
+  command: z.string().min(1).meta({
+    description: 'Shell command line. If the shell is disabled: a program with its arguments.',
+  }),
+  cwd: optionalText(
+    'Working directory, relative to the directory of the owner, or of the server if there is no owner.',
+  ),
+  timeout_ms: z.int().min(0).max(2_147_483_647).nullish().meta({
+    description:
       'Time limit in milliseconds, counted from the start of the process. 0: no limit. Default: `processes.default_timeout_ms`.',
-    ),
+  }),
   session_id: z.string().nullish(),
   stdin: processStdin.nullish().describe('Standard input of the process. Default: `none`.'),
-  on_exit: z
-    .enum(['notify'])
-    .nullish()
-    .describe('`notify`: when the process ends, its owner receives one turn that reports it.'),
+  on_exit: z.enum(['notify']).nullish().meta({
+    description: '`notify`: when the process ends, its owner receives one turn that reports it.',
+  }),
 });
 
 export const createProcess = endpoint('POST /v1/processes', {
@@ -146,20 +132,18 @@ export const getProcessLogs = endpoint('GET /v1/processes/{process_id}/logs', {
   query: {
     ...ownerQuery,
     stream: z.enum(['stdout', 'stderr', 'both']).default('both').describe('Stream to read.'),
-    tail_lines: z
-      .int()
-      .min(0)
-      .max(10_000)
-      .default(200)
-      .describe('Maximum number of lines per stream.'),
+    tail_lines: z.int().min(0).max(10_000).default(200).meta({
+      description: 'Maximum number of lines per stream.',
+    }),
     max_bytes: z
       .int()
       .min(1)
       .max(4 * 1024 * 1024)
       .default(65_536)
-      .describe(
-        'Maximum number of bytes per stream, counted from the end. Characters are never cut.',
-      ),
+      .meta({
+        description:
+          'Maximum number of bytes per stream, counted from the end. Characters are never cut.',
+      }),
     from_byte: position.describe(
       'Position to read from instead of the end, in bytes. Returns the available output after it, at most max_bytes in whole characters. Requires `stream` to name one stream. tail_lines is ignored.',
     ),
@@ -204,14 +188,10 @@ export const waitForProcess = endpoint('GET /v1/processes/{process_id}/wait', {
       .describe(
         'Condition to wait for: `exit`, `port:N` on the loopback interface, or `log:TEXT` for a text in a line of output.',
       ),
-    timeout_ms: z
-      .int()
-      .min(0)
-      .max(60_000)
-      .default(60_000)
-      .describe(
+    timeout_ms: z.int().min(0).max(60_000).default(60_000).meta({
+      description:
         'Maximum time to wait, in milliseconds. After it, the response has `matched: false`.',
-      ),
+    }),
   },
   response: z.looseObject({ process: processRecord, matched: z.boolean() }),
   errors: ['not_found'],
@@ -248,23 +228,17 @@ export const writeToProcess = endpoint('POST /v1/processes/{process_id}/stdin', 
   params: processParam,
   query: ownerQuery,
   body: z.strictObject({
-    data: z
-      .string()
-      .max(131_072)
-      .nullish()
-      .describe(
+    data: z.string().max(131_072).nullish().meta({
+      description:
         'Input for the process. The server responds when the input was passed on or, up to 64 KiB, is buffered. A client that sends the next part after each response therefore keeps the pace of the process. The request is refused if 1 MiB is already waiting.',
-      ),
-    encoding: z
-      .enum(['utf8', 'base64'])
-      .nullish()
-      .describe('Encoding of `data`. Use base64 for bytes that are not text. Default: `utf8`.'),
-    eof: z
-      .boolean()
-      .nullish()
-      .describe(
+    }),
+    encoding: z.enum(['utf8', 'base64']).nullish().meta({
+      description: 'Encoding of `data`. Use base64 for bytes that are not text. Default: `utf8`.',
+    }),
+    eof: z.boolean().nullish().meta({
+      description:
         'Whether to close the standard input of the process after `data`. No input can be sent afterwards.',
-      ),
+    }),
   }),
   // JSON may need six bytes for a character.
   bodyLimit: 1024 * 1024,

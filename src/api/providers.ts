@@ -1,16 +1,14 @@
 import { z } from 'zod';
-import { timestamp } from './common.ts';
+import { flag, nullableText, nullableTime, text } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { agentName, providerId } from './provider-kinds.ts';
 
 export const authStatus = z
   .looseObject({
-    authenticated: z
-      .boolean()
-      .nullable()
-      .describe(
+    authenticated: z.boolean().nullable().meta({
+      description:
         'Login state that was seen last. Null if unknown. An agent of the provider `acp` shows it when it opens a session, handles a prompt, or logs in or out.',
-      ),
+    }),
     mode: z.enum(['api_key', 'account', 'agent_managed', 'not_needed', 'not_configured']),
     detail: z.string(),
   })
@@ -24,38 +22,28 @@ const agent = z
   .looseObject({
     name: agentName,
     display_name: z.string(),
-    configured: z.boolean().describe('Whether the configuration has a section for the agent.'),
-    installed: z.boolean().describe('Whether the command of the agent was found.'),
-    healthy: z
-      .boolean()
-      .describe(
-        'Whether the agent can be used. False if it cannot start, its last start failed, or its processes have reported that it is not logged in.',
-      ),
-    detail: z.string().describe('`ready`, or the problem and how to solve it.'),
-    version: z
-      .string()
-      .nullable()
-      .describe(
-        'Version that the agent reported at its last start. Null if it has not been started yet.',
-      ),
-    default: z.boolean().describe('Whether new sessions use the agent if they name none.'),
-    modes: z
-      .array(z.string())
-      .describe(
+    configured: flag('Whether the configuration has a section for the agent.'),
+    installed: flag('Whether the command of the agent was found.'),
+    healthy: flag(
+      'Whether the agent can be used. False if it cannot start, its last start failed, or its processes have reported that it is not logged in.',
+    ),
+    detail: text('`ready`, or the problem and how to solve it.'),
+    version: nullableText(
+      'Version that the agent reported at its last start. Null if it has not been started yet.',
+    ),
+    default: flag('Whether new sessions use the agent if they name none.'),
+    modes: z.array(z.string()).meta({
+      description:
         "The agent's own modes, for agent_mode, as the agent reported them last. Empty if it has none or none are known yet.",
-      ),
-    mode_names: z
-      .record(z.string(), z.string())
-      .optional()
-      .describe(
+    }),
+    mode_names: z.record(z.string(), z.string()).optional().meta({
+      description:
         'Names of the modes for users, by the id in `modes`. A mode whose name is its id is left out. Absent if there are no names.',
-      ),
-    asks: z
-      .boolean()
-      .nullable()
-      .describe(
+    }),
+    asks: z.boolean().nullable().meta({
+      description:
         'Whether the agent requests permission in at least one of its modes. False if it never does. Null if unknown.',
-      ),
+    }),
     auth: authStatus.describe('Login state that was seen last. Reading it starts no agent.'),
   })
   .meta({ id: 'Agent', description: 'An agent of a provider that has several agents.' });
@@ -74,26 +62,18 @@ export const provider = z
     display_name: z.string(),
     enabled: z.boolean(),
     healthy: z.boolean(),
-    logged_in: z
-      .boolean()
-      .nullable()
-      .describe(
+    logged_in: z.boolean().nullable().meta({
+      description:
         'Whether the agent is logged in, as its program reported last. The server asks in the background, at most once a minute. Null if unknown.',
-      ),
-    login_checked_at: timestamp
-      .nullable()
-      .describe('Time of the report of logged_in (Unix ms). Null if no report has been received.'),
-    login_is_stale: z
-      .boolean()
-      .describe(
-        'Whether logged_in is older than a minute, or older than a change of the login. The agent has not reported its login state since.',
-      ),
-    detail: z
-      .string()
-      .describe('`ready`, or the problem and how to solve it. A missing login is a problem.'),
-    default: z
-      .boolean()
-      .describe("Whether the server's configuration selects this provider for new sessions."),
+    }),
+    login_checked_at: nullableTime(
+      'Time of the report of logged_in (Unix ms). Null if no report has been received.',
+    ),
+    login_is_stale: flag(
+      'Whether logged_in is older than a minute, or older than a change of the login. The agent has not reported its login state since.',
+    ),
+    detail: text('`ready`, or the problem and how to solve it. A missing login is a problem.'),
+    default: flag("Whether the server's configuration selects this provider for new sessions."),
     capabilities: z.looseObject({
       images: z.boolean(),
       approvals: z.boolean(),
@@ -102,11 +82,10 @@ export const provider = z
       usage: z.boolean(),
       models: z.boolean(),
     }),
-    agents: z
-      .array(agent)
-      .describe(
+    agents: z.array(agent).meta({
+      description:
         'Configured or installed agents, for a provider with several agents. Otherwise empty. The `healthy` field of the provider describes its default agent.',
-      ),
+    }),
   })
   .meta({
     id: 'Provider',
@@ -138,10 +117,9 @@ export const providerDiagnostics = provider
   .extend({
     version: z.string().nullable(),
     command: z.string().nullable(),
-    pid: z
-      .int()
-      .nullable()
-      .describe('Id of the process that serves all sessions. Null if there is no such process.'),
+    pid: z.int().nullable().meta({
+      description: 'Id of the process that serves all sessions. Null if there is no such process.',
+    }),
     sessions: z.int().describe('Number of running agents.'),
     unknown_messages: z.int(),
     last_error: z.string().nullable(),

@@ -1,5 +1,14 @@
 import { z } from 'zod';
-import { nameOfLength, pageQuery, requestedTime, timestamp } from './common.ts';
+import {
+  nameOfLength,
+  nullableText,
+  nullableTime,
+  optionalText,
+  pageQuery,
+  requestedTime,
+  text,
+  timestamp,
+} from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { agentMode, sessionParam, turnStatus } from './sessions.ts';
 import { inputItem, storedInputItem } from './input.ts';
@@ -14,32 +23,26 @@ export const queueLimits = {
   inputBytes: 256 * 1024,
 };
 
-export const queueStatus = z
-  .enum(['scheduled', 'waiting', 'running', 'held'])
-  .describe(
+export const queueStatus = z.enum(['scheduled', 'waiting', 'running', 'held']).meta({
+  description:
     'Status of the queue entry. `scheduled`: the entry is not due yet. `waiting`: the entry is due, and becomes a turn when the session is idle and no earlier entry is due. `running`: the turn of the entry has not ended. `held`: the entry starts no turn until the hold ends.',
-  );
+});
 
-const overlap = z
-  .enum(['skip', 'queue'])
-  .describe(
+const overlap = z.enum(['skip', 'queue']).meta({
+  description:
     'Action when a scheduled run is due before the previous run has ended. `skip`: skip the new run. `queue`: start it after the previous run; if a run is queued already, skip it.',
-  );
+});
 
 export const hold = z
   .looseObject({
-    code: z
-      .string()
-      .describe(
-        'Code of the hold, in snake_case. Holds of queue entries: paused, session_closed or session_failed. Holds of sessions: paused, stopped or no_agent. Later versions may add codes.',
-      ),
-    message: z.string().describe('Reason, for users to read.'),
-    since: timestamp
-      .nullable()
-      .describe('Time at which the hold started (Unix ms). Null if unknown.'),
-    until: timestamp
-      .nullable()
-      .describe('Time at which the hold ends automatically (Unix ms). Null if it does not.'),
+    code: text(
+      'Code of the hold, in snake_case. Holds of queue entries: paused, session_closed or session_failed. Holds of sessions: paused, stopped or no_agent. Later versions may add codes.',
+    ),
+    message: text('Reason, for users to read.'),
+    since: nullableTime('Time at which the hold started (Unix ms). Null if unknown.'),
+    until: nullableTime(
+      'Time at which the hold ends automatically (Unix ms). Null if it does not.',
+    ),
   })
   .meta({
     id: 'Hold',
@@ -48,50 +51,37 @@ export const hold = z
 export type Hold = z.output<typeof hold>;
 
 const reason = z.string().max(2000).describe('Reason for the entry or action, stored as a note.');
-const timeZone = z
-  .string()
-  .max(100)
-  .describe('Time zone of the IANA database, such as Europe/Berlin.');
-const cron = z
-  .string()
-  .max(200)
-  .describe(
+const timeZone = z.string().max(100).meta({
+  description: 'Time zone of the IANA database, such as Europe/Berlin.',
+});
+const cron = z.string().max(200).meta({
+  description:
     'Cron expression with five fields (minute, hour, day of month, month, day of week), or a name such as @daily. It is due at most once per minute.',
-  );
+});
 
 /** A queue entry as it is stored. */
 export const storedQueueEntry = z
   .looseObject({
     id: z.string(),
     session_id: z.string(),
-    name: z.string().nullable().describe('Name of the entry. Null if it has none.'),
+    name: nullableText('Name of the entry. Null if it has none.'),
     reason: reason.nullable(),
     input: z.array(storedInputItem),
-    permission_mode: z
-      .string()
-      .nullable()
-      .describe(
-        'Permission mode of the turns of the entry. Null if the setting of the session applies.',
-      ),
-    agent_mode: z
-      .string()
-      .nullable()
-      .describe(
-        'Agent mode of the turns of the entry. Null if the setting of the session applies.',
-      ),
-    model: z
-      .string()
-      .nullable()
-      .describe('Model of the turns of the entry. Null if the setting of the session applies.'),
-    thinking_effort: z
-      .string()
-      .nullable()
-      .describe(
-        'Thinking effort of the turns of the entry. Null if the setting of the session applies.',
-      ),
-    at: timestamp
-      .nullable()
-      .describe('Due time of the only turn of the entry (Unix ms). Null if it has no such time.'),
+    permission_mode: nullableText(
+      'Permission mode of the turns of the entry. Null if the setting of the session applies.',
+    ),
+    agent_mode: nullableText(
+      'Agent mode of the turns of the entry. Null if the setting of the session applies.',
+    ),
+    model: nullableText(
+      'Model of the turns of the entry. Null if the setting of the session applies.',
+    ),
+    thinking_effort: nullableText(
+      'Thinking effort of the turns of the entry. Null if the setting of the session applies.',
+    ),
+    at: nullableTime(
+      'Due time of the only turn of the entry (Unix ms). Null if it has no such time.',
+    ),
     every: cron
       .nullable()
       .describe('Schedule of the turns, in time_zone. Null if the entry has only one turn.'),
@@ -100,37 +90,25 @@ export const storedQueueEntry = z
       .describe('Time zone of `every`, or the time zone in which clients show `at`.'),
     overlap,
     status: queueStatus,
-    next_at: timestamp
-      .nullable()
-      .describe(
-        'Next due time (Unix ms). Null if the entry is due or held, or has no further due time.',
-      ),
-    due_at: timestamp
-      .nullable()
-      .describe('Due time of the waiting or running run (Unix ms). Null if there is none.'),
-    again_at: timestamp
-      .nullable()
-      .describe(
-        'Due time of the run that follows the running one (Unix ms). Null if there is none.',
-      ),
-    settled_until: timestamp
-      .nullable()
-      .describe(
-        'For schedules: time up to which every due time has become a run or was skipped (Unix ms).',
-      ),
+    next_at: nullableTime(
+      'Next due time (Unix ms). Null if the entry is due or held, or has no further due time.',
+    ),
+    due_at: nullableTime(
+      'Due time of the waiting or running run (Unix ms). Null if there is none.',
+    ),
+    again_at: nullableTime(
+      'Due time of the run that follows the running one (Unix ms). Null if there is none.',
+    ),
+    settled_until: nullableTime(
+      'For schedules: time up to which every due time has become a run or was skipped (Unix ms).',
+    ),
     hold: hold.nullable(),
-    turn_id: z
-      .string()
-      .nullable()
-      .describe('Turn of the current run. Null if no run is in progress.'),
-    last_turn_id: z
-      .string()
-      .nullable()
-      .describe('Turn of the last run that started. Null if none has started.'),
+    turn_id: nullableText('Turn of the current run. Null if no run is in progress.'),
+    last_turn_id: nullableText('Turn of the last run that started. Null if none has started.'),
     last_status: turnStatus.nullable().describe('Result of that turn. Null if no turn has ended.'),
     runs: z.int().describe('Number of turns that have started.'),
     skipped: z.int().describe('Number of runs that were skipped.'),
-    created_by: z.string().describe('Id of the token that created the entry.'),
+    created_by: text('Id of the token that created the entry.'),
     created_at: timestamp,
     updated_at: timestamp,
   })
@@ -142,16 +120,14 @@ export type StoredQueueEntry = z.output<typeof storedQueueEntry>;
 
 const queueEntry = storedQueueEntry
   .extend({
-    position: z
-      .int()
-      .describe(
+    position: z.int().meta({
+      description:
         'Position among the entries of the session, starting at 1. The first entry that is due becomes the next turn. When a run of a schedule ends, the schedule moves to the end of the queue.',
-      ),
-    session_holds: z
-      .array(hold)
-      .describe(
+    }),
+    session_holds: z.array(hold).meta({
+      description:
         'Reasons why the queue of the session starts no turns. Empty if it can start turns.',
-      ),
+    }),
   })
   .meta({
     id: 'QueueEntry',
@@ -162,11 +138,10 @@ export type QueueEntry = z.output<typeof queueEntry>;
 const sessionQueue = z
   .looseObject({
     session_id: z.string(),
-    holds: z
-      .array(hold)
-      .describe(
+    holds: z.array(hold).meta({
+      description:
         'Reasons why the queue starts no turns, even if the session is idle. Empty if it can start turns.',
-      ),
+    }),
     entries: z.array(queueEntry).describe('Entries in queue order.'),
   })
   .meta({ id: 'SessionQueue', description: 'The queue of one session.' });
@@ -177,33 +152,27 @@ const input = z
   .union([z.array(inputItem).min(1), inputItem])
   .describe('Input items, as for a turn: an array of items or a single item.');
 const settings = {
-  permission_mode: z
-    .string()
-    .min(1)
-    .nullish()
-    .describe('Permission mode for the turns of this entry only.'),
+  permission_mode: z.string().min(1).nullish().meta({
+    description: 'Permission mode for the turns of this entry only.',
+  }),
   agent_mode: agentMode.describe(
     "Mode of an agent of the provider `acp`, by the agent's own name for it, for the turns of this entry only.",
   ),
   model: z.string().min(1).nullish().describe('Model for the turns of this entry only.'),
-  thinking_effort: z
-    .string()
-    .min(1)
-    .nullish()
-    .describe('Thinking effort for the turns of this entry only.'),
+  thinking_effort: z.string().min(1).nullish().meta({
+    description: 'Thinking effort for the turns of this entry only.',
+  }),
 };
 const times = {
-  at: requestedTime
-    .nullish()
-    .describe(
+  at: requestedTime.nullish().meta({
+    description:
       'Due time of the turn (Unix ms). An entry with a time in the past is due immediately.',
-    ),
+  }),
   every: cron.nullish().describe('Schedule of the turns. Cannot be combined with `at`.'),
-  time_zone: timeZone
-    .nullish()
-    .describe(
+  time_zone: timeZone.nullish().meta({
+    description:
       'Time zone of `every`, or the time zone in which clients show `at`. Default: the time zone of the server. Requires `every` or `at`.',
-    ),
+  }),
 };
 
 export const addToQueue = endpoint('POST /v1/sessions/{session_id}/queue', {
@@ -214,11 +183,10 @@ export const addToQueue = endpoint('POST /v1/sessions/{session_id}/queue', {
     name: nameOfLength(100).nullish().describe('Name of the entry.'),
     reason: reason.nullish(),
     ...times,
-    overlap: overlap
-      .nullish()
-      .describe(
+    overlap: overlap.nullish().meta({
+      description:
         'Action when a scheduled run is due before the previous run has ended. Default: `skip`.',
-      ),
+    }),
     ...settings,
   }),
   bodyLimit: 8 * 1024 * 1024,
@@ -297,7 +265,7 @@ export const moveQueueEntry = endpoint('POST /v1/queue/{entry_id}/move', {
   params: entryParam,
   body: z
     .strictObject({
-      before: z.string().nullish().describe('Entry to place this entry before.'),
+      before: optionalText('Entry to place this entry before.'),
       to: z
         .enum(['first', 'last'])
         .nullish()
@@ -339,9 +307,7 @@ export const queueDiagnostics = z
     sessions_held: z
       .int()
       .describe('Number of sessions whose queue starts no turns because of a hold.'),
-    next_at: timestamp
-      .nullable()
-      .describe('Next due time of all entries (Unix ms). Null if none is scheduled.'),
+    next_at: nullableTime('Next due time of all entries (Unix ms). Null if none is scheduled.'),
   })
   .meta({ id: 'QueueDiagnostics', description: 'State of the queues of all sessions.' });
 export type QueueDiagnostics = z.output<typeof queueDiagnostics>;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { timestamp } from './common.ts';
+import { nullableText, text, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { sessionParam } from './sessions.ts';
 import { turnOptions } from './turns.ts';
@@ -16,11 +16,10 @@ export const reviewLimits = {
   turnBytes: 256 * 1024,
 };
 
-const side = z
-  .enum(['new', 'old'])
-  .describe(
+const side = z.enum(['new', 'old']).meta({
+  description:
     'File version that the line numbers refer to. `new`: after the change. `old`: before the change.',
-  );
+});
 const lineNumber = z
   .int()
   .min(1)
@@ -28,13 +27,10 @@ const lineNumber = z
 const commentText = z.string().trim().min(1).max(reviewLimits.text);
 const quotedLine = z.string().min(1).max(1000);
 const commentFields = {
-  path: z
-    .string()
-    .min(1)
-    .max(4096)
-    .describe(
+  path: z.string().min(1).max(4096).meta({
+    description:
       'Path of the file after the change, as in the diff. For a removed file, its path before the change.',
-    ),
+  }),
   side,
   first_line: lineNumber.describe('Number of the first line of the comment.'),
   last_line: lineNumber.describe('Number of the last line of the comment.'),
@@ -46,13 +42,12 @@ export const storedReviewComment = z
     id: z.string(),
     session_id: z.string(),
     ...commentFields,
-    lines: z
-      .array(z.string())
-      .describe(
+    lines: z.array(z.string()).meta({
+      description:
         'Lines at the time of the comment, each with its diff marker (" ", "+", "-"). Lines of the other side between them are included. Each line is cut after 1000 characters.',
-      ),
-    text: z.string().describe('Text of the comment.'),
-    created_by: z.string().describe('Id of the token that created the comment.'),
+    }),
+    text: text('Text of the comment.'),
+    created_by: text('Id of the token that created the comment.'),
     created_at: timestamp,
     updated_at: timestamp,
   })
@@ -64,15 +59,13 @@ export type StoredReviewComment = z.output<typeof storedReviewComment>;
 
 const reviewComment = storedReviewComment
   .extend({
-    state: z
-      .enum(['current', 'moved', 'changed', 'gone', 'unknown'])
-      .describe(
+    state: z.enum(['current', 'moved', 'changed', 'gone', 'unknown']).meta({
+      description:
         'State of the commented lines in the current diff. `current`: unchanged. `moved`: they have other numbers. `changed`: the diff no longer shows them in this form. `gone`: the file is no longer in the diff. `unknown`: the diff cannot be read. Comments are never moved. A comment in any state except `current` and `unknown` is outdated.',
-      ),
-    found_at: z
-      .int()
-      .nullable()
-      .describe('Current number of the first line, if the lines have moved. Null otherwise.'),
+    }),
+    found_at: z.int().nullable().meta({
+      description: 'Current number of the first line, if the lines have moved. Null otherwise.',
+    }),
   })
   .meta({ id: 'ReviewComment', description: 'A comment with the state of its lines.' });
 export type ReviewComment = z.output<typeof reviewComment>;
@@ -102,14 +95,10 @@ export const addReviewComment = endpoint('POST /v1/sessions/{session_id}/review/
       ...commentFields,
       side: side.nullish().describe('File version that the line numbers refer to. Default: `new`.'),
       last_line: lineNumber.nullish().describe('Number of the last line. Default: `first_line`.'),
-      lines: z
-        .array(quotedLine)
-        .min(1)
-        .max(reviewLimits.lines)
-        .nullish()
-        .describe(
+      lines: z.array(quotedLine).min(1).max(reviewLimits.lines).nullish().meta({
+        description:
           'Lines as the user has seen them, with their diff markers, cut after 1000 characters. Default: the lines in the current diff.',
-        ),
+      }),
       text: commentText,
     })
     .refine(({ first_line, last_line }) => (last_line ?? first_line) >= first_line, {
@@ -154,24 +143,18 @@ export const sendReview = endpoint('POST /v1/sessions/{session_id}/review/send',
   params: sessionParam,
   body: z.strictObject({
     text: z.string().max(reviewLimits.text).nullish().describe('Text to send before the comments.'),
-    queue: z
-      .boolean()
-      .nullish()
-      .describe(
+    queue: z.boolean().nullish().meta({
+      description:
         'Whether to queue the turn until the session is free. Default: false (send it now).',
-      ),
+    }),
     ...turnOptions,
   }),
   response: z.looseObject({
     session_id: z.string(),
-    turn_id: z
-      .string()
-      .nullable()
-      .describe('Turn that was accepted. Null if the comments were queued.'),
-    entry_id: z
-      .string()
-      .nullable()
-      .describe('Queue entry that was created. Null if the comments were sent immediately.'),
+    turn_id: nullableText('Turn that was accepted. Null if the comments were queued.'),
+    entry_id: nullableText(
+      'Queue entry that was created. Null if the comments were sent immediately.',
+    ),
     comments: z.int().describe('Number of comments that were sent.'),
   }),
   errors: [

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { failure, timestamp } from './common.ts';
+import { failure, text, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { processDiagnostics } from './processes.ts';
 import { providerDiagnostics } from './providers.ts';
@@ -12,10 +12,9 @@ const healthStatus = z.enum(['ok', 'degraded']);
 const healthCheck = z
   .looseObject({
     status: healthStatus,
-    detail: z
-      .string()
-      .optional()
-      .describe('Problem and its solution. Present only if the status is not `ok`.'),
+    detail: z.string().optional().meta({
+      description: 'Problem and its solution. Present only if the status is not `ok`.',
+    }),
   })
   .meta({ id: 'HealthCheck', description: 'The health of one part of the server.' });
 
@@ -26,10 +25,9 @@ const fleetStatus = z
       .describe(
         'State of the fleet membership. `off`: no fleet is configured. `joining`: the server has not joined since its start. `member`: the server is a member; with a `detail`, its fleet was emptied or created again. `name_taken`: another server has its name. `diverged`: the mirror of its events in the fleet belongs to another log. `not_mirrored`: the server is a member, but its events cannot be mirrored. `unreachable`: NATS does not respond.',
       ),
-    detail: z
-      .string()
-      .optional()
-      .describe('Problem and its solution. Absent if there is no problem.'),
+    detail: z.string().optional().meta({
+      description: 'Problem and its solution. Absent if there is no problem.',
+    }),
   })
   .meta({ id: 'FleetStatus', description: 'The membership of the server in its fleet.' });
 export type FleetStatus = z.output<typeof fleetStatus>;
@@ -39,11 +37,10 @@ export const health = z
     status: healthStatus,
     version: z.string(),
     uptime_ms: z.int(),
-    fleet: fleetStatus
-      .optional()
-      .describe(
+    fleet: fleetStatus.optional().meta({
+      description:
         'Fleet membership. The server keeps working in every state. Absent in older servers.',
-      ),
+    }),
     checks: z.looseObject({
       store: healthCheck.describe(
         'Whether there is space for new work, the disk syncs in time, and no damaged row was read since the start.',
@@ -72,10 +69,9 @@ const failedSession = failure
 const lostEvents = z
   .looseObject({
     after_seq: z.int().describe('Sequence number of the newest remaining event.'),
-    up_to_seq: z
-      .int()
-      .nullable()
-      .describe('Sequence number of the newest lost event. Null if unknown.'),
+    up_to_seq: z.int().nullable().meta({
+      description: 'Sequence number of the newest lost event. Null if unknown.',
+    }),
   })
   .meta({
     id: 'LostEvents',
@@ -89,10 +85,9 @@ export const recoverySummary = z
     started_at: timestamp,
     ended_at: timestamp.nullable(),
     previous_stop: z.enum(['clean', 'unclean', 'none']),
-    events_lost: lostEvents
-      .nullable()
-      .optional()
-      .describe('Lost events. Null if none are lost. Absent in older servers.'),
+    events_lost: lostEvents.nullable().optional().meta({
+      description: 'Lost events. Null if none are lost. Absent in older servers.',
+    }),
     sessions_failed: z.array(failedSession),
     turn_pointers_cleared: z.array(z.string()),
     turns_failed: z.array(z.string()),
@@ -185,9 +180,7 @@ export const diagnostics = z
             z.looseObject({
               session_id: z.string(),
               waited_ms: z.int(),
-              reason: z
-                .string()
-                .describe('Limit that is reached, and the sessions that use it up.'),
+              reason: text('Limit that is reached, and the sessions that use it up.'),
             }),
           )
           .describe('Sessions whose turn waits for an agent, longest wait first.'),
@@ -196,17 +189,14 @@ export const diagnostics = z
       .describe('State of the agents. Absent in older servers.'),
     children: z.looseObject({
       live: z.int(),
-      keeper_pid: z
-        .int()
-        .nullable()
-        .describe(
+      keeper_pid: z.int().nullable().meta({
+        description:
           'Id of the process that kills all child processes if the server dies. Null until the first child process starts.',
-        ),
-      out_of_reach: z
-        .int()
-        .describe(
+      }),
+      out_of_reach: z.int().meta({
+        description:
           "Number of processes of other users in cadre's process groups that could not be killed since the start.",
-        ),
+      }),
     }),
     event_loop: z.looseObject({ delay_us: spread }),
     memory: z.looseObject({ rss_bytes: z.int(), heap_used_bytes: z.int() }),
@@ -242,7 +232,7 @@ export const getVersion = endpoint('GET /v1/version', {
     name: z.literal('cadre'),
     version: z.string(),
     api_version: z.literal('v1'),
-    epoch: z.string().describe('Id of the event log. It changes when the log is replaced.'),
+    epoch: text('Id of the event log. It changes when the log is replaced.'),
     node: z.string(),
     commit: z.string(),
   }),

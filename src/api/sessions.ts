@@ -1,5 +1,15 @@
 import { z } from 'zod';
-import { failure, nameOfLength, pageQuery, requestedTime, timestamp } from './common.ts';
+import {
+  failure,
+  flag,
+  nameOfLength,
+  nullableText,
+  nullableTime,
+  pageQuery,
+  requestedTime,
+  text,
+  timestamp,
+} from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { storedInputItem } from './input.ts';
 import { mcpServers } from './mcp-servers.ts';
@@ -33,10 +43,9 @@ export const usage = z
     output_tokens: z.number().nullable(),
     cached_input_tokens: z.number().nullable(),
     total_tokens: z.number().nullable(),
-    context_tokens: z
-      .number()
-      .nullable()
-      .describe('Size of the last request to the model, in tokens.'),
+    context_tokens: z.number().nullable().meta({
+      description: 'Size of the last request to the model, in tokens.',
+    }),
     context_window: z.number().nullable(),
     cost_usd: z.number().nullable(),
   })
@@ -47,94 +56,67 @@ export const usage = z
   });
 export type Usage = z.output<typeof usage>;
 
-export const sessionTitle = z
-  .string()
-  .nullable()
-  .describe(
+export const sessionTitle = z.string().nullable().meta({
+  description:
     'Title of the session. Unless a user has set it, it is the first line of the first prompt, until the agent sends a title. Both are cut to 80 characters. Null if there is no title yet.',
-  );
-export const titleSource = z
-  .enum(['person', 'prompt', 'agent'])
-  .nullish()
-  .describe(
+});
+export const titleSource = z.enum(['person', 'prompt', 'agent']).nullish().meta({
+  description:
     'Source of the title: `person` (set by a user), `prompt` (first line of the first prompt) or `agent` (set by the agent). Null if there is no title. Absent in sessions of older versions, whose titles agents do not replace.',
-  );
-export const lastWords = z
-  .string()
-  .nullable()
-  .describe(
+});
+export const lastWords = z.string().nullable().meta({
+  description:
     'Last message of the agent as one line of at most 200 characters. Updated when a turn ends. Null if there is none or retention has deleted it.',
-  );
+});
 
-export const lastTurnStatus = turnOutcome
-  .nullish()
-  .describe(
+export const lastTurnStatus = turnOutcome.nullish().meta({
+  description:
     'Final status of the most recent turn that has ended. Null if no turn has ended. May be absent in events about sessions of older versions.',
-  );
-export const lastTurnError = failure
-  .nullish()
-  .describe(
+});
+export const lastTurnError = failure.nullish().meta({
+  description:
     'Error of the most recent turn that has ended, its message as one line of at most 200 characters. Null if that turn has no error. May be absent in events about sessions of older versions.',
-  );
+});
 
 export const session = z
   .looseObject({
     id: z.string(),
     provider: providerId,
-    agent: z
-      .string()
-      .nullable()
-      .describe('Name of the agent, if the provider has several agents (`acp`). Null otherwise.'),
+    agent: nullableText(
+      'Name of the agent, if the provider has several agents (`acp`). Null otherwise.',
+    ),
     model: z.string().nullable(),
     cwd: z.string(),
-    permission_mode: z
-      .string()
-      .nullable()
-      .describe(
-        'Permission mode: which actions the agent may take and which need approval. Null if the configuration of the agent applies.',
-      ),
-    agent_mode: z
-      .string()
-      .nullable()
-      .describe(
-        "Mode of an agent of the provider `acp`, by the agent's own name for it. Null if the mode follows from permission_mode, or is the mode that the agent started in.",
-      ),
-    agent_asks: z
-      .boolean()
-      .nullable()
-      .describe(
+    permission_mode: nullableText(
+      'Permission mode: which actions the agent may take and which need approval. Null if the configuration of the agent applies.',
+    ),
+    agent_mode: nullableText(
+      "Mode of an agent of the provider `acp`, by the agent's own name for it. Null if the mode follows from permission_mode, or is the mode that the agent started in.",
+    ),
+    agent_asks: z.boolean().nullable().meta({
+      description:
         'Whether the agent requests permission in at least one of its modes. False if it never does. Null if unknown.',
-      ),
+    }),
     thinking_effort: z.string().nullable(),
     metadata: z.unknown(),
     title: sessionTitle,
     title_source: titleSource,
     status: sessionStatus,
-    pinned: z
-      .boolean()
-      .describe('Whether a user has pinned the session. Clients show pinned sessions first.'),
-    snoozed_until: timestamp
-      .nullable()
-      .describe(
-        'Time until which the session sends no notifications to the user (Unix ms). It is not cleared when it has passed. Null if the session is not snoozed.',
-      ),
-    muted: z
-      .boolean()
-      .describe(
-        'Whether the bell and desktop notifications are turned off for the session. A muted session is still listed.',
-      ),
-    seen_seq: z
-      .int()
-      .nonnegative()
-      .describe(
+    pinned: flag('Whether a user has pinned the session. Clients show pinned sessions first.'),
+    snoozed_until: nullableTime(
+      'Time until which the session sends no notifications to the user (Unix ms). It is not cleared when it has passed. Null if the session is not snoozed.',
+    ),
+    muted: flag(
+      'Whether the bell and desktop notifications are turned off for the session. A muted session is still listed.',
+    ),
+    seen_seq: z.int().nonnegative().meta({
+      description:
         'Sequence number (seq) of the newest event of the session that a user has seen. It never decreases.',
-      ),
-    news_seq: z
-      .int()
-      .nonnegative()
-      .describe(
+    }),
+    news_seq: z.int().nonnegative().meta({
+      description:
         'Sequence number (seq) of the newest event that needs attention: the end of a turn, an approval request, or the failure of the session. 0 if there is none. The session has unseen events while news_seq is greater than seen_seq.',
-      ),
+    }),
     last_activity_at: timestamp.describe(
       'Time at which a turn was last accepted, started or ended, or an approval was last requested (Unix ms). Creation time of the session until its first turn.',
     ),
@@ -146,10 +128,9 @@ export const session = z
     provider_session_ref: z.string().nullable(),
     provider_defaults: z
       .looseObject({
-        permission_mode: z
-          .string()
-          .nullable()
-          .describe('For agents of the provider `acp`: the mode of the agent, as in agent_mode.'),
+        permission_mode: nullableText(
+          'For agents of the provider `acp`: the mode of the agent, as in agent_mode.',
+        ),
         agent_mode: z.string().nullable(),
         model: z.string().nullable(),
         thinking_effort: z.string().nullable(),
@@ -166,20 +147,17 @@ export const session = z
     usage: usage.nullable(),
     close_reason: z.string().nullable(),
     failure: failure.nullable(),
-    usage_limit: usageLimit
-      .nullish()
-      .describe(
+    usage_limit: usageLimit.nullish().meta({
+      description:
         'Usage limit that the agent has reported. While it applies, the queue of the session starts no turns. Null or absent if there is none.',
-      ),
+    }),
     after_limit: ownAfterLimit.optional(),
     created_at: timestamp,
     updated_at: timestamp,
     closed_at: timestamp.nullable(),
-    trimmed: z
-      .boolean()
-      .describe(
-        'Whether retention has deleted the events of the session and the contents of its turns.',
-      ),
+    trimmed: flag(
+      'Whether retention has deleted the events of the session and the contents of its turns.',
+    ),
   })
   .meta({
     id: 'Session',
@@ -194,45 +172,29 @@ export const turn = z
     status: turnStatus,
     source: z.enum(['user', 'queue', 'team_message', 'process_exit', 'onboarding', 'usage_limit']),
     input: z.array(storedInputItem),
-    permission_mode: z
-      .string()
-      .nullable()
-      .describe('Permission mode of this turn only. Null if the setting of the session applies.'),
-    agent_mode: z
-      .string()
-      .nullable()
-      .describe(
-        'Agent mode of this turn only. Null if the mode follows from the permission_mode of the turn, if set, or else from the session.',
-      ),
-    model: z
-      .string()
-      .nullable()
-      .describe('Model of this turn only. Null if the setting of the session applies.'),
-    thinking_effort: z
-      .string()
-      .nullable()
-      .describe('Thinking effort of this turn only. Null if the setting of the session applies.'),
-    text: z
-      .string()
-      .nullable()
-      .describe('Last message of the agent in this turn. Null if there is none.'),
+    permission_mode: nullableText(
+      'Permission mode of this turn only. Null if the setting of the session applies.',
+    ),
+    agent_mode: nullableText(
+      'Agent mode of this turn only. Null if the mode follows from the permission_mode of the turn, if set, or else from the session.',
+    ),
+    model: nullableText('Model of this turn only. Null if the setting of the session applies.'),
+    thinking_effort: nullableText(
+      'Thinking effort of this turn only. Null if the setting of the session applies.',
+    ),
+    text: nullableText('Last message of the agent in this turn. Null if there is none.'),
     usage: usage.nullable(),
-    declined_unasked: z
-      .int()
-      .min(0)
-      .optional()
-      .describe(
+    declined_unasked: z.int().min(0).optional().meta({
+      description:
         'Number of permission requests and questions of the agent that were declined without asking a person, because the permission mode of the turn asks nobody. Absent in turns of version 0.1.0.',
-      ),
+    }),
     error: failure.nullable(),
     provider_turn_ref: z.string().nullable(),
     accepted_at: timestamp,
     started_at: timestamp.nullable(),
     ended_at: timestamp.nullable(),
     interrupt_requested_at: timestamp.nullable(),
-    trimmed: z
-      .boolean()
-      .describe('Whether retention has deleted the input, text and items of the turn.'),
+    trimmed: flag('Whether retention has deleted the input, text and items of the turn.'),
   })
   .meta({
     id: 'Turn',
@@ -247,7 +209,7 @@ export const item = z
     turn_id: z.string().nullable(),
     kind: z.enum(['message', 'reasoning', 'tool']),
     status: z.enum(['open', 'completed', 'interrupted', 'failed']),
-    text: z.string().describe('Text of the message or reasoning, or output of the tool call.'),
+    text: text('Text of the message or reasoning, or output of the tool call.'),
     tool: toolCall.nullable(),
     created_at: timestamp,
     completed_at: timestamp.nullable(),
@@ -261,11 +223,9 @@ export type Item = z.output<typeof item>;
 export const sessionParam = { session_id: z.string().describe('Session id.') };
 
 /** The agent's own mode in a request. */
-export const agentMode = z
-  .string()
-  .min(1)
-  .nullish()
-  .describe("Mode of an agent of the provider `acp`, by the agent's own name for it.");
+export const agentMode = z.string().min(1).nullish().meta({
+  description: "Mode of an agent of the provider `acp`, by the agent's own name for it.",
+});
 
 const titleGiven = nameOfLength(200).nullable();
 
@@ -276,17 +236,14 @@ export const createSession = endpoint('POST /v1/sessions', {
   summary: 'Create a session; its agent starts with the first turn',
   body: z.strictObject({
     provider: providerId,
-    agent: agentName
-      .nullish()
-      .describe(
+    agent: agentName.nullish().meta({
+      description:
         'Name of an agent of the provider `acp`, as listed by `GET /v1/providers`. Default: the default agent.',
-      ),
+    }),
     model: z.string().min(1).nullish(),
-    cwd: z
-      .string()
-      .min(1)
-      .nullish()
-      .describe('Working directory. Default: the working directory of the server.'),
+    cwd: z.string().min(1).nullish().meta({
+      description: 'Working directory. Default: the working directory of the server.',
+    }),
     permission_mode: z.string().min(1).nullish(),
     agent_mode: agentMode,
     metadata: z.unknown().optional(),
@@ -295,9 +252,10 @@ export const createSession = endpoint('POST /v1/sessions', {
     worktree: z
       .union([z.literal(true), sessionWorktree])
       .nullish()
-      .describe(
-        'Git worktree that the session claims. The session works in the directory of the worktree that corresponds to cwd. `true` creates a worktree with a generated name. If a step fails, no session or worktree remains.',
-      ),
+      .meta({
+        description:
+          'Git worktree that the session claims. The session works in the directory of the worktree that corresponds to cwd. `true` creates a worktree with a generated name. If a step fails, no session or worktree remains.',
+      }),
     mcp_servers: mcpServers.nullish(),
     after_limit: ownAfterLimit.optional(),
   }),
@@ -330,21 +288,17 @@ export const updateSession = endpoint('PATCH /v1/sessions/{session_id}', {
   params: sessionParam,
   body: z
     .strictObject({
-      title: titleGiven
-        .optional()
-        .describe(
+      title: titleGiven.optional().meta({
+        description:
           'Title of the session. Null removes the title; the next prompt of a user sets a new one.',
-        ),
+      }),
       pinned: z.boolean().optional(),
       snoozed_until: requestedTime.nullable().optional(),
       muted: z.boolean().optional(),
-      seen_seq: z
-        .int()
-        .nonnegative()
-        .optional()
-        .describe(
+      seen_seq: z.int().nonnegative().optional().meta({
+        description:
           'Sequence number (seq) of an event that the user has seen. It must be a number that the server has assigned. A number below the stored value changes nothing, so clients need not coordinate.',
-        ),
+      }),
       after_limit: ownAfterLimit.optional(),
       permission_mode: nextSetting.describe(
         'Permission mode from the next turn on. Without agent_mode, the agent_mode of the session is removed. Null removes the permission mode: the configuration of the agent applies.',

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { timestamp } from './common.ts';
+import { flag, nullableText, text, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { sessionParam } from './sessions.ts';
 
@@ -13,29 +13,16 @@ export const snapshot = z
     session_id: z.string(),
     turn_id: z.string(),
     moment,
-    tree: z
-      .string()
-      .nullable()
-      .describe('Git tree id of the files. Null if the snapshot could not be taken.'),
-    head_commit: z
-      .string()
-      .nullable()
-      .describe('Commit that was checked out. Null if there was none.'),
-    root: z.string().nullable().describe('Directory of the files.'),
-    problem: z
-      .string()
-      .nullable()
-      .describe('Reason why the snapshot could not be taken. Null if it was taken.'),
-    is_whole: z
-      .boolean()
-      .describe(
-        'Whether the snapshot is complete. False if changed files were left out because they are too large or too many.',
-      ),
-    is_late: z
-      .boolean()
-      .describe(
-        'Whether the turn started before the snapshot was taken, because taking it took too long.',
-      ),
+    tree: nullableText('Git tree id of the files. Null if the snapshot could not be taken.'),
+    head_commit: nullableText('Commit that was checked out. Null if there was none.'),
+    root: nullableText('Directory of the files.'),
+    problem: nullableText('Reason why the snapshot could not be taken. Null if it was taken.'),
+    is_whole: flag(
+      'Whether the snapshot is complete. False if changed files were left out because they are too large or too many.',
+    ),
+    is_late: flag(
+      'Whether the turn started before the snapshot was taken, because taking it took too long.',
+    ),
     taken_at: timestamp,
     took_ms: z.int(),
   })
@@ -47,13 +34,11 @@ export type Snapshot = z.output<typeof snapshot>;
 
 const sessionSnapshots = z.looseObject({
   session_id: z.string(),
-  enabled: z.boolean().describe('Whether a snapshot is taken at the next turn.'),
-  chosen: z
-    .boolean()
-    .nullable()
-    .describe(
+  enabled: flag('Whether a snapshot is taken at the next turn.'),
+  chosen: z.boolean().nullable().meta({
+    description:
       'Snapshot setting of this session. Null if the configuration key `snapshots.enabled` applies.',
-    ),
+  }),
   snapshots: z.array(snapshot).describe('Newest 1,000 snapshots, oldest first.'),
 });
 
@@ -68,10 +53,9 @@ export const setSnapshots = endpoint('PATCH /v1/sessions/{session_id}/snapshots'
   summary: 'Turn the snapshots of a session on or off, starting with its next turn',
   params: sessionParam,
   body: z.strictObject({
-    enabled: z
-      .boolean()
-      .nullable()
-      .describe('Whether to take snapshots. Null: use the setting of the configuration.'),
+    enabled: z.boolean().nullable().meta({
+      description: 'Whether to take snapshots. Null: use the setting of the configuration.',
+    }),
   }),
   response: sessionSnapshots,
   errors: ['not_found', 'session_closed'],
@@ -90,12 +74,9 @@ export const listSessionFiles = endpoint('GET /v1/sessions/{session_id}/files', 
   query: {
     turn_id: atTurn.turn_id.optional().describe('Turn id. Default: the current files.'),
     moment: atTurn.moment,
-    path: z
-      .string()
-      .min(1)
-      .max(4096)
-      .optional()
-      .describe('Return only files at or below this path.'),
+    path: z.string().min(1).max(4096).optional().meta({
+      description: 'Return only files at or below this path.',
+    }),
   },
   response: z.looseObject({
     session_id: z.string(),
@@ -108,14 +89,14 @@ export const listSessionFiles = endpoint('GET /v1/sessions/{session_id}/files', 
         z
           .looseObject({
             path: z.string(),
-            mode: z.string().describe("Mode of the file in git's notation, such as 100644."),
+            mode: text("Mode of the file in git's notation, such as 100644."),
             blob: z.string(),
             bytes: z.int().nullable(),
           })
           .meta({ id: 'FileOfSession', description: 'A file of a session.' }),
       )
       .describe('Files. At most 5,000.'),
-    is_cut: z.boolean().describe('Whether the list is incomplete because of the limit.'),
+    is_cut: flag('Whether the list is incomplete because of the limit.'),
   }),
   errors: ['not_found', 'conflict', 'shutting_down'],
 });
@@ -125,33 +106,24 @@ export const restoreFile = endpoint('PATCH /v1/sessions/{session_id}/files', {
     'Restore a file to its content at a turn, unless someone else has changed the file since',
   params: sessionParam,
   body: z.strictObject({
-    file: z
-      .string()
-      .min(1)
-      .max(4096)
-      .describe('Path of the file, relative to the root of the checkout.'),
+    file: z.string().min(1).max(4096).meta({
+      description: 'Path of the file, relative to the root of the checkout.',
+    }),
     ...atTurn,
-    force: z
-      .boolean()
-      .default(false)
-      .describe(
+    force: z.boolean().default(false).meta({
+      description:
         'Whether to restore the file even if someone else may have changed it since. The current file is kept under another name.',
-      ),
+    }),
   }),
   response: z.looseObject({
     session_id: z.string(),
     path: z.string(),
     turn_id: z.string(),
     moment,
-    changed: z
-      .boolean()
-      .describe('Whether the file was changed. False if it already had this content.'),
-    kept_as: z
-      .string()
-      .nullable()
-      .describe(
-        'Path of the copy of the replaced file, relative to the root. Null if there is none.',
-      ),
+    changed: flag('Whether the file was changed. False if it already had this content.'),
+    kept_as: nullableText(
+      'Path of the copy of the replaced file, relative to the root. Null if there is none.',
+    ),
   }),
   errors: ['not_found', 'conflict', 'turn_in_progress'],
 });

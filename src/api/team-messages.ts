@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { failure, pageQuery, timestamp } from './common.ts';
+import { failure, flag, nullableText, nullableTime, pageQuery, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { imagePaths, teamParam } from './teams.ts';
 import { messageInputItem, storedImage, storedInputItem } from './input.ts';
@@ -22,10 +22,7 @@ export const message = z
     team_id: z.string(),
     scope: z.enum(['direct', 'broadcast']),
     sender_agent_id: z.string(),
-    recipient_agent_id: z
-      .string()
-      .nullable()
-      .describe('Recipient of a direct message. Null for a broadcast.'),
+    recipient_agent_id: nullableText('Recipient of a direct message. Null for a broadcast.'),
     recipient_agent_ids: z.array(z.string()),
     input: z
       .union([storedInputItem, z.array(storedInputItem)])
@@ -36,9 +33,9 @@ export const message = z
     policy,
     correlation_id: z.string().nullable(),
     reply_to_message_id: z.string().nullable(),
-    onboarding: z
-      .boolean()
-      .describe('Whether this is the first message to a new member that was created for the team.'),
+    onboarding: flag(
+      'Whether this is the first message to a new member that was created for the team.',
+    ),
     created_at: timestamp,
     cancelled_at: timestamp.nullable(),
   })
@@ -65,9 +62,9 @@ export const delivery = z
     ),
     attempts: z.int().describe('Number of turns that were started to deliver the message.'),
     injected_turn_id: z.string().nullable(),
-    consumed_at: timestamp
-      .nullable()
-      .describe('Time at which its turn completed (Unix ms). Null if it has not completed.'),
+    consumed_at: nullableTime(
+      'Time at which its turn completed (Unix ms). Null if it has not completed.',
+    ),
     error: failure.nullable(),
     created_at: timestamp,
     updated_at: timestamp,
@@ -111,10 +108,9 @@ export const broadcast = endpoint('POST /v1/teams/{team_id}/broadcasts', {
   params: teamParam,
   body: z.strictObject({
     ...messageFields,
-    include_sender: z
-      .boolean()
-      .nullish()
-      .describe('Whether the sender receives the broadcast too. Default: false.'),
+    include_sender: z.boolean().nullish().meta({
+      description: 'Whether the sender receives the broadcast too. Default: false.',
+    }),
   }),
   bodyLimit: 8 * 1024 * 1024,
   response: messageWithDeliveries,
@@ -144,9 +140,10 @@ export const listDeliveries = endpoint('GET /v1/teams/{team_id}/deliveries', {
     status: z
       .enum([...deliveryStatus.options, 'consumed'])
       .optional()
-      .describe(
-        'Return only deliveries with this status. `consumed`: only injected deliveries whose turn has completed.',
-      ),
+      .meta({
+        description:
+          'Return only deliveries with this status. `consumed`: only injected deliveries whose turn has completed.',
+      }),
     message_id: z.string().optional().describe('Return only deliveries of this message.'),
     recipient_agent_id: z.string().optional().describe('Return only deliveries to this session.'),
     ...pageQuery,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { timestamp } from './common.ts';
+import { text, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { delivery, message } from './team-messages.ts';
 import { member, team, teamParam } from './teams.ts';
@@ -13,7 +13,7 @@ const memberRow = member
         message_id: z.string(),
         direction: z.enum(['sent', 'received']),
         sender_agent_id: z.string(),
-        text: z.string().describe('Start of the text of the message.'),
+        text: text('Start of the text of the message.'),
         created_at: timestamp,
       })
       .meta({ id: 'LastMessage', description: 'Summary of a message in the row of a member.' })
@@ -21,21 +21,18 @@ const memberRow = member
       .describe(
         'Last message that the member sent or received in the team. Null if there is none.',
       ),
-    session_title: z
-      .string()
-      .nullish()
-      .describe('Title of the session of the member. Null if the session has no title.'),
+    session_title: z.string().nullish().meta({
+      description: 'Title of the session of the member. Null if the session has no title.',
+    }),
     worktree: worktree
       .nullable()
       .describe('Worktree that the member works in, if the server created it. Null otherwise.'),
     context_window_remaining_percentage: z.int().nullable(),
     pending_deliveries: z.int(),
-    takes_tools: z
-      .boolean()
-      .nullish()
-      .describe(
+    takes_tools: z.boolean().nullish().meta({
+      description:
         'Whether the agent has requested the tools of cadre, which it needs to send messages to the team. Null if this is not known since the start of the server.',
-      ),
+    }),
   })
   .meta({ id: 'MemberRow', description: 'A member of a team and its current activity.' });
 
@@ -45,11 +42,10 @@ export const teamView = z
     members: z.array(memberRow).describe('Members, in the order in which they joined.'),
     messages: z.array(message).describe('Messages, newest first.'),
     deliveries_by_message_id: z.record(z.string(), z.array(delivery)).nullable(),
-    latest_seq: z
-      .int()
-      .describe(
+    latest_seq: z.int().meta({
+      description:
         'Sequence number (seq) of the last event that the view includes. Stream the events after it to miss nothing.',
-      ),
+    }),
   })
   .meta({ id: 'TeamView', description: 'A team, its members and its latest messages.' });
 export type TeamView = z.output<typeof teamView>;
@@ -59,10 +55,9 @@ export const getTeamView = endpoint('GET /v1/teams/{team_id}/view', {
   summary: 'Get a team, its members and its latest messages',
   params: teamParam,
   query: {
-    include_delivery_map: z
-      .boolean()
-      .default(true)
-      .describe('Whether the view contains the deliveries of its messages.'),
+    include_delivery_map: z.boolean().default(true).meta({
+      description: 'Whether the view contains the deliveries of its messages.',
+    }),
     message_limit: z.int().min(0).max(500).default(50).describe('Maximum number of messages.'),
   },
   response: teamView,

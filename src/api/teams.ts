@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nameOfLength, pageQuery, timestamp } from './common.ts';
+import { nameOfLength, optionalText, pageQuery, text, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { gitReference, worktree, worktreeName } from './worktrees.ts';
 import { agentName, providerId } from './provider-kinds.ts';
@@ -21,10 +21,10 @@ export type Team = z.output<typeof team>;
 export const member = z
   .looseObject({
     team_id: z.string(),
-    agent_id: z.string().describe('Session id of the member.'),
+    agent_id: text('Session id of the member.'),
     title: z.string().nullable(),
     joined_at: timestamp,
-    added_by: z.string().describe('Id of the session that added the member, or "api".'),
+    added_by: text('Id of the session that added the member, or "api".'),
     worktree_id: z.string().nullable(),
   })
   .meta({ id: 'Member', description: 'A session in a team.' });
@@ -37,24 +37,19 @@ export const teamParam = { team_id: z.string().describe('Team id.') };
 const memberParams = { ...teamParam, agent_id: z.string().describe('Session id of the member.') };
 
 export const memberTitle = nameOfLength(200).nullish().describe('Role of the member in the team.');
-export const imagePaths = z
-  .array(z.string().min(1))
-  .max(8)
-  .nullish()
-  .describe(
+export const imagePaths = z.array(z.string().min(1)).max(8).nullish().meta({
+  description:
     "Paths of images on the server's machine, relative to the working directory of the sender. The server stores copies.",
-  );
+});
 
 export const createTeam = endpoint('POST /v1/teams', {
   summary: 'Create a team of sessions',
   body: z.strictObject({
     name: nameOfLength(200),
-    lead_agent_id: z.string().describe('Session that leads the team. It becomes a member.'),
-    member_agent_ids: z
-      .array(z.string())
-      .max(1000)
-      .nullish()
-      .describe('Session ids of the other members.'),
+    lead_agent_id: text('Session that leads the team. It becomes a member.'),
+    member_agent_ids: z.array(z.string()).max(1000).nullish().meta({
+      description: 'Session ids of the other members.',
+    }),
   }),
   response: teamWithMembers,
   errors: ['not_found', 'session_closed', 'storage_full'],
@@ -88,10 +83,7 @@ export const addMember = endpoint('POST /v1/teams/{team_id}/members', {
     agent_id: z.string(),
     title: memberTitle,
     worktree_id: z.string().nullish(),
-    added_by: z
-      .string()
-      .nullish()
-      .describe('Session on whose behalf the member is added. Default: "api".'),
+    added_by: optionalText('Session on whose behalf the member is added. Default: "api".'),
   }),
   response: teamWithMembers,
   errors: ['not_found', 'team_deleted', 'already_member', 'session_closed'],
@@ -126,16 +118,14 @@ export type SpawnedMember = z.output<typeof spawnedMember>;
 
 const worktreeWish = z
   .strictObject({
-    mode: z
-      .enum(['none', 'create', 'reuse'])
-      .describe(
+    mode: z.enum(['none', 'create', 'reuse']).meta({
+      description:
         'Working directory of the member. `none`: the directory of the source session. `create`: a new worktree. `reuse`: the worktree with this name, which is created if it does not exist.',
-      ),
-    name: worktreeName
-      .nullish()
-      .describe(
+    }),
+    name: worktreeName.nullish().meta({
+      description:
         'Name of the worktree. Required for `reuse`. Default for `create`: a name derived from the operation.',
-      ),
+    }),
     branch_prefix: gitReference.nullish(),
     base_ref: gitReference.nullish(),
     run_init_script: z.boolean().nullish(),
@@ -147,26 +137,22 @@ export const spawnMember = endpoint('POST /v1/teams/{team_id}/members/spawn', {
   summary: 'Create a session as a new member of a team; if a step fails, nothing remains',
   params: teamParam,
   body: z.strictObject({
-    source_session_id: z
-      .string()
-      .describe(
-        'Member that requests the new member. Absent settings are copied from its session.',
-      ),
+    source_session_id: text(
+      'Member that requests the new member. Absent settings are copied from its session.',
+    ),
     provider: providerId.nullish(),
     agent: agentName
       .nullish()
       .describe('Name of an agent of the provider `acp`. If no provider is set, it selects `acp`.'),
     model: z.string().min(1).nullish(),
-    model_preset: z.string().nullish().describe('Name of a preset in `teams.model_presets`.'),
+    model_preset: optionalText('Name of a preset in `teams.model_presets`.'),
     permission_mode: z.string().min(1).nullish(),
     agent_mode: agentMode,
     metadata: z.unknown().optional(),
     title: memberTitle,
-    prompt: z
-      .string()
-      .regex(/\S/, 'is empty: enter a text or omit the field')
-      .nullish()
-      .describe('First message to the member.'),
+    prompt: z.string().regex(/\S/, 'is empty: enter a text or omit the field').nullish().meta({
+      description: 'First message to the member.',
+    }),
     image_paths: imagePaths,
     worktree: worktreeWish.nullish(),
   }),

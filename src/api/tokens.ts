@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nameOfLength, pageQuery, timestamp } from './common.ts';
+import { nameOfLength, nullableTime, pageQuery, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 
 /** The maximum lifetime of a token: ten years. */
@@ -19,12 +19,10 @@ export const tokenScope = z.enum(['admin', 'read', 'tools']).meta({
 });
 export type TokenScope = z.output<typeof tokenScope>;
 
-const permissionMode = z
-  .enum(['read_only', 'default', 'full_access'])
-  .nullable()
-  .describe(
+const permissionMode = z.enum(['read_only', 'default', 'full_access']).nullable().meta({
+  description:
     'Permission mode for calls of a `tools` token without a session, for which no user can approve requests. `full_access`: commands may run. Other modes and null: only actions that the tool policy allows without approval.',
-  );
+});
 
 export const token = z
   .looseObject({
@@ -32,15 +30,11 @@ export const token = z
     name: z.string(),
     scope: tokenScope,
     created_at: timestamp,
-    expires_at: timestamp
-      .nullable()
-      .describe('Expiry time (Unix ms). Null if the token does not expire.'),
+    expires_at: nullableTime('Expiry time (Unix ms). Null if the token does not expire.'),
     permission_mode: permissionMode,
-    last_used_at: timestamp
-      .nullable()
-      .describe(
-        'Time of the last use (Unix ms), precise to the minute. Null if the token was never used or the time is unknown.',
-      ),
+    last_used_at: nullableTime(
+      'Time of the last use (Unix ms), precise to the minute. Null if the token was never used or the time is unknown.',
+    ),
   })
   .meta({ id: 'Token', description: 'An additional token, without its secret.' });
 export type Token = z.output<typeof token>;
@@ -68,12 +62,10 @@ export const createToken = endpoint('POST /v1/tokens', {
       .regex(/^[^\u0000-\u001f\u007f-\u009f]*$/, 'must not contain control characters')
       .describe('Purpose of the token. It need not be unique.'),
     scope: tokenScope,
-    expires_in_ms: z
-      .int()
-      .min(1000)
-      .max(MAX_LIFETIME_MS)
-      .nullish()
-      .describe('Lifetime in milliseconds, at most 10 years. Default: until the token is revoked.'),
+    expires_in_ms: z.int().min(1000).max(MAX_LIFETIME_MS).nullish().meta({
+      description:
+        'Lifetime in milliseconds, at most 10 years. Default: until the token is revoked.',
+    }),
     permission_mode: permissionMode.optional(),
   }),
   response: createdToken,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { text } from './common.ts';
 
 export const toolCall = z
   .looseObject({
@@ -17,7 +18,7 @@ export const toolCall = z
     diffs: z
       .array(
         z
-          .looseObject({ path: z.string(), diff: z.string().describe('Change as a unified diff.') })
+          .looseObject({ path: z.string(), diff: text('Change as a unified diff.') })
           .meta({ id: 'ToolDiff', description: 'A change to a file by a tool.' }),
       )
       .optional()

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { pageQuery } from './common.ts';
+import { optionalText, pageQuery, text } from './common.ts';
 import type { ToolInfo, toolNamespaceNames } from './gateway.ts';
 import { policy, priority, messageFields } from './team-messages.ts';
 import { imagePaths, memberTitle } from './teams.ts';
@@ -39,16 +39,17 @@ const answerBytes = z
   .min(2048)
   .max(256 * 1024)
   .nullish()
-  .describe('Maximum size of the result in bytes. Default: 16384.');
+  .meta({
+    description: 'Maximum size of the result in bytes. Default: 16384.',
+  });
 const leftOut = z
   .array(
     z.looseObject({
       what: z.string(),
       count: z.int().nullable().describe('Number of missing entries. Null if not counted.'),
-      next: z
-        .looseObject({})
-        .nullable()
-        .describe('Arguments of a call that returns the next part. Null if there is none.'),
+      next: z.looseObject({}).nullable().meta({
+        description: 'Arguments of a call that returns the next part. Null if there is none.',
+      }),
     }),
   )
   .nullable()
@@ -66,14 +67,10 @@ const processTools = {
       cwd: cwd.describe('Working directory, relative to the directory of your session.'),
       timeout_ms,
       on_exit,
-      wait_ms: z
-        .int()
-        .min(0)
-        .max(55_000)
-        .nullish()
-        .describe(
+      wait_ms: z.int().min(0).max(55_000).nullish().meta({
+        description:
           'Maximum time to wait for the process to end, in milliseconds. The result contains the output so far.',
-        ),
+      }),
     }),
     result: z.looseObject({ process: aProcess }),
   }),
@@ -84,16 +81,12 @@ const processTools = {
     hints: READ_ONLY,
     args: z.strictObject({
       process_id: process_id.nullish(),
-      limit: z
-        .int()
-        .min(1)
-        .max(100)
-        .nullish()
-        .describe('Maximum number of processes. Default: 20.'),
-      cursor: pageQuery.cursor
-        .unwrap()
-        .nullish()
-        .describe('Cursor to continue the list, from left_out of an earlier result.'),
+      limit: z.int().min(1).max(100).nullish().meta({
+        description: 'Maximum number of processes. Default: 20.',
+      }),
+      cursor: pageQuery.cursor.unwrap().nullish().meta({
+        description: 'Cursor to continue the list, from left_out of an earlier result.',
+      }),
       max_bytes: answerBytes,
     }),
     result: z.looseObject({
@@ -110,24 +103,17 @@ const processTools = {
     args: z.strictObject({
       process_id,
       stream: stream.unwrap().nullish().describe('Stream to read. Default: both.'),
-      tail_lines: tail_lines
-        .unwrap()
-        .nullish()
-        .describe('Maximum number of lines per stream. Default: 200.'),
-      max_bytes: max_bytes
-        .unwrap()
-        .nullish()
-        .describe(
+      tail_lines: tail_lines.unwrap().nullish().meta({
+        description: 'Maximum number of lines per stream. Default: 200.',
+      }),
+      max_bytes: max_bytes.unwrap().nullish().meta({
+        description:
           'Maximum number of bytes per stream. Default: as many as fit into a result of 16384 bytes.',
-        ),
-      before_byte: z
-        .int()
-        .min(0)
-        .max(Number.MAX_SAFE_INTEGER)
-        .nullish()
-        .describe(
+      }),
+      before_byte: z.int().min(0).max(Number.MAX_SAFE_INTEGER).nullish().meta({
+        description:
           'Byte position: return the output of one stream before it. Take it from left_out of an earlier result.',
-        ),
+      }),
     }),
     result: z.looseObject({ process_id: z.string(), left_out: leftOut }),
   }),
@@ -140,10 +126,9 @@ const processTools = {
   }),
 } satisfies ToolsOf<'cadre_process'>;
 
-const team_id = z
-  .string()
-  .nullish()
-  .describe('Id of your team. Required only if you are a member of several teams.');
+const team_id = z.string().nullish().meta({
+  description: 'Id of your team. Required only if you are a member of several teams.',
+});
 
 /** Tools for the teams that the calling session is a member of. */
 const teamTools = {
@@ -153,17 +138,13 @@ const teamTools = {
     hints: READ_ONLY,
     args: z.strictObject({
       team_id,
-      message_limit: z
-        .int()
-        .min(0)
-        .max(50)
-        .nullish()
-        .describe('Maximum number of messages, newest first. Default: 20.'),
-      member_cursor: z.string().nullish().describe('Return the members after this cursor.'),
-      message_cursor: pageQuery.cursor
-        .unwrap()
-        .nullish()
-        .describe('Return the messages before this cursor.'),
+      message_limit: z.int().min(0).max(50).nullish().meta({
+        description: 'Maximum number of messages, newest first. Default: 20.',
+      }),
+      member_cursor: optionalText('Return the members after this cursor.'),
+      message_cursor: pageQuery.cursor.unwrap().nullish().meta({
+        description: 'Return the messages before this cursor.',
+      }),
       max_bytes: answerBytes,
     }),
     result: z.looseObject({
@@ -181,9 +162,7 @@ const teamTools = {
     hints: { readOnly: false, destructive: false, idempotent: false, openWorld: false },
     args: z.strictObject({
       team_id,
-      recipient_agent_id: z
-        .string()
-        .describe('agent_id of a member, or "broadcast" for all members.'),
+      recipient_agent_id: text('agent_id of a member, or "broadcast" for all members.'),
       message: z.string().regex(/\S/, 'is empty: enter a text'),
       image_paths: imagePaths,
       priority: priority.nullish().describe('Priority. Default: normal.'),
@@ -209,17 +188,12 @@ const teamTools = {
     args: z.strictObject({
       team_id,
       title: memberTitle,
-      prompt: z
-        .string()
-        .regex(/\S/, 'is empty: enter a text or omit the argument')
-        .nullish()
-        .describe('First message to the new member.'),
-      model_preset: z
-        .string()
-        .nullish()
-        .describe(
-          'Model of the new member, as the name of a preset. Default: your provider and model.',
-        ),
+      prompt: z.string().regex(/\S/, 'is empty: enter a text or omit the argument').nullish().meta({
+        description: 'First message to the new member.',
+      }),
+      model_preset: optionalText(
+        'Model of the new member, as the name of a preset. Default: your provider and model.',
+      ),
       provider: providerId.nullish(),
       agent: agentName
         .nullish()
@@ -232,10 +206,9 @@ const teamTools = {
     }),
     result: z.looseObject({
       operation_id: z.string().optional().describe('Operation id. Present if a member was added.'),
-      results: z
-        .array(z.looseObject({}))
-        .optional()
-        .describe('Results, one per removed member. Present if members were removed.'),
+      results: z.array(z.looseObject({})).optional().meta({
+        description: 'Results, one per removed member. Present if members were removed.',
+      }),
       left_out: leftOut,
     }),
   }),

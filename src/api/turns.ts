@@ -8,12 +8,10 @@ const turnParams = { ...sessionParam, turn_id: z.string().describe('Turn id.') }
 
 /** The options of a body that starts a turn. */
 export const turnOptions = {
-  expected_turn_id: z
-    .string()
-    .nullish()
-    .describe(
+  expected_turn_id: z.string().nullish().meta({
+    description:
       'Id of the turn that must be the most recent turn of the session. Otherwise, the server refuses the request.',
-    ),
+  }),
   permission_mode: z.string().min(1).nullish().describe('Permission mode for this turn only.'),
   agent_mode: agentMode.describe(
     "Mode of an agent of the provider `acp`, by the agent's own name for it, for this turn only.",

@@ -1,18 +1,16 @@
 import { z } from 'zod';
-import { requestedTime, timestamp } from './common.ts';
+import { nullableText, requestedTime, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { providerId } from './provider-kinds.ts';
 
-export const usageBy = z
-  .enum(['session', 'team', 'provider', 'day'])
-  .describe(
+export const usageBy = z.enum(['session', 'team', 'provider', 'day']).meta({
+  description:
     'Grouping of turns. A turn counts for the day on which it ended, and for every team that its session belonged to at that time.',
-  );
+});
 
-export const timeZoneName = z
-  .string()
-  .max(100)
-  .describe('Time zone of the IANA database, such as Europe/Berlin.');
+export const timeZoneName = z.string().max(100).meta({
+  description: 'Time zone of the IANA database, such as Europe/Berlin.',
+});
 
 const tokens = (which: string) =>
   z.number().nullable().describe(`${which}. Null if no turn reports them.`);
@@ -38,23 +36,14 @@ export const usageSums = z
 
 export const usageRow = z
   .looseObject({
-    key: z
-      .string()
-      .nullable()
-      .describe(
-        'Id of the session or team, the provider, or the day (2026-11-22). Null for turns of sessions that belong to no team.',
-      ),
-    name: z
-      .string()
-      .nullable()
-      .describe('Title of the session or name of the team. Null if there is none.'),
+    key: nullableText(
+      'Id of the session or team, the provider, or the day (2026-11-22). Null for turns of sessions that belong to no team.',
+    ),
+    name: nullableText('Title of the session or name of the team. Null if there is none.'),
     provider: providerId
       .nullable()
       .describe('Provider. Null unless turns are grouped by session or provider.'),
-    agent: z
-      .string()
-      .nullable()
-      .describe('Name of the agent. Null if the provider has no named agents.'),
+    agent: nullableText('Name of the agent. Null if the provider has no named agents.'),
     ...sums,
   })
   .meta({
@@ -84,11 +73,10 @@ export const getUsage = endpoint('GET /v1/usage', {
   summary: 'Get the usage of turns by session, team, provider or day',
   query: {
     by: usageBy.default('day'),
-    since: requestedTime
-      .optional()
-      .describe(
+    since: requestedTime.optional().meta({
+      description:
         'Start of the period (Unix ms, inclusive). Default: the start of the day 29 days ago.',
-      ),
+    }),
     until: requestedTime
       .optional()
       .describe('End of the period (Unix ms, exclusive). Default: now.'),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nameOfLength, timestamp } from './common.ts';
+import { flag, nameOfLength, nullableText, optionalText, text, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { gitReference, worktree } from './worktrees.ts';
 
@@ -8,12 +8,10 @@ const worktreeParam = { worktree_id: z.string().describe('Worktree id.') };
 const conflict = z
   .looseObject({
     path: z.string(),
-    kind: z
-      .string()
-      .describe(
-        "Kind of the conflict in git's terms, such as contents, modify/delete or rename/rename.",
-      ),
-    message: z.string().describe('Message of git. It may be empty.'),
+    kind: text(
+      "Kind of the conflict in git's terms, such as contents, modify/delete or rename/rename.",
+    ),
+    message: text('Message of git. It may be empty.'),
   })
   .meta({ id: 'MergeConflict', description: 'A merge conflict in a file.' });
 export type Conflict = z.output<typeof conflict>;
@@ -22,7 +20,7 @@ const commit = z
   .looseObject({
     commit: z.string(),
     subject: z.string(),
-    author: z.string().describe('Name of the author.'),
+    author: text('Name of the author.'),
     authored_at: timestamp,
   })
   .meta({ id: 'FinishedCommit', description: 'A commit of a worktree.' });
@@ -38,19 +36,17 @@ const file = z
 
 const common = {
   worktree,
-  outcome: z
-    .enum(['planned', 'done', 'nothing_to_do'])
-    .describe(
+  outcome: z.enum(['planned', 'done', 'nothing_to_do']).meta({
+    description:
       'Result. `planned`: nothing was changed; the response shows the effect. `nothing_to_do`: the target already contains all commits.',
-    ),
+  }),
   source_commit: z.string().describe('Commit that the branch of the worktree points to.'),
   target: z.string().describe('Branch to merge into or rebase onto.'),
   target_commit: z.string().describe('Commit that the target branch pointed to.'),
-  commits: z
-    .array(commit)
-    .describe(
+  commits: z.array(commit).meta({
+    description:
       'Commits of the worktree that the target does not contain, newest first. At most 100.',
-    ),
+  }),
   commit_count: z.int(),
   files: z.array(file).describe('Files that change in the target. At most 500.'),
   file_count: z.int(),
@@ -58,44 +54,37 @@ const common = {
     .array(z.string())
     .describe('Paths of uncommitted changes in the worktree. At most 100.'),
   uncommitted_count: z.int(),
-  obstacles: z
-    .array(z.string())
-    .describe(
+  obstacles: z.array(z.string()).meta({
+    description:
       'Reasons why the request would be refused now, each with a solution. Empty if there are none.',
-    ),
+  }),
   notes: z.array(z.string()).describe('Notes about the effect.'),
 };
 
 const moved = {
   ...common,
-  how: z
-    .enum(['fast_forward', 'merge_commit', 'squash', 'replay', 'none'])
-    .describe(
+  how: z.enum(['fast_forward', 'merge_commit', 'squash', 'replay', 'none']).meta({
+    description:
       'Method. `fast_forward`: the branch moves to an existing commit. `replay`: the commits are recreated on the target. `none`: there is nothing to do, or there are conflicts.',
-    ),
-  result_commit: z
-    .string()
-    .nullable()
-    .describe('Commit that the branch points to afterwards. Null in a plan.'),
+  }),
+  result_commit: z.string().nullable().meta({
+    description: 'Commit that the branch points to afterwards. Null in a plan.',
+  }),
   result_tree: z
     .string()
     .nullable()
     .describe('Git tree id of the content of the branch afterwards. Null if there are conflicts.'),
   conflicts: z.array(conflict).describe('Merge conflicts. If there are any, nothing is changed.'),
-  conflict_in: z
-    .string()
-    .nullable()
-    .describe('Commit of a rebase that causes the conflicts. Null if there is none.'),
-  committer: z
-    .string()
-    .nullable()
-    .describe('Committer according to the settings of git. Null if git has none.'),
-  checkout: z
-    .string()
-    .nullable()
-    .describe(
+  conflict_in: z.string().nullable().meta({
+    description: 'Commit of a rebase that causes the conflicts. Null if there is none.',
+  }),
+  committer: z.string().nullable().meta({
+    description: 'Committer according to the settings of git. Null if git has none.',
+  }),
+  checkout: z.string().nullable().meta({
+    description:
       'Directory in which the branch is checked out and whose files are updated. Null if there is none.',
-    ),
+  }),
 };
 
 const finished = z
@@ -107,22 +96,21 @@ export type MergeResult = z.output<typeof finished>;
 const commitMessage = z.string().min(1).max(16_384);
 
 const wish = {
-  commit_message: commitMessage
-    .nullish()
-    .describe(
+  commit_message: commitMessage.nullish().meta({
+    description:
       'Message of a commit of all uncommitted changes in the worktree, which is created first. Default: nothing is committed.',
-    ),
-  dry_run: z
-    .boolean()
-    .nullish()
-    .describe('Whether to show the effect without changing anything. Default: true.'),
+  }),
+  dry_run: z.boolean().nullish().meta({
+    description: 'Whether to show the effect without changing anything. Default: true.',
+  }),
   expected_tree: z
     .string()
     .regex(/^[0-9a-f]{40,64}$/)
     .nullish()
-    .describe(
-      '`result_tree` of an earlier response. The server refuses the request if the result would differ.',
-    ),
+    .meta({
+      description:
+        '`result_tree` of an earlier response. The server refuses the request if the result would differ.',
+    }),
 };
 
 export const mergeWorktree = endpoint('POST /v1/worktrees/{worktree_id}/merge', {
@@ -132,15 +120,13 @@ export const mergeWorktree = endpoint('POST /v1/worktrees/{worktree_id}/merge', 
     into: gitReference
       .nullish()
       .describe('Target branch. Default: the branch that the worktree was created from.'),
-    squash: z
-      .boolean()
-      .nullish()
-      .describe('Whether to combine all commits into one. Default: false.'),
-    message: commitMessage
-      .nullish()
-      .describe(
+    squash: z.boolean().nullish().meta({
+      description: 'Whether to combine all commits into one. Default: false.',
+    }),
+    message: commitMessage.nullish().meta({
+      description:
         'Message of the merge commit. If set, a merge commit is created even if a fast-forward is possible.',
-      ),
+    }),
     ...wish,
   }),
   response: finished,
@@ -163,18 +149,16 @@ export const rebaseWorktree = endpoint('POST /v1/worktrees/{worktree_id}/rebase'
 const pullRequest = z
   .looseObject({
     ...common,
-    remote: z.string().describe('Name of the git remote.'),
-    remote_url: z.string().describe('URL of the remote, without a password.'),
-    branch: z.string().describe('Branch on the remote that the pull request is created from.'),
-    pushed: z
-      .boolean()
-      .describe(
-        'Whether that branch points to source_commit. In a plan, this is the state that the repository knows, because a plan does not connect to the remote.',
-      ),
+    remote: text('Name of the git remote.'),
+    remote_url: text('URL of the remote, without a password.'),
+    branch: text('Branch on the remote that the pull request is created from.'),
+    pushed: flag(
+      'Whether that branch points to source_commit. In a plan, this is the state that the repository knows, because a plan does not connect to the remote.',
+    ),
     title: z.string(),
     body: z.string(),
     draft: z.boolean(),
-    url: z.string().nullable().describe('URL of the pull request. Null in a plan.'),
+    url: nullableText('URL of the pull request. Null in a plan.'),
   })
   .meta({ id: 'WorktreePullRequest', description: 'The pull request of a worktree.' });
 export type PullRequest = z.output<typeof pullRequest>;
@@ -188,31 +172,26 @@ export const openPullRequest = endpoint('POST /v1/worktrees/{worktree_id}/pull-r
       .describe('Branch to merge into. Default: the branch that the worktree was created from.'),
     remote: gitReference.nullish().describe('Git remote. Default: `origin`.'),
     push: z.boolean().nullish().describe('Whether to push the branch first. Default: false.'),
-    title: nameOfLength(1000)
-      .nullish()
-      .describe(
+    title: nameOfLength(1000).nullish().meta({
+      description:
         'Title of the pull request. Default: the subject of the only commit, or the name of the worktree.',
-      ),
-    body: z
-      .string()
-      .max(65_536)
-      .nullish()
-      .describe('Text of the pull request. Default: the subjects of the commits.'),
+    }),
+    body: z.string().max(65_536).nullish().meta({
+      description: 'Text of the pull request. Default: the subjects of the commits.',
+    }),
     draft: z.boolean().nullish().describe('Whether to create a draft. Default: false.'),
     dry_run: wish.dry_run,
     expected_commit: z
       .string()
       .regex(/^[0-9a-f]{40,64}$/)
       .nullish()
-      .describe(
-        '`source_commit` of an earlier response. The server refuses the request if the branch points to another commit.',
-      ),
-    expected_url: z
-      .string()
-      .nullish()
-      .describe(
-        '`remote_url` of an earlier response. The server refuses the request if the remote has another URL.',
-      ),
+      .meta({
+        description:
+          '`source_commit` of an earlier response. The server refuses the request if the branch points to another commit.',
+      }),
+    expected_url: optionalText(
+      '`remote_url` of an earlier response. The server refuses the request if the remote has another URL.',
+    ),
   }),
   bodyLimit: 512 * 1024,
   response: pullRequest,

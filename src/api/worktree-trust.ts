@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import { pageQuery, timestamp } from './common.ts';
+import { pageQuery, text, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 
 const sha256 = z
   .string()
   .regex(/^[0-9a-f]{64}$/, 'must be a SHA-256 digest of 64 hexadecimal digits')
   .describe(
-    'SHA-256 digest of the allowed content: of the script, or of the list of filters in the response of `look`.',
+    'SHA-256 digest of the trusted content: of the script, or of the list of filters in the response of `look`.',
   );
 const repository = z.string().min(1).describe('Directory in the repository.');
 
@@ -19,22 +19,19 @@ export const trusted = z
   })
   .meta({
     id: 'TrustedContent',
-    description: 'Content of a repository that is allowed to run, identified by its digest.',
+    description: 'Content of a repository that a person trusts, identified by its digest.',
   });
 export type Trusted = z.output<typeof trusted>;
 
 const brought = z
   .looseObject({
-    kind: z
-      .enum(['init_script', 'included_files', 'filters'])
-      .describe(
+    kind: z.enum(['init_script', 'included_files', 'filters']).meta({
+      description:
         'Kind of content. `included_files`: patterns of ignored files that are copied into new worktrees.',
-      ),
-    name: z.string().describe('Path in the repository, or name of the setting.'),
+    }),
+    name: text('Path in the repository, or name of the setting.'),
     sha256,
-    text: z
-      .string()
-      .describe('Commands that would run, or patterns of files that would be copied.'),
+    text: text('Commands that would run, or patterns of files that would be copied.'),
     trusted: z.boolean(),
   })
   .meta({
@@ -44,7 +41,7 @@ const brought = z
 export type Brought = z.output<typeof brought>;
 
 export const listTrusted = endpoint('GET /v1/worktree-trust', {
-  summary: 'List the content of repositories that is allowed to run, newest first',
+  summary: 'List the trusted content of repositories, newest first',
   access: 'admin',
   query: {
     repo_root: z.string().optional().describe('Return only content of this repository.'),
@@ -55,18 +52,18 @@ export const listTrusted = endpoint('GET /v1/worktree-trust', {
 
 export const lookAtBrought = endpoint('POST /v1/worktree-trust/look', {
   summary:
-    'Show the content of a repository that must be allowed before use, and whether it is allowed',
+    'Show the content of a repository that must be trusted before use, and whether it is trusted',
   access: 'admin',
   body: z.strictObject({ repo_root: repository }),
   response: z.looseObject({ repo_root: z.string(), brings: z.array(brought) }).meta({
     id: 'BroughtContents',
-    description: 'All content of a repository that must be allowed before use.',
+    description: 'All content of a repository that must be trusted before use.',
   }),
   errors: ['conflict'],
 });
 
 export const trustContent = endpoint('POST /v1/worktree-trust', {
-  summary: 'Allow content of a repository: an init script, a list of included files, or filters',
+  summary: 'Trust content of a repository: an init script, a list of included files, or filters',
   access: 'admin',
   body: z.strictObject({ repo_root: repository, sha256 }),
   response: trusted,
@@ -84,6 +81,6 @@ export const untrustContent = endpoint('POST /v1/worktree-trust/withdraw', {
   }),
   response: z
     .looseObject({ repo_root: z.string(), withdrawn: z.array(trusted) })
-    .meta({ id: 'WithdrawnTrust', description: 'Content that is no longer allowed.' }),
+    .meta({ id: 'WithdrawnTrust', description: 'Content that is no longer trusted.' }),
   errors: ['not_found', 'conflict'],
 });

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { pageQuery, timestamp } from './common.ts';
+import { nullableText, optionalText, pageQuery, text, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 
 const worktreeStatus = z.enum(['active', 'retained', 'cleaned', 'missing']);
@@ -15,50 +15,37 @@ const claimRole = z
   .meta({ id: 'ClaimRole', description: 'Role of a session that claims a worktree.' });
 
 const initScript = z.looseObject({
-  status: z
-    .enum(['completed', 'not_found', 'off', 'skipped_untrusted'])
-    .describe(
-      'Result of the init script. `not_found`: the repository has no init script. `skipped_untrusted`: its content is not allowed. If the script fails, no worktree is created.',
-    ),
+  status: z.enum(['completed', 'not_found', 'off', 'skipped_untrusted']).meta({
+    description:
+      'Result of the init script. `not_found`: the repository has no init script. `skipped_untrusted`: its content is not trusted. If the script fails, no worktree is created.',
+  }),
   exit_code: z.int().nullable(),
   output_tail: z.string(),
-  sha256: z
-    .string()
-    .nullish()
-    .describe(
-      'SHA-256 digest of the script that is committed in the main worktree. Null or absent if there is none.',
-    ),
-  how_to_allow: z
-    .string()
-    .nullish()
-    .describe(
-      'Instructions to allow a script that was skipped. Null or absent if it was not skipped.',
-    ),
+  sha256: optionalText(
+    'SHA-256 digest of the script that is committed in the main worktree. Null or absent if there is none.',
+  ),
+  how_to_allow: optionalText(
+    'Instructions to trust a script that was skipped. Null or absent if it was not skipped.',
+  ),
 });
 
 const included = z.looseObject({
-  status: z
-    .enum(['completed', 'not_found', 'off', 'skipped_untrusted'])
-    .describe(
-      'Result of the copy. `not_found`: the repository has no .worktreeinclude, or no main worktree. `skipped_untrusted`: its content is not allowed. If a file cannot be copied, no worktree is created.',
-    ),
+  status: z.enum(['completed', 'not_found', 'off', 'skipped_untrusted']).meta({
+    description:
+      'Result of the copy. `not_found`: the repository has no .worktreeinclude, or no main worktree. `skipped_untrusted`: its content is not trusted. If a file cannot be copied, no worktree is created.',
+  }),
   files: z.int().describe('Number of copied files.'),
   bytes: z.int().describe('Total size of the copied files in bytes.'),
-  skipped: z
-    .int()
-    .describe(
+  skipped: z.int().meta({
+    description:
       'Number of matching files that were not copied. These are symbolic links, files that exist in the checkout or are not ignored there, and names that are not UTF-8.',
-    ),
-  sha256: z
-    .string()
-    .nullable()
-    .describe(
-      'SHA-256 digest of the .worktreeinclude that is committed in the main worktree. Null if there is none.',
-    ),
-  how_to_allow: z
-    .string()
-    .nullable()
-    .describe('Instructions to allow a list that was skipped. Null if it was not skipped.'),
+  }),
+  sha256: nullableText(
+    'SHA-256 digest of the .worktreeinclude that is committed in the main worktree. Null if there is none.',
+  ),
+  how_to_allow: nullableText(
+    'Instructions to allow a list that was skipped. Null if it was not skipped.',
+  ),
 });
 
 export const worktree = z
@@ -81,24 +68,18 @@ export const worktree = z
     included: included.describe(
       'Files copied when the worktree was created: the ignored files of the main worktree that .worktreeinclude names.',
     ),
-    port_base: z
-      .int()
-      .nullable()
-      .describe(
+    port_base: z.int().nullable().meta({
+      description:
         'First port reserved for the worktree while it exists. Programs in the worktree get it as CADRE_PORT_BASE. Null if no port was free when the worktree was created.',
-      ),
+    }),
     port_count: z.int().describe('Number of reserved ports. 0 if there are none.'),
-    archive_ref: z
-      .string()
-      .nullable()
-      .describe(
-        'Git ref that holds the work that the worktree contained when it was last cleaned. Null if there is none.',
-      ),
-    cleanup_due_at: timestamp
-      .nullish()
-      .describe(
+    archive_ref: nullableText(
+      'Git ref that holds the work that the worktree contained when it was last cleaned. Null if there is none.',
+    ),
+    cleanup_due_at: timestamp.nullish().meta({
+      description:
         'Time at which the last claim was released (Unix ms), until the cleanup that follows has ended. Null or absent if no cleanup is due.',
-      ),
+    }),
     created_at: timestamp,
     updated_at: timestamp,
   })
@@ -155,37 +136,29 @@ export const worktreeSettings = {
   base_ref: gitReference
     .nullish()
     .describe('Commit or branch to start from. Default: the commit that is checked out.'),
-  deletion_policy: deletionPolicy
-    .nullish()
-    .describe(
+  deletion_policy: deletionPolicy.nullish().meta({
+    description:
       'Policy that decides whether the worktree is removed after its last claim was released. Default: `worktrees.deletion_policy_default`.',
-    ),
-  run_init_script: z
-    .boolean()
-    .nullish()
-    .describe(
-      'Whether to run the init script. `true` runs it even if its content is not allowed. Default: run it if its content is allowed.',
-    ),
-  copy_included: z
-    .boolean()
-    .nullish()
-    .describe(
-      'Whether to copy the ignored files that .worktreeinclude names. `true` copies them even if its content is not allowed. Default: copy them if its content is allowed.',
-    ),
+  }),
+  run_init_script: z.boolean().nullish().meta({
+    description:
+      'Whether to run the init script. `true` runs it even if its content is not trusted. Default: run it if its content is trusted.',
+  }),
+  copy_included: z.boolean().nullish().meta({
+    description:
+      'Whether to copy the ignored files that .worktreeinclude names. `true` copies them even if its content is not trusted. Default: copy them if its content is trusted.',
+  }),
 };
 
 export const sessionWorktree = z
   .strictObject({
-    worktree_name: worktreeName
-      .nullish()
-      .describe(
+    worktree_name: worktreeName.nullish().meta({
+      description:
         'Name of the worktree. An existing worktree with this name is used again. Default: a new worktree named after the session id.',
-      ),
-    repo_root: z
-      .string()
-      .min(1)
-      .nullish()
-      .describe('Directory in the repository, relative to cwd. Default: cwd.'),
+    }),
+    repo_root: z.string().min(1).nullish().meta({
+      description: 'Directory in the repository, relative to cwd. Default: cwd.',
+    }),
     ...worktreeSettings,
   })
   .meta({ id: 'SessionWorktree', description: 'The worktree of a new session.' });
@@ -193,14 +166,12 @@ export const sessionWorktree = z
 export const createWorktree = endpoint('POST /v1/worktrees', {
   summary: 'Create a worktree for a session, or claim the existing one with that name',
   body: z.strictObject({
-    source_session_id: z
-      .string()
-      .describe('Session that owns the worktree. It gets a claim with the role "owner".'),
-    repo_root: z
-      .string()
-      .min(1)
-      .nullish()
-      .describe('Directory in the repository. Default: the working directory of the session.'),
+    source_session_id: text(
+      'Session that owns the worktree. It gets a claim with the role "owner".',
+    ),
+    repo_root: z.string().min(1).nullish().meta({
+      description: 'Directory in the repository. Default: the working directory of the session.',
+    }),
     worktree_name: worktreeName,
     ...worktreeSettings,
     team_id: z.string().min(1).max(200).nullish(),
@@ -249,10 +220,9 @@ export const releaseWorktree = endpoint('POST /v1/worktrees/{worktree_id}/releas
   params: worktreeParam,
   body: z.strictObject({
     session_id: z.string(),
-    cleanup_if_last_claim: z
-      .boolean()
-      .nullish()
-      .describe('Whether to clean up the worktree if this was its last claim. Default: true.'),
+    cleanup_if_last_claim: z.boolean().nullish().meta({
+      description: 'Whether to clean up the worktree if this was its last claim. Default: true.',
+    }),
   }),
   response: z.looseObject({
     worktree,
@@ -286,10 +256,9 @@ export const restoreWorktree = endpoint('POST /v1/worktrees/{worktree_id}/restor
 export const collectWorktrees = endpoint('POST /v1/worktrees/gc', {
   summary: 'List or clean up all worktrees without claims',
   body: z.strictObject({
-    dry_run: z
-      .boolean()
-      .nullish()
-      .describe('Whether to list the worktrees without removing them. Default: true.'),
+    dry_run: z.boolean().nullish().meta({
+      description: 'Whether to list the worktrees without removing them. Default: true.',
+    }),
   }),
   response: z.looseObject({
     worktrees: z.array(
@@ -315,11 +284,10 @@ export const worktreeDiagnostics = z
     cleaned: z.int(),
     missing: z.int(),
     active_claims: z.int(),
-    under_way: z
-      .int()
-      .describe(
+    under_way: z.int().meta({
+      description:
         'Number of creations, removals and restorations that are in progress or were interrupted by a crash.',
-      ),
+    }),
   })
   .meta({ id: 'WorktreeDiagnostics', description: 'Number of worktrees by status.' });
 export type WorktreeDiagnostics = z.output<typeof worktreeDiagnostics>;

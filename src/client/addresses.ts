@@ -1,5 +1,5 @@
 import { endpoints } from '../api/index.ts';
-import { AppError } from '../api/errors.ts';
+import { AppError, unreachableError, usageError } from '../api/errors.ts';
 import type { Clock } from '../core/lib/clock.ts';
 import { type Address, within } from './address.ts';
 import type { Client } from './client.ts';
@@ -41,12 +41,12 @@ export class Addresses implements Servers {
     const found = this.#addresses.find((one) => one.name === name);
     if (found) return this.#look(found);
     const names = this.#addresses.map((one) => one.name).join(', ');
-    throw new AppError('usage', `unknown server "${name}": choose from ${names}`);
+    throw usageError(`unknown server "${name}": choose from ${names}`);
   }
 
   async first(): Promise<ServerEntry> {
     const [first] = this.#addresses;
-    if (!first) throw new AppError('usage', 'no server given: pass --url');
+    if (!first) throw usageError('no server given: pass --url');
     return usable(await this.#look(first));
   }
 
@@ -87,5 +87,5 @@ export class Addresses implements Servers {
 export function usable(entry: ServerEntry): ServerEntry & { client: Client } {
   const { client, detail } = entry;
   if (client) return { ...entry, client };
-  throw new AppError('unreachable', detail ?? `server ${entry.name} is unreachable`);
+  throw unreachableError(detail ?? `server ${entry.name} is unreachable`);
 }

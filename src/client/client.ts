@@ -1,7 +1,7 @@
 import http from 'node:http';
 import type { BodyInputOf, Endpoint, ParamsOf, QueryInputOf, ResponseOf } from '../api/endpoint.ts';
 import type { RuntimeEventRecord } from '../api/events.ts';
-import { AppError } from '../api/errors.ts';
+import { AppError, unreachableError } from '../api/errors.ts';
 import type { EventScope } from './event-scope.ts';
 import { CUT_OFF, refusal, type RequestInput, requestOf, silenceAt } from './wire.ts';
 
@@ -104,8 +104,7 @@ export abstract class Client {
 
   /** The error for a response that is not from a cadre server, or from one of another version. */
   protected foreign(why: string, cause?: unknown): AppError {
-    return new AppError(
-      'unreachable',
+    return unreachableError(
       `unexpected response from ${this.messageName} (${why}): ${this.advice}`,
       { cause },
     );
@@ -249,7 +248,7 @@ export class HttpClient extends Client {
         resolve(response);
       });
       request.once('error', (error) => {
-        reject(new AppError('unreachable', this.#silence(), { cause: error }));
+        reject(unreachableError(this.#silence(), { cause: error }));
       });
       request.end(body);
     });
@@ -261,7 +260,7 @@ async function readAll(response: http.IncomingMessage): Promise<string> {
   try {
     for await (const chunk of response) chunks.push(chunk as Buffer);
   } catch (error) {
-    throw new AppError('unreachable', CUT_OFF, { cause: error });
+    throw unreachableError(CUT_OFF, { cause: error });
   }
   return Buffer.concat(chunks).toString('utf8');
 }

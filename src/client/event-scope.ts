@@ -2,11 +2,8 @@ import type { EventScopeName } from '../api/event-scopes.ts';
 
 /** The part of the log that is read. Without an id, it is the whole log. */
 export interface EventScope {
-  /** Only events of this session. */
   sessionId?: string | undefined;
-  /** Only events of this process. */
   processId?: string | undefined;
-  /** Only events of this team. */
   teamId?: string | undefined;
   /** Only events of these kinds, or groups of kinds. */
   kinds?: readonly string[] | undefined;

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import type { StreamGap } from '../api/events.ts';
-import { AppError } from '../api/errors.ts';
+import { unreachableError } from '../api/errors.ts';
 import { LOST } from './wire.ts';
 
 /** The frames of an event stream, as its text arrives. Throws what `lost` makes of the error that ends the text. */
@@ -25,7 +25,7 @@ export async function* parseFrames(
 export function framesOf(response: IncomingMessage): AsyncGenerator<EventSourceMessage, void> {
   response.setEncoding('utf8');
   const text = response as AsyncIterable<string>;
-  return parseFrames(text, (cause) => new AppError('unreachable', LOST, { cause }));
+  return parseFrames(text, (cause) => unreachableError(LOST, { cause }));
 }
 
 /** The events in frames. `onGap` is called with each report of missing events. */

@@ -1,6 +1,6 @@
 import type { Endpoint } from '../api/endpoint.ts';
 import { endpoints } from '../api/index.ts';
-import { AppError } from '../api/errors.ts';
+import { AppError, unreachableError } from '../api/errors.ts';
 import type { CallInput } from './client.ts';
 import type { ServerSnapshot, ServerEntry, Servers } from './servers.ts';
 
@@ -70,7 +70,7 @@ export async function joinLists<E extends Endpoint>(
     }),
   );
   if (pages.length > 0 && pages.every(({ remark }) => remark !== null) && !places)
-    throw new AppError('unreachable', pages.map(({ remark }) => remark).join('; '));
+    throw unreachableError(pages.map(({ remark }) => remark).join('; '));
   const next = pages.flatMap(({ entry, next }) => (next === undefined ? [] : [[entry.name, next]]));
   return {
     records: query.order === 'best' ? inTurns(pages) : newestFirst(pages),

@@ -1,6 +1,6 @@
 import type { StreamGap } from '../api/events.ts';
 import { endpoints } from '../api/index.ts';
-import { AppError } from '../api/errors.ts';
+import { AppError, conflictError, usageError } from '../api/errors.ts';
 import type { Clock } from '../core/lib/clock.ts';
 import { parsedJson } from '../core/lib/parsed-json.ts';
 import { type Address, within } from './address.ts';
@@ -157,8 +157,7 @@ export class JoinedEventStream implements ServersEventStream {
     const { epoch } = value;
     const known = this.#positions.get(node);
     if (known && known.epoch !== epoch)
-      throw new AppError(
-        'conflict',
+      throw conflictError(
         `the event cursor does not match the event log of server ${node}, because the data of that server was replaced: read the events again without a cursor`,
       );
     if (known) return known;
@@ -185,8 +184,7 @@ function gapNotice(gap: StreamGap): Notice {
 /** The positions in a cursor. Throws `usage` for any other text. */
 function positionsIn(from: FollowAll['from']): Map<string, Position> {
   if (typeof from === 'string' || !('cursor' in from)) return new Map();
-  const wrong = new AppError(
-    'usage',
+  const wrong = usageError(
     'invalid cursor: expected the cursor of an event stream of several servers',
   );
   const found = parsedJson(from.cursor);

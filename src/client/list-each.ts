@@ -2,7 +2,7 @@ import type { Approval } from '../api/approvals.ts';
 import type { Process } from '../api/processes.ts';
 import type { Diagnostics } from '../api/runtime.ts';
 import type { Session } from '../api/sessions.ts';
-import { AppError } from '../api/errors.ts';
+import { AppError, unreachableError } from '../api/errors.ts';
 import { listAll } from './listing.ts';
 import type { ServerEntry, Servers } from './servers.ts';
 
@@ -18,7 +18,6 @@ export interface ServerState {
   processes: readonly Process[];
 }
 
-/** The state of each server. */
 export async function listEach(servers: Servers): Promise<ServerState[]> {
   return Promise.all((await servers.list()).map((entry) => serverStateOf(servers, entry)));
 }
@@ -26,7 +25,7 @@ export async function listEach(servers: Servers): Promise<ServerState[]> {
 /** The state of a server; of one that does not answer, what was last known. */
 export async function serverStateOf(servers: Servers, entry: ServerEntry): Promise<ServerState> {
   try {
-    if (!entry.client) throw new AppError('unreachable', entry.detail ?? entry.name);
+    if (!entry.client) throw unreachableError(entry.detail ?? entry.name);
     const { server, sessions, approvals, processes } = await listAll(entry.client);
     await servers.remember?.(entry.name, { sessions, approvals, processes });
     return { entry, server, at: null, sessions, approvals, processes };

@@ -1,5 +1,5 @@
 import { endpoints } from '../api/index.ts';
-import { AppError } from '../api/errors.ts';
+import { AppError, notFoundError, unreachableError } from '../api/errors.ts';
 import type { Client } from './client.ts';
 import type { ServerSnapshot, ServerEntry } from './servers.ts';
 
@@ -16,14 +16,13 @@ export async function ownerOf(
   const owner = entries[found.indexOf('yes')];
   if (owner) return owner;
   const away = entries.filter((_, i) => found[i] === 'unknown');
-  if (away.length === 0)
-    throw new AppError('not_found', `no server has a record with the id "${id}"`);
+  if (away.length === 0) throw notFoundError(`no server has a record with the id "${id}"`);
   const lists = await Promise.all(away.map(({ name }) => known(name)));
   const last = away[lists.findIndex((one) => one !== null && idsIn(one).includes(id))];
   const asked = last ? [last] : away;
   const others =
     last || away.length === entries.length ? '' : `; "${id}" not found on any other server`;
-  throw new AppError('unreachable', `${asked.map(({ detail }) => detail).join('; ')}${others}`);
+  throw unreachableError(`${asked.map(({ detail }) => detail).join('; ')}${others}`);
 }
 
 /** Whether a server has the record with an id; `unknown` where it cannot be asked. */

@@ -1,7 +1,7 @@
 import type { FileChange, SessionDiff } from '../api/diffs.ts';
 import { endpoints } from '../api/index.ts';
 import type { Review, ReviewComment } from '../api/reviews.ts';
-import { AppError } from '../api/errors.ts';
+import { AppError, notFoundError } from '../api/errors.ts';
 import type { Anchor } from '../core/lib/diff-anchor.ts';
 import type { Client } from './client.ts';
 
@@ -46,8 +46,7 @@ export async function editReview(
   edit: Edit,
 ): Promise<Review> {
   const { session_id } = diff;
-  if (diff.files.length === 0)
-    throw new AppError('not_found', `session ${session_id} has no changes`);
+  if (diff.files.length === 0) throw notFoundError(`session ${session_id} has no changes`);
   const { text, read } = makeFile(diff.files, review.comments);
   const { add, drop } = await edit('review.diff', text, read);
   const params = { session_id };

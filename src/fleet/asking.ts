@@ -1,5 +1,5 @@
 import { errors, type NatsConnection } from '@nats-io/transport-node';
-import { AppError } from '../api/errors.ts';
+import { AppError, unreachableError } from '../api/errors.ts';
 import type { Clock } from '../core/lib/clock.ts';
 import { type FleetAnswer, type FleetRequest, limitOf } from './requests.ts';
 
@@ -89,13 +89,12 @@ function whatFailed(error: unknown, node: string): 'absent' | 'silent' {
     cause instanceof errors.ClosedConnectionError ||
     cause instanceof errors.DrainingConnectionError
   )
-    throw new AppError('unreachable', 'the connection to the fleet was closed', { cause: error });
+    throw unreachableError('the connection to the fleet was closed', { cause: error });
   return 'silent';
 }
 
 function gone(node: string, isMaybeDone: boolean): AppError {
-  return new AppError(
-    'unreachable',
+  return unreachableError(
     isMaybeDone
       ? `node "${node}" is unreachable, and the request might have been executed: see cadre fleet nodes`
       : `node "${node}" is unreachable, so the request was not executed: see cadre fleet nodes`,

@@ -8,7 +8,7 @@ import {
   nkeys,
 } from '@nats-io/transport-node';
 import { checkServerIdentity, type PeerCertificate } from 'node:tls';
-import { AppError } from '../api/errors.ts';
+import { AppError, invalidError, unreachableError } from '../api/errors.ts';
 import { problemOfAddress, readPem, readSeed } from '../core/lib/nats-files.ts';
 import { version } from '../core/lib/self.ts';
 import { namesOf, OLDEST_ENGINE } from './names.ts';
@@ -60,8 +60,7 @@ export async function connectTo(access: Access): Promise<NatsConnection> {
   const found = connection.info?.version ?? 'unknown';
   if (isOlder(found, OLDEST_ENGINE)) {
     await connection.close();
-    throw new AppError(
-      'invalid',
+    throw invalidError(
       `nats-server ${found} is too old for a fleet: install ${OLDEST_ENGINE} or newer`,
     );
   }
@@ -96,7 +95,7 @@ function optionsOf(access: Access): ConnectionOptions {
 
 function assertAddress(url: string): void {
   const problem = problemOfAddress(url);
-  if (problem !== null) throw new AppError('invalid', problem);
+  if (problem !== null) throw invalidError(problem);
 }
 
 function tlsOf({ ca, cert, key }: Access['tls'], urls: readonly string[]) {
@@ -123,7 +122,7 @@ function usable<T>(read: () => T): T {
   try {
     return read();
   } catch (error) {
-    throw new AppError('invalid', (error as Error).message, { cause: error });
+    throw invalidError((error as Error).message, { cause: error });
   }
 }
 
@@ -133,8 +132,7 @@ function authenticatorOf(credentials: string): Authenticator {
   try {
     nkeys.fromSeed(seed);
   } catch (error) {
-    throw new AppError(
-      'invalid',
+    throw invalidError(
       `invalid seed in key file "${credentials}" (${(error as Error).message}): copy the key file again`,
       { cause: error },
     );
@@ -159,7 +157,7 @@ function explained(error: unknown, { urls, name, credentials }: Access): AppErro
         : `NATS at ${where} rejected the key in "${credentials}": add the public key of "${name}" to the NATS configuration`,
       { cause: error },
     );
-  return new AppError('unreachable', `no NATS server answers at ${where}: ${why}`, {
+  return unreachableError(`no NATS server answers at ${where}: ${why}`, {
     cause: error,
   });
 }

@@ -1,4 +1,4 @@
-import { AppError } from '../api/errors.ts';
+import { usageError } from '../api/errors.ts';
 import { parsedJson } from '../core/lib/parsed-json.ts';
 import type { MirroredMessage } from './mirrored.ts';
 import { newestStaying, stays } from './mirrored.ts';
@@ -42,8 +42,7 @@ export class FleetCursor {
   static parse(text: string): FleetCursor {
     const found = parsedJson(Buffer.from(text, 'base64url').toString());
     if (isState(found)) return new FleetCursor(found);
-    throw new AppError(
-      'usage',
+    throw usageError(
       'the event cursor is not from a fleet: read the events again without a cursor',
     );
   }

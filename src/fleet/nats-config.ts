@@ -1,4 +1,4 @@
-import { AppError } from '../api/errors.ts';
+import { usageError } from '../api/errors.ts';
 import { ADMIN } from './keys.ts';
 import { isName } from './names.ts';
 import { fleetAccounts, type FleetPlan } from './nats-accounts.ts';
@@ -31,30 +31,25 @@ ping_max: 2`;
 
 function assertSound({ hosts, nodes, admins, readers }: FleetPlan): void {
   if (hosts.length !== 1 && hosts.length !== 3)
-    throw new AppError(
-      'usage',
+    throw usageError(
       `invalid number of NATS hosts (${hosts.length}): pass --host once, or three times for a cluster that tolerates the loss of one host`,
     );
   const people = [...admins, ...readers];
   const all = [ADMIN, ...nodes, ...people];
   const wrong = all.find((name) => !isName(name));
   if (wrong !== undefined)
-    throw new AppError(
-      'usage',
+    throw usageError(
       `invalid name "${wrong}" of a node or user: use 1 to 63 letters, digits, "-" or "_"`,
     );
   // Where somebody made the accounts otherwise, answers come to an inbox of that name, and two would read each other's.
   const twice = all.find((name, at) => all.indexOf(name) !== at);
   if (twice !== undefined)
-    throw new AppError(
-      'usage',
-      `duplicate name "${twice}": each node and each user needs a unique name`,
-    );
+    throw usageError(`duplicate name "${twice}": each node and each user needs a unique name`);
   if (nodes.length === 0)
-    throw new AppError('usage', 'no node given: pass --node NAME for each server of the fleet');
+    throw usageError('no node given: pass --node NAME for each server of the fleet');
   const host = hosts.find((one) => !/^[A-Za-z0-9.-]+$/.test(one));
   if (host !== undefined)
-    throw new AppError('usage', `invalid host "${host}": expected a host name or an IP address`);
+    throw usageError(`invalid host "${host}": expected a host name or an IP address`);
 }
 
 function tls(directory: string): string {

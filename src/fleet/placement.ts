@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { AppError } from '../api/errors.ts';
+import { AppError, unreachableError } from '../api/errors.ts';
 import { parsedJson } from '../core/lib/parsed-json.ts';
 import { type Bucket, Changed } from './bucket.ts';
 import type { NodeHeartbeat } from './heartbeat.ts';
@@ -34,7 +34,7 @@ export function noRoom(nodes: readonly NodeHeartbeat[], labels: readonly string[
   const wanted = labels.length === 0 ? '' : ` with the label ${labels.join(' and ')}`;
   const fit = nodes.filter((node) => labels.every((one) => node.labels.includes(one)));
   if (nodes.length === 0)
-    return new AppError('unreachable', 'no node of the fleet is alive: see cadre fleet nodes');
+    return unreachableError('no node of the fleet is alive: see cadre fleet nodes');
   return fit.length === 0
     ? new AppError('too_many', `no node of the fleet${wanted} is alive: see cadre fleet nodes`)
     : new AppError(

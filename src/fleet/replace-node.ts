@@ -1,5 +1,5 @@
 import { headers, type NatsConnection } from '@nats-io/transport-node';
-import { AppError } from '../api/errors.ts';
+import { conflictError, notFoundError } from '../api/errors.ts';
 import { Bucket } from './bucket.ts';
 import { Engine } from './engine.ts';
 import { REPLACED_KIND } from './mirrored.ts';
@@ -19,14 +19,12 @@ export async function replaceNode(
 ): Promise<string | null> {
   const living = await livingNodes(new Bucket(connection, names, names.nodes));
   if (living.some((sign) => sign.node === node))
-    throw new AppError(
-      'conflict',
+    throw conflictError(
       `cannot replace node "${node}", because the server of the node is running: stop that server first`,
     );
   const head = await new NatsMirrorStream(connection, names, node).head();
   if (head === null)
-    throw new AppError(
-      'not_found',
+    throw notFoundError(
       `node name "${node}" is already free, because the fleet has no events of that node: see cadre fleet nodes`,
     );
   if (head.epoch === '') return null;

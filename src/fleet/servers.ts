@@ -6,7 +6,7 @@ import type {
   ServerEntry,
   Servers,
 } from '../client/servers.ts';
-import { AppError } from '../api/errors.ts';
+import { unreachableError } from '../api/errors.ts';
 import { type FleetNode, fleetNodes } from './status.ts';
 import { fill } from './fill.ts';
 import { type FollowedNode, FleetEventStream } from './fleet-event-stream.ts';
@@ -51,8 +51,7 @@ export class FleetServers implements Servers {
     if (found) return this.#entry(found);
     const names = nodes.map(({ node }) => node).join(', ') || 'none';
     // A node that has died before any event of it came is one that the fleet does not know any more.
-    throw new AppError(
-      'unreachable',
+    throw unreachableError(
       `node "${name}" not found, because the fleet has received no heartbeat and no events from that node: choose from ${names}`,
     );
   }

@@ -4,7 +4,7 @@ import type {
   LoginPage,
   LoginProgram,
 } from '../../api/agent-logins.ts';
-import { AppError } from '../../api/errors.ts';
+import { AppError, invalidError } from '../../api/errors.ts';
 import { findProgram } from '../../core/lib/find-program.ts';
 import { type AgentLogin, ProviderError } from '../provider.ts';
 import type { AcpAgent } from './agent.ts';
@@ -145,16 +145,14 @@ function chosen(
       : methods.find((one) => one.id === id);
   const all = methods.map(methodInWords).join(', ');
   if (!found) {
-    throw new AppError(
-      'invalid',
+    throw invalidError(
       id === null
         ? `body.method_id: no login method is given: choose from ${all}`
         : `body.method_id: unknown login method "${id}": choose from ${all}`,
     );
   }
   if (found.type !== 'terminal') return found;
-  throw new AppError(
-    'invalid',
+  throw invalidError(
     `body.method_id: login method "${found.id}" needs a terminal: run cadre providers login acp in a terminal`,
   );
 }

@@ -319,7 +319,6 @@ export class AcpAgent implements Agent {
     }
   }
 
-  /** Returns the directory and the MCP servers of the session. */
   #sessionParams(): { cwd: string; mcpServers: object[] } {
     const { cwd, tools } = this.#options;
     return { cwd, mcpServers: tools ? mcpServersOf(tools, this.process.can.mcp) : [] };

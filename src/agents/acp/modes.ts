@@ -45,7 +45,6 @@ function plainName(name: string): string {
   return name.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
 }
 
-/** A mode of an agent, in the agent's words. */
 interface ModeWords {
   id: string;
   name: string;

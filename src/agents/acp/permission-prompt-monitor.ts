@@ -26,7 +26,6 @@ export class PermissionPromptMonitor {
     this.#asks = asks;
   }
 
-  /** The agent has asked for a permission. */
   noteAsked(): void {
     this.#hasAsked = true;
   }

@@ -46,7 +46,6 @@ export interface StartOptions {
   starting: <T>(start: () => Promise<T>) => Promise<T>;
 }
 
-/** The abilities that an agent reports. */
 export interface AgentAbilities {
   load: boolean;
   resume: boolean;

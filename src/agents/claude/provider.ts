@@ -14,10 +14,10 @@ import type {
   TurnSettings,
 } from '../provider.ts';
 import { openClaude } from './agent.ts';
-import { askModels, type ClaudeOptions } from './process.ts';
+import { type ClaudeOptions, askModels } from './process.ts';
 import { askStatus, endLogin, readKey, removeKey, writeKey } from './login.ts';
 import { objectionTo } from './settings.ts';
-import { listTranscripts } from './transcripts.ts';
+import fs from 'node:fs/promises';
 
 /** Claude Code, one process a session. */
 export class ClaudeProvider extends InstalledProvider implements Provider {
@@ -113,4 +113,28 @@ export class ClaudeProvider extends InstalledProvider implements Provider {
 /** Where claude keeps its sessions. */
 function configDirectory(env: Readonly<Record<string, string>>): string {
   return env.CLAUDE_CONFIG_DIR ?? path.join(env.HOME ?? '/', '.claude');
+}
+
+const SUFFIX = '.jsonl';
+
+/** The ids of the sessions that have a transcript; null where the configuration directory does not exist. */
+async function listTranscripts(configDirectory: string): Promise<Set<string> | null> {
+  if ((await namesIn(configDirectory)) === null) return null;
+  const projects = path.join(configDirectory, 'projects');
+  const ids = new Set<string>();
+  for (const project of (await namesIn(projects)) ?? []) {
+    for (const name of (await namesIn(path.join(projects, project))) ?? [])
+      if (name.endsWith(SUFFIX)) ids.add(name.slice(0, -SUFFIX.length));
+  }
+  return ids;
+}
+
+async function namesIn(directory: string): Promise<string[] | null> {
+  try {
+    return await fs.readdir(directory);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return null;
+    throw error;
+  }
 }

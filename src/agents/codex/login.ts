@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { z } from 'zod';
 import type { AuthStatus } from '../../api/providers.ts';
-import { AppError } from '../../api/errors.ts';
+import { invalidError } from '../../api/errors.ts';
 import { makeDirectory } from '../../core/lib/make-directory.ts';
 import { replaceFile } from '../../core/lib/replace-file.ts';
 import { loggedOut, type LoginSituation } from '../login-watch.ts';
@@ -84,8 +84,7 @@ export function makeHome(home: string): void {
 /** Writes a login that was made elsewhere into a home, in place of an older one. Throws AppError `invalid`. */
 export function writeAuth(home: string, auth: object): void {
   if (!authFile.safeParse(auth).success) {
-    throw new AppError(
-      'invalid',
+    throw invalidError(
       'body.auth_json: expected the content of the codex file auth.json, an object with OPENAI_API_KEY or tokens',
     );
   }

@@ -133,7 +133,6 @@ const opened = z.looseObject({
   activePermissionProfile: z.looseObject({ id: z.string() }).nullish().catch(null),
 });
 
-/** A thread as codex describes it when it opens it. */
 export interface OpenedThread {
   id: string;
   /** Whether the thread is at a turn, which no agent of cadre has begun. */

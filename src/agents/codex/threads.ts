@@ -8,7 +8,6 @@ import type { AppServer } from './app-server.ts';
 import { type Ask, listAll } from './models.ts';
 import type { TurnError } from './outcome.ts';
 
-/** A turn of a thread. */
 export interface ThreadTurn {
   /** Null until codex has named the turn. */
   id: string | null;

@@ -9,7 +9,6 @@ export type ModeId = (typeof modeIds)[number];
 
 const messageSchema = z.object({ messageId: z.string(), text: z.string() });
 
-/** One message of the agent. */
 export type Message = z.infer<typeof messageSchema>;
 
 /** A session as it is stored. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { text } from '../common.ts';
 import { approval } from '../approvals.ts';
 import { toolCall } from '../tool-call.ts';
 import { item, usage } from '../sessions.ts';
@@ -22,11 +23,10 @@ const delta = {
   offset: z.int().describe('Position of this part in the text of the item, in bytes of UTF-8.'),
   text: z.string().describe('Part of the text.'),
 };
-const status = item.shape.status
-  .exclude(['open'])
-  .describe(
+const status = item.shape.status.exclude(['open']).meta({
+  description:
     'Final status of the item: its own status, or the status of its turn if the turn ended first.',
-  );
+});
 const said = { item_id, offset: whole, status, text: z.string().describe('Complete text.') };
 const toolStatus = z
   .enum(['pending', 'running', 'completed', 'failed'])
@@ -164,9 +164,7 @@ export const agentKinds = {
           z
             .looseObject({
               content: z.string(),
-              status: z
-                .string()
-                .describe('Status, as the agent reports it: pending, in_progress or completed.'),
+              status: text('Status, as the agent reports it: pending, in_progress or completed.'),
               priority: z.string().nullable(),
             })
             .meta({ id: 'PlanEntry', description: 'A step in the plan of an agent.' }),

@@ -55,11 +55,10 @@ export const processKinds = {
       stream: z.enum(['stdout', 'stderr']),
       offset: z.int().describe('Position in the stream of the reported output, in bytes.'),
       bytes: z.int().describe('Size of the reported output in bytes.'),
-      text: z
-        .string()
-        .describe(
+      text: z.string().meta({
+        description:
           'Start of the reported output, at most 4 KiB. The logs of the process contain all of it.',
-        ),
+      }),
     },
     part: 'delta',
     example: { stream: 'stdout', offset: 0, bytes: 9, text: '1 passed\n' },

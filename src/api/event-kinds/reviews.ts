@@ -42,14 +42,12 @@ export const reviewKinds = {
     when: 'Emitted when review comments are sent or queued as one turn, and are removed from the draft.',
     payload: {
       comment_ids: z.array(z.string()),
-      turn_id: z
-        .string()
-        .nullable()
-        .describe('Turn that was accepted. Null if the comments were queued.'),
-      entry_id: z
-        .string()
-        .nullable()
-        .describe('Queue entry. Null if the comments were sent immediately.'),
+      turn_id: z.string().nullable().meta({
+        description: 'Turn that was accepted. Null if the comments were queued.',
+      }),
+      entry_id: z.string().nullable().meta({
+        description: 'Queue entry. Null if the comments were sent immediately.',
+      }),
     },
     large: ['comment_ids'],
     example: {

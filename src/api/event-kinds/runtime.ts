@@ -64,20 +64,16 @@ export const runtimeKinds = {
         .describe('Retention setting that caused the deletion.'),
       events: z.int().describe('Number of deleted events.'),
       trimmed_seq: z.int().describe('Highest deleted sequence number. 0 if there is none.'),
-      closed_session_id: z
-        .string()
-        .optional()
-        .describe(
+      closed_session_id: z.string().optional().meta({
+        description:
           'Session of the deleted events. Absent if they do not belong to one closed session.',
-        ),
-      process_id: z
-        .string()
-        .optional()
-        .describe('Process of the deleted events. Absent if they do not belong to one process.'),
-      is_whole: z
-        .boolean()
-        .optional()
-        .describe('Whether only the record of the session or process remains.'),
+      }),
+      process_id: z.string().optional().meta({
+        description: 'Process of the deleted events. Absent if they do not belong to one process.',
+      }),
+      is_whole: z.boolean().optional().meta({
+        description: 'Whether only the record of the session or process remains.',
+      }),
     },
     example: {
       reason: 'max_bytes',

@@ -131,11 +131,10 @@ export const sessionKinds = {
   'session.notice': kind({
     when: 'Emitted when a session has a notice for the user, such as a warning of the agent, a compaction of the context, or a limit. A notice during a turn contains the id of the turn.',
     payload: {
-      code: z
-        .string()
-        .describe(
+      code: z.string().meta({
+        description:
           'Code of the notice in snake_case, such as notice, warning, compaction or agent_never_asks. Later versions may add codes.',
-        ),
+      }),
       message: z.string().describe('Text of the notice, for users to read.'),
     },
     example: {

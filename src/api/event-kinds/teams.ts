@@ -66,11 +66,10 @@ export const teamKinds = {
     when: 'Emitted when a session becomes a member of a team.',
     payload: {
       member,
-      operation_id: operation_id
-        .nullable()
-        .describe(
+      operation_id: operation_id.nullable().meta({
+        description:
           'Id of the spawn operation that created the session. Null if the session existed before.',
-        ),
+      }),
     },
     example: { member: joined, operation_id: null },
   }),

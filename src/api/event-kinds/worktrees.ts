@@ -16,10 +16,9 @@ const worktreeInEvents = worktreeAsMade.omit({ init_script: true, included: true
 });
 export type WorktreeInEvents = z.output<typeof worktreeInEvents>;
 
-const reason = z
-  .string()
-  .nullable()
-  .describe('Reason for the removal, as the requester gave it. Null if none was given.');
+const reason = z.string().nullable().meta({
+  description: 'Reason for the removal, as the requester gave it. Null if none was given.',
+});
 
 const move = {
   how: z.string().describe('Method: fast_forward, merge_commit, squash or replay.'),

@@ -8,7 +8,7 @@ import {
   type Token,
   type TokenScope,
 } from '../../api/tokens.ts';
-import { AppError } from '../../api/errors.ts';
+import { conflictError, invalidError, notFoundError } from '../../api/errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import { type Ids, newSecret } from '../lib/ids.ts';
 import type { Logger } from '../lib/log.ts';
@@ -17,7 +17,6 @@ import { type RecordPage, RecordTable } from '../store/records.ts';
 import type { Writer, Reader } from '../store/transaction.ts';
 import type { Statement } from '../store/statement.ts';
 
-/** A token as it is stored. */
 export type StoredToken = Token & { secret_sha256: string };
 
 /** The rows of tokens. */
@@ -58,7 +57,7 @@ export class TokenStore {
   /** Deletes and returns a token. Throws `not_found`. */
   delete(tx: Writer, id: string): StoredToken {
     const token = this.#tokens.get(tx, id);
-    if (!token) throw new AppError('not_found', `token "${id}" not found`);
+    if (!token) throw notFoundError(`token "${id}" not found`);
     this.#delete.run(tx, id);
     return whole(token);
   }
@@ -91,7 +90,6 @@ interface InForce {
   end: AbortController;
 }
 
-/** The holder of a token. */
 export interface TokenHolder {
   /** Identifies the holder in the log and in `decided_by`; it reveals nothing of the secret. */
   id: string;
@@ -174,8 +172,7 @@ export class TokenService implements Disposable {
   async create(body: BodyOf<typeof createToken>): Promise<CreatedToken> {
     const { name, scope, expires_in_ms, permission_mode = null } = body;
     if (permission_mode !== null && scope !== 'tools')
-      throw new AppError(
-        'invalid',
+      throw invalidError(
         'body.permission_mode: only a token with the scope tools can have a permission mode',
       );
     const secret = SECRET_PREFIX + newSecret();
@@ -234,8 +231,7 @@ export class TokenService implements Disposable {
     const expired = this.#store.all(tx).filter(({ expires_at }) => (expires_at ?? now + 1) <= now);
     for (const { id } of expired) this.#store.delete(tx, id);
     if (expired.length > 0) return;
-    throw new AppError(
-      'conflict',
+    throw conflictError(
       `cannot create a token, because the server already has the maximum of ${MAX_TOKENS} tokens: revoke a token first`,
     );
   }

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
-import { AppError } from '../../api/errors.ts';
+import { usageError } from '../../api/errors.ts';
 import { hasProc } from '../lib/platform.ts';
 
 /**
@@ -13,8 +13,7 @@ export function openAgain(fd: number): number {
   const again = file === undefined ? undefined : fs.openSync(file, 'r+');
   if (again !== undefined && isSame(fd, again)) return again;
   if (again !== undefined) fs.closeSync(again);
-  throw new AppError(
-    'usage',
+  throw usageError(
     'cannot read the end of the output file, because the file was moved or the program lsof is missing: write to a new file',
   );
 }

@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { AppError } from '../../api/errors.ts';
+import { invalidError, usageError } from '../../api/errors.ts';
 import { readSmallFile } from '../lib/foreign-file.ts';
 import { replaceFile } from '../lib/replace-file.ts';
 import { makeDirectory } from '../lib/make-directory.ts';
@@ -27,8 +27,7 @@ export function readCaller(directory: string, name: string): CallerFile | null {
   if (!fs.existsSync(file)) return null;
   const { text, stat } = readSmallFile(file, { maxBytes: MAX_BYTES });
   if ((stat.mode & 0o077) !== 0 || (process.getuid && stat.uid !== process.getuid()))
-    throw new AppError(
-      'invalid',
+    throw invalidError(
       `the file ${file} is readable for other users or belongs to another user: set up the agent again with cadre mcp install`,
     );
   try {
@@ -39,8 +38,7 @@ export function readCaller(directory: string, name: string): CallerFile | null {
   } catch {
     // Said below.
   }
-  throw new AppError(
-    'invalid',
+  throw invalidError(
     `the file ${file} contains no valid token of an agent: set up the agent again with cadre mcp install`,
   );
 }
@@ -58,6 +56,6 @@ export function removeCaller(directory: string, name: string): void {
 
 export function callerPath(directory: string, name: string): string {
   if (!/^[\w-]+$/.test(name))
-    throw new AppError('usage', `invalid agent name "${name}": use letters, digits, "-" and "_"`);
+    throw usageError(`invalid agent name "${name}": use letters, digits, "-" and "_"`);
   return path.join(directory, 'callers', `${name}.json`);
 }

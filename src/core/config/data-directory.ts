@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { AppError } from '../../api/errors.ts';
+import { AppError, invalidError } from '../../api/errors.ts';
 import { readSmallFile } from '../lib/foreign-file.ts';
 import { makeDirectory } from '../lib/make-directory.ts';
 import { HISTORY_FILE } from '../lib/prompt-history.ts';
@@ -25,8 +25,7 @@ export function prepareDirectory(directory: string): void {
   makeDirectory(directory);
   const objection = objectionTo(directory);
   if (objection !== null)
-    throw new AppError(
-      'invalid',
+    throw invalidError(
       `cannot use ${directory} as the data directory, because it ${objection}: choose another directory, new or existing, with --data-dir`,
     );
   if ((fs.statSync(directory).mode & 0o077) !== 0) fs.chmodSync(directory, 0o700);
@@ -96,8 +95,7 @@ export function withDataDirectory<T>(directory: string, work: () => T): T {
   } catch (error) {
     if (error instanceof AppError || !(error as NodeJS.ErrnoException).syscall) throw error;
     const { message } = error as Error;
-    throw new AppError(
-      'invalid',
+    throw invalidError(
       `cannot use the data directory ${directory} (${message}): change its owner to the user who runs the server, or name another directory with --data-dir`,
       { cause: error },
     );

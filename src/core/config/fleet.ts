@@ -1,4 +1,4 @@
-import { AppError } from '../../api/errors.ts';
+import { usageError } from '../../api/errors.ts';
 import { readPem, readSeed } from '../lib/nats-files.ts';
 import { urlsOf } from './fleet-section.ts';
 import type { Config } from './schema.ts';
@@ -46,8 +46,7 @@ export function visitOf(
 ): FleetVisit {
   const url = deps ?? config.url;
   if (url === null)
-    throw new AppError(
-      'usage',
+    throw usageError(
       'no fleet is configured: set the address of the fleet with --fleet nats://HOST:PORT',
     );
   const { name, credentials, scope } = config.person;

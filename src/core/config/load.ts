@@ -1,7 +1,7 @@
 import path from 'node:path';
 import type { z } from 'zod';
 import { agentProvider } from '../../api/provider-kinds.ts';
-import { AppError } from '../../api/errors.ts';
+import { AppError, invalidError } from '../../api/errors.ts';
 import { issueInWords } from '../lib/explain.ts';
 import { nearest } from '../lib/nearest.ts';
 import { emptyTree, keys, namesIn, put } from './keys.ts';
@@ -39,7 +39,7 @@ export function usable({ config, problems }: FoundConfig): Config {
   if (config) return config;
   const [first, ...others] = problems;
   const more = others.length > 0 ? `; ${others.length} more, see cadre config check` : '';
-  throw new AppError('invalid', `invalid configuration: ${first}${more}`);
+  throw invalidError(`invalid configuration: ${first}${more}`);
 }
 
 /** Reads the configuration, with all its problems and the origin of each value. Does not throw for problems. */

@@ -1,5 +1,5 @@
 import { parse, TomlError } from 'smol-toml';
-import { AppError } from '../../api/errors.ts';
+import { invalidError } from '../../api/errors.ts';
 import { readSmallFile } from '../lib/foreign-file.ts';
 import { defaultConfigFile } from './paths.ts';
 import { isTree, type Key, keys, type Tree, valueAt } from './keys.ts';
@@ -91,10 +91,7 @@ function readText(file: string, required: boolean): string {
     return readSmallFile(file, { maxBytes: MAX_BYTES }).text;
   } catch (error) {
     if (!required && (error as NodeJS.ErrnoException).code === 'ENOENT') return '';
-    throw new AppError(
-      'invalid',
-      `cannot read the configuration file ${file}: ${(error as Error).message}`,
-    );
+    throw invalidError(`cannot read the configuration file ${file}: ${(error as Error).message}`);
   }
 }
 
@@ -104,7 +101,7 @@ function parseToml(text: string, file: string): Tree {
   } catch (error) {
     if (!(error instanceof TomlError)) throw error;
     // Only the first line, because the further lines quote the file, which may hold secrets.
-    throw new AppError('invalid', `${file}:${error.line}: ${error.message.split('\n')[0]}`);
+    throw invalidError(`${file}:${error.line}: ${error.message.split('\n')[0]}`);
   }
 }
 

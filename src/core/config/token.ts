@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { AppError } from '../../api/errors.ts';
+import { invalidError } from '../../api/errors.ts';
 import { makeDirectory } from '../lib/make-directory.ts';
 import { readSmallFile } from '../lib/foreign-file.ts';
 import { newSecret } from '../lib/ids.ts';
@@ -45,18 +45,16 @@ export function readToken(tokenFile: string): string {
   const { text, stat } = readSmallFile(tokenFile, { maxBytes: MAX_TOKEN_BYTES });
   const { mode, uid } = stat;
   if ((mode & 0o077) !== 0) {
-    throw new AppError(
-      'invalid',
+    throw invalidError(
       `the token file ${tokenFile} is readable for other users: run chmod 600 on the file, or delete the file to get a new token`,
     );
   }
   if (process.getuid && uid !== process.getuid()) {
-    throw new AppError('invalid', `the token file ${tokenFile} belongs to another user`);
+    throw invalidError(`the token file ${tokenFile} belongs to another user`);
   }
   const token = text.trim();
   if (token.length >= 16) return token;
-  throw new AppError(
-    'invalid',
+  throw invalidError(
     `the token file ${tokenFile} contains no token of at least 16 characters: delete the file to get a new token`,
   );
 }

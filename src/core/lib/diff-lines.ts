@@ -1,4 +1,3 @@
-/** The style of a line of a diff. */
 export type DiffStyle = 'accent' | 'strong' | 'faint' | 'added' | 'removed';
 
 /** The lines of a unified diff, each with its style; null for a line without one. */

@@ -83,7 +83,6 @@ export const explainedKeys: readonly ExplainedKeys[] = lines.map(
   }),
 );
 
-/** The default key of each action. */
 export const defaultKeys = Object.assign(
   {},
   ...lines.map(([, keys]) => (typeof keys === 'string' ? {} : keys)),

@@ -55,7 +55,6 @@ export function keyProblem(
     : `"${said}" is the key of ${other}: use another key, or give ${other} another key, too`;
 }
 
-/** The key of an action. */
 export function keyOf(action: ActionName, configured: Readonly<Record<string, string>>): string {
   const said = configured[action];
   return (said === undefined ? null : readKey(said)) ?? defaultKeys[action];

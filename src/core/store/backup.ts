@@ -1,7 +1,7 @@
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { AppError } from '../../api/errors.ts';
+import { AppError, conflictError } from '../../api/errors.ts';
 import { DATABASE_FILE, openHandle, type SqlTools, sqlTools } from './connection.ts';
 import type { Database } from './database.ts';
 import { fork } from './forks.ts';
@@ -45,10 +45,7 @@ export class Backups implements AsyncDisposable {
    */
   async make(signal: AbortSignal): Promise<Backup> {
     if (this.#making) {
-      throw new AppError(
-        'conflict',
-        'a backup is already in progress: try again when it has finished',
-      );
+      throw conflictError('a backup is already in progress: try again when it has finished');
     }
     this.#making = this.#make(signal);
     try {

@@ -342,10 +342,8 @@ export class Database {
   }
 
   #refusal(): AppError | undefined {
-    if (this.#dead) return this.#dead;
-    return this.#closed
-      ? new AppError('shutting_down', 'the server is stopping and has closed its database')
-      : undefined;
+    if (this.#dead || !this.#closed) return this.#dead;
+    return new AppError('shutting_down', 'the server is stopping and has closed its database');
   }
 
   /** Syncs the WAL off the main thread, then settles the groups that were in it. */

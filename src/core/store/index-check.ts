@@ -279,7 +279,6 @@ function compare(one: SqlValue, other: SqlValue): number {
   return typeof one === 'number' ? -1 : 1;
 }
 
-/** The key of an index. */
 interface IndexKey {
   name: string;
   /** Columns, or expressions. */

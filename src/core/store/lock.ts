@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
-import { AppError } from '../../api/errors.ts';
+import { AppError, conflictError } from '../../api/errors.ts';
 
 /** Opens a lock file and locks it. Returns null if another process has the lock. */
 type Take = (file: string) => number | null;
@@ -18,8 +18,7 @@ export function lockDirectory(
   const fd = take(file);
   if (fd === null) {
     const holder = fs.readFileSync(file, 'utf8').trim();
-    throw new AppError(
-      'conflict',
+    throw conflictError(
       `another server${holder ? ` (pid ${holder})` : ''} uses the data directory ${directory}: stop ` +
         'that server, or choose another directory with --data-dir',
     );

@@ -87,7 +87,6 @@ export class RawStatement<Row extends readonly SqlValue[] = SqlValue[]> {
     return found;
   }
 
-  /** Returns all rows. */
   all(...values: SqlValue[]): Row[] {
     const rows: Row[] = [];
     this.#execute(values, () => {

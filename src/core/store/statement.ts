@@ -53,7 +53,6 @@ export class Statement<Row extends readonly SqlValue[] = SqlValue[]> {
     return this.#raw.get(...values);
   }
 
-  /** Returns all rows. */
   all(rx: Reader, ...values: SqlValue[]): Row[] {
     this.#assertMayRead(rx);
     return this.#raw.all(...values);

@@ -2,7 +2,7 @@ import path from 'node:path';
 import type { Address } from '../../client/address.ts';
 import type { Client } from '../../client/client.ts';
 import { cacheDirectory } from '../../core/config/paths.ts';
-import { AppError } from '../../api/errors.ts';
+import { AppError, usageError } from '../../api/errors.ts';
 import type { Clock } from '../../core/lib/clock.ts';
 import { askedServers, connectOne, type GlobalOptions } from './context.ts';
 
@@ -22,7 +22,7 @@ export async function connect(
   const { addressesFor } = await import('./named-servers.ts');
   const addresses = await addressesFor(asked.servers, options, env);
   const [first, ...others] = addresses;
-  if (!first) throw new AppError('usage', 'no server is configured: pass --url');
+  if (!first) throw usageError('no server is configured: pass --url');
   if (others.length > 0) return clientOfAll(addresses, first.url, env, clock);
   if (first.client instanceof AppError) throw first.client;
   return first.client;

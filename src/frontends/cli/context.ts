@@ -5,7 +5,7 @@ import { defaultConfigFile, defaultDataDirectory } from '../../core/config/paths
 import { findRegistration, type Registered } from '../../core/config/registration.ts';
 import type { Config } from '../../core/config/schema.ts';
 import { readToken } from '../../core/config/token.ts';
-import { AppError } from '../../api/errors.ts';
+import { AppError, unreachableError, usageError } from '../../api/errors.ts';
 import type { OutputOptions } from './output-options.ts';
 import { configureColors } from '../terminal/palette.ts';
 
@@ -96,8 +96,7 @@ function runningServer(directory: string): Registered {
   const stale = found
     ? `, and the last server (pid ${found.server.pid}) did not shut down cleanly`
     : '';
-  throw new AppError(
-    'unreachable',
+  throw unreachableError(
     `no server is running on ${directory}${stale}: start one with cadre serve --detach, or pass --url`,
   );
 }
@@ -194,7 +193,7 @@ export function tokenFileOf({ tokenFile: files }: Pick<GlobalOptions, 'tokenFile
   const file = files?.at(-1);
   if (!file) return null;
   if (fs.existsSync(file)) return file;
-  throw new AppError('usage', `token file ${file} not found: check --token-file`);
+  throw usageError(`token file ${file} not found: check --token-file`);
 }
 
 /** Whether two addresses are one. */
@@ -205,6 +204,6 @@ function isAt(one: string, other: string): boolean {
 /** Scheme, host and port. Two names of one machine are two addresses, because a name may resolve differently later. */
 export function addressOf(url: string): string {
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
-    throw new AppError('usage', `invalid server address "${url}": expected http://HOST:PORT`);
+    throw usageError(`invalid server address "${url}": expected http://HOST:PORT`);
   return new URL(url).origin;
 }

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import { z } from 'zod';
 import { openAgain } from '../../core/children/open-again.ts';
-import { AppError } from '../../api/errors.ts';
+import { conflictError, usageError } from '../../api/errors.ts';
 import { readSmallFile } from '../../core/lib/foreign-file.ts';
 import { removeLeftDrafts, replaceFile } from '../../core/lib/replace-file.ts';
 
@@ -38,8 +38,7 @@ export class CursorFile {
   start(epoch: string): number | null {
     const saved = this.#state;
     if (saved && saved.epoch !== epoch) {
-      throw new AppError(
-        'conflict',
+      throw conflictError(
         `the cursor file ${this.#file} belongs to another event log, because the data of the server was replaced: remove the file to start again`,
       );
     }
@@ -92,12 +91,11 @@ export function readCursor<T>(file: string, content: z.ZodType<T>): T | null {
     text = readSmallFile(file, { maxBytes: MAX_BYTES }).text;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
-    throw new AppError('usage', `cannot read ${file}: ${(error as Error).message}`);
+    throw usageError(`cannot read ${file}: ${(error as Error).message}`);
   }
   const cursor = cursorIn(text, content);
   if (cursor === null)
-    throw new AppError(
-      'usage',
+    throw usageError(
       `the file ${file} is not a cursor file: choose another file, or remove this file`,
     );
   removeLeftDrafts(file);

@@ -2,7 +2,7 @@ import fs from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import type { Edit } from '../../client/review.ts';
-import { AppError } from '../../api/errors.ts';
+import { AppError, usageError } from '../../api/errors.ts';
 import { type Program, runHere } from './run-program.ts';
 
 /**
@@ -65,8 +65,7 @@ async function runEditor(env: NodeJS.ProcessEnv, file: string): Promise<void> {
   const { code } = await runHere(program, false);
   if (code === 0) return;
   const how = code === null ? 'stopped by a signal' : `exit code ${code}`;
-  throw new AppError(
-    'usage',
+  throw usageError(
     code === 127
       ? `the editor "${editor}" was not found: set VISUAL or EDITOR`
       : `the editor "${editor}" failed (${how}), so nothing was changed`,

@@ -2,7 +2,7 @@ import { Argument, Command, Option } from 'commander';
 import { z } from 'zod';
 import type { BodyInputOf, Endpoint, ResponseOf } from '../../api/endpoint.ts';
 import type { CallInput } from '../../client/client.ts';
-import { AppError } from '../../api/errors.ts';
+import { usageError } from '../../api/errors.ts';
 import { oneLine } from '../../core/lib/plain.ts';
 import { choicesOf } from './choices.ts';
 import type { Layout } from './layout.ts';
@@ -109,7 +109,6 @@ export interface Call {
   now: number;
 }
 
-/** Makes the command of an entry. */
 export function endpointCommand<E extends Endpoint>(entry: EndpointCommand<E>): Register {
   const { name, description, endpoint, operands = [], options = [] } = entry;
   return (parent, world) => {
@@ -170,7 +169,7 @@ async function confirm(world: World, { yes }: Options, question: string): Promis
   if (yes === true || !world.stdin.isTTY || !world.stderr.isTTY) return;
   const { askYes } = await import('./ask-yes.ts');
   if (await askYes(world, `${question} [y/N] `)) return;
-  throw new AppError('usage', 'not confirmed: nothing was changed');
+  throw usageError('not confirmed: nothing was changed');
 }
 
 function argumentOf<E extends Endpoint>(operand: Parameter<E>, endpoint: E): Argument {

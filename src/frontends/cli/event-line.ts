@@ -1,6 +1,6 @@
 import type { RuntimeEventRecord } from '../../api/events.ts';
 import { summarizeEvent } from '../../client/event-summary.ts';
-import { AppError } from '../../api/errors.ts';
+import { usageError } from '../../api/errors.ts';
 import { parseDuration } from '../../core/lib/duration.ts';
 import { shorten } from '../../core/lib/shorten.ts';
 import { shortId } from './output.ts';
@@ -11,8 +11,7 @@ export function timeOf(text: string, now: number): number {
   if (ago !== null) return now - ago;
   const date = Date.parse(text);
   if (!Number.isNaN(date)) return date;
-  throw new AppError(
-    'usage',
+  throw usageError(
     `invalid --since "${text}": expected a duration such as 30s, 5m, 2h or 7d, or a date`,
   );
 }

@@ -1,6 +1,6 @@
 import { endpoints } from '../../api/index.ts';
 import type { Client } from '../../client/client.ts';
-import { AppError } from '../../api/errors.ts';
+import { notFoundError, usageError } from '../../api/errors.ts';
 import { oneLine } from '../../core/lib/plain.ts';
 import { shorten } from '../../core/lib/shorten.ts';
 import {
@@ -78,10 +78,7 @@ export const commentArgument = idArgument('comment');
 export async function lastTurn(client: Client, session_id: string): Promise<string> {
   const { last_turn_id } = await client.call(endpoints.getSession, { params: { session_id } });
   if (last_turn_id !== null) return last_turn_id;
-  throw new AppError(
-    'not_found',
-    `session ${session_id} has no turns: send a prompt with cadre sessions send`,
-  );
+  throw notFoundError(`session ${session_id} has no turns: send a prompt with cadre sessions send`);
 }
 
 /**
@@ -136,18 +133,15 @@ export function onlyOne<T>(
   const [only, ...others] = found;
   const quoted = `"${shorten(plain(said), 80)}"`;
   if (only === undefined) {
-    if (isLongEnough(said))
-      throw new AppError('not_found', `${what} ${quoted} not found: see ${see}`);
+    if (isLongEnough(said)) throw notFoundError(`${what} ${quoted} not found: see ${see}`);
     const alternative = name ? `, or the ${name.field}` : '';
-    throw new AppError(
-      'usage',
+    throw usageError(
       `${what} ${quoted} not found: pass the last 6 or more characters of the id${alternative}`,
     );
   }
   if (others.length === 0) return only;
   const list = found.map((one) => labelOf(idOf(one), name?.of(one) ?? null)).join(', ');
-  throw new AppError(
-    'usage',
+  throw usageError(
     found.every((one) => name?.of(one) === said)
       ? `the ${name?.field} ${quoted} matches several ${plural(what)}: pass one of the ids ${list}`
       : `several ${what} ids end with ${quoted}: pass more characters of one of the ids ${list}`,

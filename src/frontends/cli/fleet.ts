@@ -4,7 +4,7 @@ import { RoutedClient } from '../../client/routed.ts';
 import { usable } from '../../client/addresses.ts';
 import { type FleetVisit, visitOf } from '../../core/config/fleet.ts';
 import { loadConfig } from '../../core/config/load.ts';
-import { AppError } from '../../api/errors.ts';
+import { usageError } from '../../api/errors.ts';
 import type { Clock } from '../../core/lib/clock.ts';
 import { newUuid, random } from '../../core/lib/ids.ts';
 import { configuration, type GlobalOptions } from './context.ts';
@@ -50,12 +50,11 @@ function wantedOn(on: readonly string[]): { names: string[]; labels: string[] } 
   );
   const names = on.filter((one) => !one.startsWith('label='));
   if (names.length > 1 || (names.length === 1 && labels.length > 0))
-    throw new AppError(
-      'usage',
+    throw usageError(
       'invalid --on: expected the name of one node, or labels such as --on label=gpu',
     );
   if (labels.includes(''))
-    throw new AppError('usage', 'invalid --on "label=": expected a label such as --on label=gpu');
+    throw usageError('invalid --on "label=": expected a label such as --on label=gpu');
   return { names, labels };
 }
 

@@ -145,7 +145,6 @@ export function completeHelp(command: Command, output: HelpOutput): void {
     });
 }
 
-/** The help of a command as a document. */
 function helpDocument(command: Command) {
   const help = command.createHelp();
   return {

@@ -1,4 +1,4 @@
-import { AppError } from '../../api/errors.ts';
+import { usageError } from '../../api/errors.ts';
 import { selfCommand } from '../../core/lib/self.ts';
 import { lastingFile } from '../service/start.ts';
 
@@ -9,8 +9,7 @@ import { lastingFile } from '../service/start.ts';
 export function lastingCommand(env: NodeJS.ProcessEnv): [file: string, ...words: string[]] {
   const { file, args } = selfCommand();
   if ([file, ...args].some((one) => one.includes('/_npx/')))
-    throw new AppError(
-      'usage',
+    throw usageError(
       'npx runs cadre from a temporary cache, which cannot be used for a permanent installation: run npm install --global cadre, then run the installed cadre',
     );
   return [lastingFile(file, env.PATH), ...args];

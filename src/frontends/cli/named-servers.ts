@@ -2,7 +2,7 @@ import type { Address } from '../../client/address.ts';
 import { HttpClient } from '../../client/client.ts';
 import { findRegistration } from '../../core/config/registration.ts';
 import type { Config } from '../../core/config/schema.ts';
-import { AppError } from '../../api/errors.ts';
+import { AppError, unreachableError, usageError } from '../../api/errors.ts';
 import {
   addressOf,
   configuredServer,
@@ -26,8 +26,7 @@ export async function addressesFor(
 
 function onlyOne(addresses: readonly Address[], wanted: readonly string[]): Address {
   const [name = '', ...more] = wanted;
-  if (more.length > 0)
-    throw new AppError('usage', '--on was given more than once: name only one server');
+  if (more.length > 0) throw usageError('--on was given more than once: name only one server');
   const found = addresses.find((one) => one.name === name);
   if (found) return found;
   const names = addresses.map((one) => one.name).join(', ');
@@ -35,7 +34,7 @@ function onlyOne(addresses: readonly Address[], wanted: readonly string[]): Addr
     names === ''
       ? 'add servers with --url, or with [[servers]] in the configuration'
       : `the servers are ${names}`;
-  throw new AppError('usage', `server "${name}" not found: ${there}`);
+  throw usageError(`server "${name}" not found: ${there}`);
 }
 
 /** Every server with its name, its address and a client with its token. */
@@ -47,18 +46,14 @@ async function addressesOf(
   const named = serversNamed(configured, options, env);
   const repeated = named.find(({ name }, at) => named.findIndex((one) => one.name === name) < at);
   if (repeated)
-    throw new AppError(
-      'usage',
-      `server "${repeated.name}" was given twice: pass each --url only once`,
-    );
+    throw usageError(`server "${repeated.name}" was given twice: pass each --url only once`);
   const local = await localServer(options, env);
   const { CADRE_TOKEN: _, ...withoutToken } = env;
   return named.map(({ name, url, tokenFile, isConfigured }) => {
     const at = url ?? local.running?.url ?? '';
     try {
       if (at === '')
-        throw new AppError(
-          'unreachable',
+        throw unreachableError(
           `no server is running on ${local.directory}: start one with cadre serve --detach`,
         );
       // A token of the environment is only for servers of the command line: configured servers have their own.
@@ -91,8 +86,7 @@ function serversNamed(
 ): Named[] {
   const addresses = urls.length > 0 || !env.CADRE_URL ? urls : [env.CADRE_URL];
   if (files.length > 1 && files.length !== addresses.length)
-    throw new AppError(
-      'usage',
+    throw usageError(
       '--token-file does not match --url: pass --token-file once for all servers, or once for each --url',
     );
   if (addresses.length === 0)

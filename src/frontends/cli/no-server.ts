@@ -1,5 +1,5 @@
 import { serversOf } from '../../client/routed.ts';
-import { AppError } from '../../api/errors.ts';
+import { AppError, unreachableError } from '../../api/errors.ts';
 import { findConfig, usable } from '../../core/config/load.ts';
 import { isStartForbidden } from '../../core/config/registration.ts';
 import { serverOnceItAnswers } from './answering.ts';
@@ -33,13 +33,11 @@ export async function startServer(
   const directory = await serverDirectory(options, env);
   const manager = managerOf(env);
   if (manager !== null && sealIn(manager.file) !== null)
-    throw new AppError(
-      'unreachable',
+    throw unreachableError(
       `the server is installed as a service, but the service is not running: start it with ${manager.restartCommand}`,
     );
   if (isStartForbidden(directory))
-    throw new AppError(
-      'unreachable',
+    throw unreachableError(
       `the server on ${directory} was stopped with cadre stop: start it with cadre serve --detach`,
     );
   // A wrong file is reported before a server is started for it.

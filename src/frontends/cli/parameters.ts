@@ -49,6 +49,11 @@ export const turn = turnAs(
   'Id of the turn (default: the most recent turn of the session)',
 );
 
+/** The value of a field of the request, as it is written. */
+export function valueOf<const F extends string>(field: F, flags: string, description: string) {
+  return { flags, description, field };
+}
+
 export const limit = {
   flags: '-L, --limit <n>',
   description: 'Maximum number of results to show',

@@ -1,7 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { version } from '../../core/lib/self.ts';
 import { systemClock } from '../../core/lib/clock.ts';
-import { AppError } from '../../api/errors.ts';
+import { AppError, usageError } from '../../api/errors.ts';
 import { isFleetAddress, operandsOf, singulars } from '../../bundles/choose.ts';
 import { forLocale } from '../terminal/ascii.ts';
 import { exitCodes, reportFailure } from './exit.ts';
@@ -95,7 +95,7 @@ export async function createProgram(
   completeHelp(program, {
     isJson,
     reportUsage(text, path) {
-      const error = new AppError('usage', `${inOneLine(text)}: see ${path} --help`);
+      const error = usageError(`${inOneLine(text)}: see ${path} --help`);
       reportFailure(error, isJson, world.stderr);
     },
     noScreen: isJson ? 'no command given' : noScreenText(world),

@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { AppError } from '../../api/errors.ts';
+import { usageError } from '../../api/errors.ts';
 import { withJobControl } from './job-control.ts';
 import type { World } from './world.ts';
 
@@ -9,8 +9,7 @@ import type { World } from './world.ts';
 export async function readPrompt(argument: string, stdin: NodeJS.ReadableStream): Promise<string> {
   const prompt = argument === '-' ? await text(stdin) : argument;
   if (prompt.trim() !== '') return prompt;
-  throw new AppError(
-    'usage',
+  throw usageError(
     'no text to send: pass the text as an argument, or pass - and send the text on stdin',
   );
 }
@@ -21,7 +20,7 @@ export async function readSecret(question: string, { stdin, stderr }: World): Pr
     stdin.isTTY ? await askSecretly(question, { stdin, stderr }) : await text(stdin)
   ).trim();
   if (parts !== '') return parts;
-  throw new AppError('usage', `no ${question} given: pass the ${question} on stdin`);
+  throw usageError(`no ${question} given: pass the ${question} on stdin`);
 }
 
 async function askSecretly(

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { AppError } from '../../api/errors.ts';
+import { usageError } from '../../api/errors.ts';
 import { momentOf, zoneOf } from './when.ts';
 
 /** When something is due, and what it is called. */
@@ -37,7 +37,7 @@ export function withTimes(command: Command): Command {
 /** The fields of a request that say when; a time of the day is the next one. Throws `usage`. */
 export function timesOf({ at, every, zone }: TimeOptions, now: number) {
   if (at !== undefined && every !== undefined)
-    throw new AppError('usage', 'pass either --at or --every, not both');
+    throw usageError('pass either --at or --every, not both');
   if (at === undefined && every === undefined)
     return zone === undefined ? {} : { time_zone: zoneOf(zone) };
   const time_zone = zoneOf(zone);

@@ -1,4 +1,4 @@
-import { AppError } from '../../api/errors.ts';
+import { usageError } from '../../api/errors.ts';
 
 /** A program that a command runs for its user and waits for. */
 export interface Program {
@@ -58,7 +58,7 @@ export async function runAndFollow(
   for await (const line of child.iterable()) onLine(line);
   const ended = await child;
   if (ended.exitCode === undefined && ended.signal === undefined)
-    throw new AppError('usage', `cannot start the program ${command}: ${ended.originalMessage}`);
+    throw usageError(`cannot start the program ${command}: ${ended.originalMessage}`);
   return { code: ended.exitCode ?? null, stdout: '', stderr: ended.stderr };
 }
 
@@ -75,7 +75,7 @@ async function run({ command, args, env, cwd }: Program, stdio: Streams): Promis
   const ended = await execa(command, args, options);
   const { exitCode, signal, stdout, stderr } = ended;
   if (exitCode === undefined && signal === undefined)
-    throw new AppError('usage', `cannot start the program ${command}: ${ended.originalMessage}`);
+    throw usageError(`cannot start the program ${command}: ${ended.originalMessage}`);
   return { code: exitCode ?? null, stdout: textOf(stdout), stderr: textOf(stderr) };
 }
 

@@ -9,7 +9,7 @@ import { defaultsOf } from './talk/defaults.ts';
 import { promptHistory } from './talk/history.ts';
 import { type CommandContext, terminalOf, type World } from './world.ts';
 import fs from 'node:fs/promises';
-import { AppError } from '../../api/errors.ts';
+import { notFoundError, usageError } from '../../api/errors.ts';
 import { findRegistration } from '../../core/config/registration.ts';
 import type { Visit } from '../tui/visit.ts';
 import { runHere } from './run-program.ts';
@@ -58,15 +58,14 @@ function visitorOf({ env, stdout }: Pick<World, 'env' | 'stdout'>, global: Globa
   return async (program, { directory, url }) => {
     const found = findRegistration(await serverDirectory(global, env));
     if (!found?.runs || addressOf(url) !== addressOf(found.server.url))
-      throw new AppError(
-        'usage',
+      throw usageError(
         `cannot open directory ${directory}: the server ${url} does not run on this machine`,
       );
     const isDirectory = await fs.stat(directory).then(
       (entry) => entry.isDirectory(),
       () => false,
     );
-    if (!isDirectory) throw new AppError('not_found', `the directory ${directory} does not exist`);
+    if (!isDirectory) throw notFoundError(`the directory ${directory} does not exist`);
     return program === 'shell' ? () => runShell(directory) : () => runEditor(directory);
   };
 
@@ -83,6 +82,6 @@ function visitorOf({ env, stdout }: Pick<World, 'env' | 'stdout'>, global: Globa
     const { editor, program } = editorProgram(env, '.');
     const { code } = await runHere({ ...program, cwd: directory }, false);
     if (code === 127)
-      throw new AppError('usage', `the editor "${editor}" was not found: set VISUAL or EDITOR`);
+      throw usageError(`the editor "${editor}" was not found: set VISUAL or EDITOR`);
   }
 }

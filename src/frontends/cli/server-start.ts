@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import { prepareDirectory, withDataDirectory } from '../../core/config/data-directory.ts';
 import { findRegistration } from '../../core/config/registration.ts';
-import { AppError, type ErrorCode } from '../../api/errors.ts';
+import { AppError, type ErrorCode, conflictError } from '../../api/errors.ts';
 import { readSmallFile } from '../../core/lib/foreign-file.ts';
 import { logFile, MAX_LOG_BYTES, setAside } from '../../core/lib/own-log.ts';
 import { selfCommand } from '../../core/lib/self.ts';
@@ -112,8 +112,7 @@ export function alreadyRuns(
   directory: string,
   { url, pid }: { url: string; pid: number },
 ): AppError {
-  return new AppError(
-    'conflict',
+  return conflictError(
     `a server is already running on ${directory}, at ${url} (pid ${pid}): stop that server with cadre stop`,
   );
 }

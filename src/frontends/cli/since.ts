@@ -1,4 +1,4 @@
-import { AppError } from '../../api/errors.ts';
+import { usageError } from '../../api/errors.ts';
 import { localTime } from '../../core/lib/cron.ts';
 import { parseDuration } from '../../core/lib/duration.ts';
 
@@ -12,8 +12,7 @@ export function sinceOf(text: string, now: number, zone: string): number {
   if (length !== null) return Math.max(0, now - length);
   const at = localTime(text.length === 10 ? `${text}T00:00` : text, zone) ?? timeOf(text);
   if (at !== null && at >= 0) return at;
-  throw new AppError(
-    'usage',
+  throw usageError(
     `invalid --since "${text}": expected a time such as 7d, 2026-11-01, 2026-11-01T08:00 or all`,
   );
 }

@@ -1,4 +1,4 @@
-import { AppError } from '../../api/errors.ts';
+import { type AppError, usageError } from '../../api/errors.ts';
 import { nearest } from '../../core/lib/nearest.ts';
 import { examples } from './examples.ts';
 
@@ -62,7 +62,7 @@ export function unknownCommand(
     last === undefined
       ? `see ${['cadre', ...above, '--help'].join(' ')}`
       : `did you mean ${names.length > 0 ? `${names.join(', ')} or ` : ''}${last}?`;
-  return new AppError('usage', `unknown command "${[...above, word].join(' ')}": ${hint}`);
+  return usageError(`unknown command "${[...above, word].join(' ')}": ${hint}`);
 }
 
 /** The paths of the commands that may be meant, the likeliest first. */

@@ -1,5 +1,5 @@
 import type { Beginning, Notice, Servers } from '../../client/servers.ts';
-import { AppError } from '../../api/errors.ts';
+import { unreachableError, usageError } from '../../api/errors.ts';
 import type { TailOptions } from './commands/events.ts';
 import { descriptorOf, eventLine, timeOf } from './event-line.ts';
 import { jsonFor, written, type CommandContext } from './world.ts';
@@ -48,12 +48,11 @@ export async function tailAll(
 
 function beginning({ afterSeq, since }: TailOptions, now: number): Beginning {
   if (afterSeq !== undefined && since !== undefined)
-    throw new AppError('usage', 'pass either --after-seq or --since, not both');
+    throw usageError('pass either --after-seq or --since, not both');
   if (since !== undefined) return { since: timeOf(since, now) };
   if (afterSeq === undefined) return 'start';
   if (afterSeq === 'latest') return 'latest';
-  throw new AppError(
-    'usage',
+  throw usageError(
     '--after-seq with a number requires one server, because each server numbers its own events: pass --since, or choose a server with --on',
   );
 }
@@ -80,7 +79,7 @@ class LogWakeup {
   /** Throws `unreachable` where no server at all has answered in the end. */
   assertAnswered(): void {
     if (this.#away.size === this.#names.length)
-      throw new AppError('unreachable', 'no server answered: see cadre status');
+      throw unreachableError('no server answered: see cadre status');
   }
 }
 

@@ -1,4 +1,4 @@
-import { AppError } from '../../api/errors.ts';
+import { usageError } from '../../api/errors.ts';
 import { isTimeZone, localTime, ownTimeZone, recurrenceOf } from '../../core/lib/cron.ts';
 import { parseDuration } from '../../core/lib/duration.ts';
 import { durationText } from '../terminal/time.ts';
@@ -7,10 +7,7 @@ import { durationText } from '../terminal/time.ts';
 export function zoneOf(said: string | undefined): string {
   if (said === undefined) return ownTimeZone();
   if (isTimeZone(said)) return said;
-  throw new AppError(
-    'usage',
-    `invalid --zone "${said}": expected a time zone such as Europe/Berlin or UTC`,
-  );
+  throw usageError(`invalid --zone "${said}": expected a time zone such as Europe/Berlin or UTC`);
 }
 
 /**
@@ -22,8 +19,7 @@ export function momentOf(text: string, now: number, zone: string): number {
     ? later(text.slice(1), now)
     : (timeOfDay(text, now, zone) ?? dated(text.replace(' ', 'T'), zone));
   if (found !== null && found <= MAX_MOMENT) return found;
-  throw new AppError(
-    'usage',
+  throw usageError(
     `invalid time "${text}": expected a time such as 18:00, +2h, 2026-11-30T08:00 or 2026-11-30T08:00Z`,
   );
 }

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Client } from '../../client/client.ts';
-import { AppError } from '../../api/errors.ts';
+import { AppError, unreachableError } from '../../api/errors.ts';
 import { plain } from '../../core/lib/plain.ts';
 import type { Clock } from '../../core/lib/clock.ts';
 import type { GlobalOptions } from './context.ts';
@@ -134,8 +134,7 @@ function startsServer(command: Command): boolean {
 function orUnreachable(error: AppError, client: Client): AppError {
   const remarks = client.remarks();
   if (error.code !== 'not_found' || remarks.length === 0) return error;
-  return new AppError(
-    'unreachable',
+  return unreachableError(
     `not every server answered (${remarks.join('; ')}), and the other servers reported: ${error.message}`,
     {
       cause: error,

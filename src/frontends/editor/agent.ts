@@ -20,7 +20,7 @@ import {
 } from '@agentclientprotocol/sdk/unstable';
 import { endpoints } from '../../api/index.ts';
 import type { Client } from '../../client/client.ts';
-import { AppError, type ErrorCode } from '../../api/errors.ts';
+import { AppError, type ErrorCode, invalidError } from '../../api/errors.ts';
 import type { Clock } from '../../core/lib/clock.ts';
 import type { AttachedSession } from './attached-session.ts';
 import { inputOf } from './input.ts';
@@ -191,7 +191,7 @@ class Handlers {
 
   get #sessions(): OpenSessions {
     if (this.#open) return this.#open;
-    throw new AppError('invalid', 'connection not initialized: call initialize first');
+    throw invalidError('connection not initialized: call initialize first');
   }
 }
 
@@ -291,8 +291,7 @@ function serversOf(servers: readonly AcpMcpServer[]): McpServer[] {
       return { type: 'stdio', name, command, args, env: byName(env) };
     }
     if (server.type === 'acp')
-      throw new AppError(
-        'invalid',
+      throw invalidError(
         `cadre cannot reach MCP server "${server.name}", because it runs in the editor: remove the server`,
       );
     const { type, name, url, headers } = server;

@@ -8,7 +8,7 @@ import {
 import { type DescribedEvent, isDescribed, type RuntimeEventRecord } from '../../api/events.ts';
 import { endpoints } from '../../api/index.ts';
 import type { Session } from '../../api/sessions.ts';
-import { AppError } from '../../api/errors.ts';
+import { AppError, unreachableError } from '../../api/errors.ts';
 import type { Clock } from '../../core/lib/clock.ts';
 import { ApprovalRelay } from './approval-relay.ts';
 import type { EditorSettings } from './editor-settings.ts';
@@ -258,8 +258,7 @@ type Severity = 'info' | 'warning' | 'error';
 type EventNamed<Kind extends DescribedEvent['kind']> = Extract<DescribedEvent, { kind: Kind }>;
 
 function awayFor(ms: number): AppError {
-  return new AppError(
-    'unreachable',
+  return unreachableError(
     `no cadre server answered for ${ms / 1000} s, so the outcome of the turn is unknown: start a server with cadre serve, and load the session again`,
   );
 }

@@ -6,7 +6,7 @@ import type {
 } from '@agentclientprotocol/sdk/unstable';
 import type { Model } from '../../api/providers.ts';
 import type { Session } from '../../api/sessions.ts';
-import { AppError } from '../../api/errors.ts';
+import { invalidError } from '../../api/errors.ts';
 
 /** The settings of the turns that the editor sends; null: as the session was opened. */
 export interface ChosenSettings {
@@ -116,11 +116,10 @@ export function chosen(
   const options = optionsOf(session, wishes, offered);
   const found = options.find(({ id }) => id === option);
   if (!found || !Object.hasOwn(settingOf, option))
-    throw new AppError('invalid', `unknown option "${option}": choose from ${namesOf(options)}`);
+    throw invalidError(`unknown option "${option}": choose from ${namesOf(options)}`);
   const values = found.type === 'select' ? (found.options as SessionConfigSelectOption[]) : [];
   if (typeof value !== 'string' || !values.some((one) => one.value === value))
-    throw new AppError(
-      'invalid',
+    throw invalidError(
       `unknown ${option} "${String(value)}": choose from ${values.map((one) => one.value).join(', ')}`,
     );
   const setting = settingOf[option as OptionId];

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import type { ContentBlock } from '@agentclientprotocol/sdk/unstable';
-import { AppError } from '../../api/errors.ts';
+import { invalidError } from '../../api/errors.ts';
 import type { InputItem } from '../../api/input.ts';
 
 /**
@@ -9,7 +9,7 @@ import type { InputItem } from '../../api/input.ts';
  */
 export function inputOf(blocks: readonly ContentBlock[]): InputItem[] {
   const parts = blocks.map(partOf).reduce<Part[]>(joined, []);
-  if (parts.length === 0) throw new AppError('invalid', 'the prompt is empty: enter a text');
+  if (parts.length === 0) throw invalidError('the prompt is empty: enter a text');
   return parts.map(({ item }) => item);
 }
 
@@ -44,8 +44,7 @@ function itemOf(block: Exclude<ContentBlock, { type: 'resource_link' }>): InputI
     case 'resource':
       return embedded(block.resource);
     default:
-      throw new AppError(
-        'invalid',
+      throw invalidError(
         `unsupported content type "${block.type}" in the prompt: remove this content`,
       );
   }
@@ -60,8 +59,7 @@ function embedded(resource: Resource): InputItem {
     return { type: 'text', text };
   }
   if (resource.mimeType?.startsWith('image/')) return { type: 'image', data: resource.blob };
-  throw new AppError(
-    'invalid',
+  throw invalidError(
     `cannot embed "${place}" in the prompt, because the content is neither text nor an image: link the file instead`,
   );
 }

@@ -4,7 +4,7 @@ import { endpoints } from '../../api/index.ts';
 import type { Session } from '../../api/sessions.ts';
 import type { Client } from '../../client/client.ts';
 import { replayBefore } from '../../client/replay.ts';
-import { AppError } from '../../api/errors.ts';
+import { AppError, notFoundError } from '../../api/errors.ts';
 import type { Clock } from '../../core/lib/clock.ts';
 import { AttachedSession } from './attached-session.ts';
 import type { Offered } from './choices.ts';
@@ -41,10 +41,7 @@ export class OpenSessions {
   get(id: string): AttachedSession {
     const session = this.#open.get(id);
     if (session) return session;
-    throw new AppError(
-      'not_found',
-      `session "${id}" is not open in this editor: load the session first`,
-    );
+    throw notFoundError(`session "${id}" is not open in this editor: load the session first`);
   }
 
   /** Opens a session. Throws as the endpoint. */

@@ -3,7 +3,7 @@ import type { ToolEnvelope, ToolInfo } from '../../api/gateway.ts';
 import { endpoints } from '../../api/index.ts';
 import { toolInfosOf, toolNamespaces } from '../../api/tools.ts';
 import { type Client, HttpClient } from '../../client/client.ts';
-import { AppError } from '../../api/errors.ts';
+import { AppError, unreachableError } from '../../api/errors.ts';
 import { systemClock } from '../../core/lib/clock.ts';
 import { newUuid } from '../../core/lib/ids.ts';
 import type { ToolBackend } from '../../server/teams/mcp/tool-server.ts';
@@ -96,8 +96,7 @@ class Clients {
 
   of({ url, token }: ToolAccess): Client {
     if (url === null)
-      throw new AppError(
-        'unreachable',
+      throw unreachableError(
         'no cadre server is running: start a server with cadre serve --detach, then call the tool again',
       );
     if (this.#last?.url !== url || this.#last.token !== token) {

@@ -1,6 +1,6 @@
 import type { FileChange } from '../../api/diffs.ts';
 import type { ReviewComment } from '../../api/reviews.ts';
-import { AppError } from '../../api/errors.ts';
+import { type AppError, invalidError, usageError } from '../../api/errors.ts';
 import { type Anchor, ANCHOR_LINES, anchorIn, locateAnchor } from '../../core/lib/diff-anchor.ts';
 import { revealed } from '../../core/lib/plain.ts';
 import { shorten } from '../../core/lib/shorten.ts';
@@ -105,8 +105,7 @@ function readComments(text: string, lines: readonly Line[]): Read[] {
   const found: (Read & { lines: string[] })[] = [];
   let next = 0;
   let isOpen = false;
-  if (text.trim() === '')
-    throw new AppError('usage', 'the review file is empty, so nothing was changed');
+  if (text.trim() === '') throw usageError('the review file is empty, so nothing was changed');
   for (const [i, line] of text.split(/\r?\n/).entries()) {
     const expected = lines[next];
     const comment = /^#(?:\[(\d+)\])? ?(.*)$/.exec(line);
@@ -194,5 +193,5 @@ function inOneLine(text: string): string {
 }
 
 function wrong(line: number | null, what: string): AppError {
-  return new AppError('invalid', line === null ? what : `line ${line}: ${what}`);
+  return invalidError(line === null ? what : `line ${line}: ${what}`);
 }

@@ -2,7 +2,7 @@ import type { Approval } from '../../api/approvals.ts';
 import type { Budget } from '../../api/budgets.ts';
 import type { AgentCommand } from '../../api/commands.ts';
 import type { BodyInputOf } from '../../api/endpoint.ts';
-import { AppError } from '../../api/errors.ts';
+import { AppError, usageError } from '../../api/errors.ts';
 import { endpoints } from '../../api/index.ts';
 import type { Process } from '../../api/processes.ts';
 import type { Model } from '../../api/providers.ts';
@@ -86,7 +86,6 @@ export class Acts {
     return this.#client.call(endpoints.getApproval, { params: { session_id, approval_id } });
   }
 
-  /** The slash commands of the agent of a session. */
   commands(session_id: string): Promise<AgentCommand[]> {
     return this.#client.call(endpoints.listCommands, { params: { session_id } });
   }
@@ -133,13 +132,11 @@ export class Acts {
     return agentChoices(await this.#client.call(endpoints.listProviders, {}), this.#defaults);
   }
 
-  /** The models of an agent. */
   models({ provider, agent }: Pick<AgentChoice, 'provider' | 'agent'>): Promise<Model[]> {
     const query = agent === null ? {} : { agent };
     return this.#client.call(endpoints.listModels, { params: { provider }, query });
   }
 
-  /** Interrupts the active turn of a session. */
   async interrupt({ id: session_id, active_turn_id: turn_id }: Session): Promise<void> {
     if (turn_id === null) return;
     await this.#client.call(endpoints.interruptTurn, { params: { session_id, turn_id }, body: {} });
@@ -190,7 +187,6 @@ export class Acts {
     return this.#client.call(endpoints.mergeWorktree, { params, body: { ...body, squash } });
   }
 
-  /** The queue of a session. */
   queue(session_id: string): Promise<SessionQueue> {
     return this.#client.call(endpoints.getSessionQueue, { params: { session_id } });
   }
@@ -251,8 +247,7 @@ export class Acts {
 
   /** Has the person write all comments of a session in an editor. */
   async editReview(read: DiffAndReview): Promise<void> {
-    if (!this.#edit)
-      throw new AppError('usage', 'no editor is available: press c to write a comment');
+    if (!this.#edit) throw usageError('no editor is available: press c to write a comment');
     await editReview(this.#client, read, reviewFile, this.#edit);
   }
 

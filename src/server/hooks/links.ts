@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { Approval } from '../../api/approvals.ts';
 import type { ApprovalLink } from '../../api/hooks.ts';
 import type { Session } from '../../api/sessions.ts';
-import { AppError } from '../../api/errors.ts';
+import { AppError, invalidError, notFoundError } from '../../api/errors.ts';
 import type { ServerParts } from '../../core/events/server-parts.ts';
 import { newSecret } from '../../core/lib/ids.ts';
 import type { SaveResponse } from '../../core/store/idempotency-store.ts';
@@ -74,10 +74,7 @@ export class ApprovalLinks {
     await db.transact((tx) => {
       const approval = this.#deps.approval(tx, approvalId);
       if (!approval || (sessionId !== undefined && approval.session_id !== sessionId))
-        throw new AppError(
-          'not_found',
-          `session "${sessionId ?? ''}" has no approval "${approvalId}"`,
-        );
+        throw notFoundError(`session "${sessionId ?? ''}" has no approval "${approvalId}"`);
       assertAnswerable(approval);
       this.#makeRoom(tx, approvalId, created_at);
       this.#table.insert(tx, {
@@ -117,8 +114,7 @@ export class ApprovalLinks {
     try {
       return await this.#deps.decide(found.approval, decision, found.link.id, (tx) => {
         // The transaction may come later than the look above.
-        if (!this.#find(tx, secret))
-          throw new AppError('not_found', 'the approval link was already used');
+        if (!this.#find(tx, secret)) throw notFoundError('the approval link was already used');
         this.#table.deleteWhere(tx, 'approval_id = ?', found.link.approval_id);
       });
     } catch (error) {
@@ -148,8 +144,7 @@ function assertAnswerable({ id, kind, status }: Approval): void {
   if (status !== 'pending')
     throw new AppError('approval_resolved', `approval ${id} is already ${status}`);
   if (kind === 'question')
-    throw new AppError(
-      'invalid',
+    throw invalidError(
       `approval ${id} is a question, which a link cannot answer: answer the question in cadre`,
     );
 }

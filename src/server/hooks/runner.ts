@@ -17,7 +17,6 @@ const AHEAD = 5000;
 const COUNTED = 1000;
 /** The pause after the first failure, in ms. Each further pause is twice as long. */
 const FIRST_PAUSE_MS = 1000;
-/** The longest pause, in ms. */
 const LONGEST_PAUSE_MS = 300_000;
 /** Health, the log and an event report a hook that fails at one event for this time, in ms. */
 const FAILURE_NOTICE_AFTER_MS = 300_000;

@@ -4,7 +4,7 @@ import type { Hook, HookSkip, HookTest } from '../../api/hooks.ts';
 import { isDeepStrictEqual } from 'node:util';
 import type { ServerParts } from '../../core/events/server-parts.ts';
 import type { Supervisor } from '../../core/children/supervisor.ts';
-import { AppError } from '../../api/errors.ts';
+import { AppError, conflictError, notFoundError } from '../../api/errors.ts';
 import type { Feed } from '../../core/events/feed.ts';
 import type { AppendedEntry, LogEntry } from '../../core/events/log.ts';
 import type { SaveResponse } from '../../core/store/idempotency-store.ts';
@@ -82,13 +82,9 @@ export class HookService {
   async test(name: string): Promise<HookTest> {
     const { clock } = this.#deps;
     const definition = this.#definition(name);
-    if (definition.problem !== null)
-      throw new AppError('conflict', `hook "${name}": ${definition.problem}`);
+    if (definition.problem !== null) throw conflictError(`hook "${name}": ${definition.problem}`);
     if (this.#testing.has(name))
-      throw new AppError(
-        'conflict',
-        `hook "${name}" is already being tested: wait until the test ends`,
-      );
+      throw conflictError(`hook "${name}" is already being tested: wait until the test ends`);
     this.#testing.add(name);
     try {
       const event = this.#exampleFor(definition);
@@ -255,7 +251,7 @@ export class HookService {
   #definition(name: string): HookDefinition {
     const found = this.#definitions.find((one) => one.name === name);
     if (found) return found;
-    throw new AppError('not_found', `hook "${name}" not found`);
+    throw notFoundError(`hook "${name}" not found`);
   }
 
   #described(definition: HookDefinition): Hook {
@@ -326,12 +322,9 @@ function assertWaits(
   head: number | null,
   seq: number | null,
 ): asserts head is number {
-  if (head === null) throw new AppError('conflict', `hook "${name}" has no pending event`);
+  if (head === null) throw conflictError(`hook "${name}" has no pending event`);
   if (seq !== null && seq !== head)
-    throw new AppError(
-      'conflict',
-      `hook "${name}" is waiting to deliver event ${head}, not event ${seq}`,
-    );
+    throw conflictError(`hook "${name}" is waiting to deliver event ${head}, not event ${seq}`);
 }
 
 /** The fields of an event that hooks read. */

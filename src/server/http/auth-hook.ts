@@ -11,7 +11,7 @@ import type { FailedAuthentications } from '../../core/access/failed-auth.ts';
 import type { TokenHolder } from '../../core/access/tokens.ts';
 import type { Endpoint } from '../../api/endpoint.ts';
 import type { RequestCounts } from '../upkeep/diagnostics/requests.ts';
-import { AppError } from '../../api/errors.ts';
+import { invalidError } from '../../api/errors.ts';
 import { UnknownPath } from '../../core/lib/log.ts';
 import { allowOrigin, answerPreflight, isPreflight } from './cors.ts';
 import { authenticatedElsewhere } from './inside.ts';
@@ -74,17 +74,13 @@ export class AuthHook {
     request.bearer = holder;
     const asked = accessOf(request);
     if (asked === 'link')
-      throw new AppError(
-        'invalid',
-        'an approval link can only be opened in a browser, not through the fleet',
-      );
+      throw invalidError('an approval link can only be opened in a browser, not through the fleet');
     // Answers are kept under the sender's authorization and key: this one can come from nobody else.
     request.headers.authorization = holder.id;
     assertScope(holder, request.method, asked);
     const { answers } = request.routeOptions.config;
     if (answers === 'stream' || answers === 'bytes')
-      throw new AppError(
-        'invalid',
+      throw invalidError(
         'streams and files are not available through the fleet: use a paged endpoint, or connect to the server directly',
       );
     return true;

@@ -1,6 +1,6 @@
 import type { Endpoint } from '../../api/endpoint.ts';
 import { statusOf } from '../../api/refusals.ts';
-import { AppError, isServerError } from '../../api/errors.ts';
+import { AppError, invalidError, isServerError } from '../../api/errors.ts';
 
 /**
  * Returns the response to an error, for a route with these `statuses`. An error that is not an AppError or a refusal of
@@ -32,7 +32,7 @@ function frameworkError(error: unknown): AppError | null {
   switch (code) {
     case 'ECONNRESET':
       // The framework also uses this status for a client that disconnects while it sends its body, which is not a bug.
-      return statusCode === 400 ? new AppError('invalid', 'the request body is incomplete') : null;
+      return statusCode === 400 ? invalidError('the request body is incomplete') : null;
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return new AppError('payload_too_large', 'the request body is larger than this route allows');
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
@@ -41,15 +41,12 @@ function frameworkError(error: unknown): AppError | null {
         'the request body has to be JSON, with the header Content-Type: application/json',
       );
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
-      return new AppError(
-        'invalid',
-        'the length of the request body differs from the header Content-Length',
-      );
+      return invalidError('the length of the request body differs from the header Content-Length');
     case 'FST_ERR_CTP_EMPTY_JSON_BODY':
     case 'FST_ERR_CTP_INVALID_JSON_BODY':
-      return new AppError('invalid', 'the request body is not valid JSON');
+      return invalidError('the request body is not valid JSON');
     case 'FST_ERR_BAD_URL':
-      return new AppError('invalid', 'the path of the request has invalid URL encoding');
+      return invalidError('the path of the request has invalid URL encoding');
     default:
       return null;
   }

@@ -1,4 +1,4 @@
-import { AppError } from '../../api/errors.ts';
+import { invalidError } from '../../api/errors.ts';
 import { inexactNumbers } from '../../core/lib/exact-numbers.ts';
 import { closingQuote, type Scanned } from '../../core/lib/json-string.ts';
 import { shorten } from '../../core/lib/shorten.ts';
@@ -23,10 +23,7 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new AppError(
-      'invalid',
-      `the request body is not valid JSON: ${(error as Error).message}`,
-    );
+    throw invalidError(`the request body is not valid JSON: ${(error as Error).message}`);
   }
 }
 
@@ -35,8 +32,7 @@ function assertExact(json: string): void {
   const inexact = inexactNumbers(json, 3);
   if (inexact.length === 0) return;
   const named = inexact.map((one) => shorten(one, 40)).join(', ');
-  throw new AppError(
-    'invalid',
+  throw invalidError(
     `the request body contains numbers that cannot be stored exactly (${named}): send these numbers as strings`,
   );
 }
@@ -68,9 +64,9 @@ export function assertBounded(text: Scanned): void {
       default:
     }
     if (depth > MAX_DEPTH)
-      throw new AppError('invalid', `the request body is nested deeper than ${MAX_DEPTH} levels`);
+      throw invalidError(`the request body is nested deeper than ${MAX_DEPTH} levels`);
     if (values > MAX_VALUES)
-      throw new AppError('invalid', `the request body contains more than ${MAX_VALUES} values`);
+      throw invalidError(`the request body contains more than ${MAX_VALUES} values`);
   }
 }
 

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { BodyOf, Endpoint, ParamsOf, QueryOf, ResponseOf } from '../../api/endpoint.ts';
-import { AppError } from '../../api/errors.ts';
+import { AppError, invalidError } from '../../api/errors.ts';
 import {
   keyedBy,
   type SaveResponse,
@@ -247,19 +247,17 @@ function keyedRequest(
   const key = request.headers['idempotency-key'];
   if (key === undefined) return null;
   if (access === 'gateway') {
-    throw new AppError(
-      'invalid',
+    throw invalidError(
       `the route ${path} does not support Idempotency-Key: send an invocation_id instead`,
     );
   }
   if (secret) {
-    throw new AppError(
-      'invalid',
+    throw invalidError(
       `the route ${path} does not support Idempotency-Key, because its responses contain secrets: leave the header out`,
     );
   }
   if (typeof key !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(key)) {
-    throw new AppError('invalid', 'Idempotency-Key has to be 1 to 255 visible ASCII characters');
+    throw invalidError('Idempotency-Key has to be 1 to 255 visible ASCII characters');
   }
   const { method, url, headers, body } = request;
   return keyedBy([headers.authorization ?? '', key], method, url, body ?? {});

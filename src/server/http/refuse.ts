@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { AppError } from '../../api/errors.ts';
+import { AppError, notFoundError } from '../../api/errors.ts';
 import { unreadRefusals } from '../../api/refusals.ts';
 import { pathOf } from './auth-hook.ts';
 import { errorReply } from './errors.ts';
@@ -12,10 +12,7 @@ export function refuseUnknown(request: FastifyRequest, reply: FastifyReply): nev
   const path = pathOf(request);
   const methods = methodsOf(path);
   if (methods.length === 0) {
-    throw new AppError(
-      'not_found',
-      `the route ${request.method} ${path} does not exist: see /openapi.yaml`,
-    );
+    throw notFoundError(`the route ${request.method} ${path} does not exist: see /openapi.yaml`);
   }
   reply.header('allow', methods.join(', '));
   throw new AppError(

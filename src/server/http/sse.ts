@@ -33,7 +33,6 @@ interface EventStreamsDependencies {
   limits: () => StreamSettings;
 }
 
-/** The open event streams of the server. */
 export class EventStreams {
   readonly #deps: EventStreamsDependencies;
   readonly #limits: StreamLimits;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { AppError } from '../../api/errors.ts';
+import { invalidError, notFoundError } from '../../api/errors.ts';
 import { explain, issueInWords } from '../../core/lib/explain.ts';
 
 /** Returns a strict parser for one part of a request. It throws `invalid`, naming the field and its allowed values. */
@@ -10,7 +10,7 @@ export function validator<T extends z.ZodType>(
   return (value) => {
     const result = schema.safeParse(value, { error: issueInWords });
     if (result.success) return result.data;
-    throw new AppError('invalid', explain(result.error, part, schema));
+    throw invalidError(explain(result.error, part, schema));
   };
 }
 
@@ -25,7 +25,7 @@ export function pathChecker(fields: Record<string, z.ZodType>): (params: unknown
       const value = (params as Record<string, unknown>)[name];
       if (schema.safeParse(value).success) continue;
       const values = (schema as z.ZodEnum).options.join(', ');
-      throw new AppError('not_found', `unknown ${name} "${String(value)}": expected ${values}`);
+      throw notFoundError(`unknown ${name} "${String(value)}": expected ${values}`);
     }
     return params;
   };
@@ -45,7 +45,7 @@ export function queryDecoder(
       Object.entries(query).map(([name, value]) => {
         if (repeated.has(name)) return [name, Array.isArray(value) ? value : [value]];
         if (Array.isArray(value))
-          throw new AppError('invalid', `query: the parameter "${name}" occurs more than once`);
+          throw invalidError(`query: the parameter "${name}" occurs more than once`);
         if (typeof value !== 'string') return [name, value];
         if (numeric.has(name) && /^-?\d+$/.test(value)) return [name, Number(value)];
         if (truths.has(name) && /^(true|false)$/.test(value)) return [name, value === 'true'];

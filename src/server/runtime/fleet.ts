@@ -9,7 +9,6 @@ import { version } from '../../core/lib/self.ts';
 import type { Base } from './base.ts';
 import { mirroredLog, mirrorRows } from './mirrored-log.ts';
 
-/** The parts of the server that its fleet uses. */
 interface FleetParts {
   agents: { readonly busy: number };
   server: HttpServer;

@@ -1,7 +1,7 @@
 import type { Approval } from '../../api/approvals.ts';
 import type { ApprovalLink, Hook, HookSkip, HookTest } from '../../api/hooks.ts';
 import type { Supervisor } from '../../core/children/supervisor.ts';
-import { AppError } from '../../api/errors.ts';
+import { notFoundError } from '../../api/errors.ts';
 import type { Feed } from '../../core/events/feed.ts';
 import { lazyModule } from '../../core/lib/lazy-module.ts';
 import type { HookService, SkipRequest } from '../hooks/index.ts';
@@ -9,7 +9,6 @@ import type { LinkDeps, LinkedApproval } from '../hooks/links.ts';
 import type { SaveResponse } from '../../core/store/idempotency-store.ts';
 import type { Base } from './base.ts';
 
-/** The parts of the server that hooks and links use. */
 interface HookParts extends Pick<LinkDeps, 'approval' | 'session' | 'decide'> {
   feed: Feed;
   supervisor: Supervisor;
@@ -96,7 +95,7 @@ export class HookSeat {
   async #service(name: string): Promise<HookService> {
     await this.#applying;
     if (this.#hooks.loaded) return this.#hooks.loaded.service;
-    throw new AppError('not_found', `hook "${name}" not found`);
+    throw notFoundError(`hook "${name}" not found`);
   }
 
   async #load() {

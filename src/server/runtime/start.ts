@@ -4,16 +4,19 @@ import { version } from '../../core/lib/self.ts';
 import type { Migration } from '../../core/store/migrate.ts';
 import { startBackground } from './background.ts';
 import { type Base, openBase } from './base.ts';
-import { buildEdge, buildNouns, type Edge, type Nouns } from './build.ts';
+import { type Edge, type Nouns, buildEdge, buildNouns } from './build.ts';
 import { connect } from './connect.ts';
 import { watchIdle } from './idle.ts';
 import type { RuntimeOptions } from './options.ts';
-import { recoverRows } from './recover-rows.ts';
 import { reload } from './reload.ts';
 import type { Running } from './running.ts';
 import { stop } from './stop.ts';
 import { startUpkeep } from './upkeep.ts';
 import { Undo } from '../../core/lib/undo.ts';
+import { logPath } from '../work/processes/log-file.ts';
+import { NOTICE_TAIL } from '../work/processes/notices.ts';
+import { readPrinted } from '../work/processes/reading.ts';
+import { type Recovered, recover } from '../upkeep/recovery/recover.ts';
 
 /** A server that listens. */
 export interface Runtime {
@@ -105,4 +108,22 @@ function runtimeOf(running: Running): Runtime {
     },
     stop: (hurry = new AbortController().signal) => (stopping ??= stop(running, hurry)),
   };
+}
+
+/** Repairs the rows that the last run left unfinished, noun by noun, before anything of this run acts. */
+function recoverRows(base: Base, nouns: Nouns): Promise<Recovered> {
+  const { storage, children, providers, sessions, processes, worktrees, teams } = nouns;
+  return recover({
+    ...base,
+    sessionStore: sessions.store,
+    processes: processes.store,
+    worktrees: worktrees.worktreeRecovery,
+    readPrinted: (id) => readPrinted((stream) => logPath(storage.logs, id, stream), NOTICE_TAIL),
+    notices: processes.notices,
+    inbox: sessions.inbox,
+    teams: teams.store,
+    ledger: children.ledger,
+    durability: base.config.now.data.durability,
+    canResume: ({ provider }) => providers.registry.find(provider)?.capabilities.resume ?? false,
+  });
 }

@@ -56,7 +56,6 @@ interface MessageServiceDeps extends Pick<ServerParts, 'db' | 'clock' | 'ids'> {
   blobs: Blobs;
   /** The maximum number of messages that agents may send in a row; 0: no limit. */
   maxHops: () => number;
-  /** Whether sessions of a provider accept images. */
   acceptsImages: (provider: Session['provider']) => boolean;
   /** Throws `storage_full` if there is no room for new work. */
   assertRoom: () => void;
@@ -143,7 +142,6 @@ export class MessageService {
     });
   }
 
-  /** Retries a delivery. */
   retry(
     teamId: string,
     deliveryId: string,

@@ -1,4 +1,4 @@
-import { AppError } from '../../api/errors.ts';
+import { AppError, invalidError } from '../../api/errors.ts';
 import type { ProviderId } from '../../api/provider-kinds.ts';
 import type { BodyOf } from '../../api/endpoint.ts';
 import type { spawnMember } from '../../api/teams.ts';
@@ -24,8 +24,7 @@ export function presetOf(
 ): ModelPreset | null {
   if (name === undefined || name === null) return null;
   if (provider || agent || model)
-    throw new AppError(
-      'invalid',
+    throw invalidError(
       'body.model_preset: a preset cannot be combined with provider, agent or model: leave out either the preset or these fields',
     );
   const found = presets.find((preset) => preset.name === name);
@@ -42,9 +41,6 @@ export function withPreset(metadata: unknown, { name, thinking_effort }: ModelPr
   const presetFields = { model_preset: name, thinking_effort };
   if (metadata === undefined || metadata === null) return presetFields;
   if (typeof metadata !== 'object' || Array.isArray(metadata))
-    throw new AppError(
-      'invalid',
-      'body.metadata: metadata must be an object if model_preset is set',
-    );
+    throw invalidError('body.metadata: metadata must be an object if model_preset is set');
   return { ...metadata, ...presetFields };
 }

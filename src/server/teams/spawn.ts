@@ -2,7 +2,7 @@ import type { BodyOf } from '../../api/endpoint.ts';
 import { agentProvider, type ProviderId } from '../../api/provider-kinds.ts';
 import type { Session } from '../../api/sessions.ts';
 import type { SpawnedMember, spawnMember, Team } from '../../api/teams.ts';
-import { AppError } from '../../api/errors.ts';
+import { AppError, conflictError, invalidError } from '../../api/errors.ts';
 import type { ServerParts } from '../../core/events/server-parts.ts';
 import { type SaveResponse, saveNothing } from '../../core/store/idempotency-store.ts';
 import type { NewSession, SessionService } from '../conversations/sessions/service.ts';
@@ -203,8 +203,7 @@ export class SpawnService {
     };
     return this.#deps.worktrees.use(worktreeRequest, (worktree, created) => {
       if (mode === 'create' && !created)
-        throw new AppError(
-          'conflict',
+        throw conflictError(
           `worktree ${worktree_name} already exists: reuse the worktree, or choose another name`,
         );
       return join({ worktree, created });
@@ -326,8 +325,7 @@ function wantsWorktree({ worktree }: Pick<SpawnRequest, 'worktree'>): boolean {
 /** Throws `invalid` if a worktree is to be reused and the request does not name it. */
 function assertNamed({ worktree }: SpawnRequest): void {
   if (worktree?.mode === 'reuse' && !worktree.name)
-    throw new AppError(
-      'invalid',
+    throw invalidError(
       'body.worktree.name: mode "reuse" requires the name of the worktree to reuse',
     );
 }

@@ -1,7 +1,7 @@
 import type { KindIn } from '../../api/events.ts';
 import type { Delivery, Message } from '../../api/team-messages.ts';
 import type { Member, Team } from '../../api/teams.ts';
-import { AppError } from '../../api/errors.ts';
+import { notFoundError } from '../../api/errors.ts';
 import type { EventLog } from '../../core/events/log.ts';
 import type { Database } from '../../core/store/database.ts';
 import { EmptyKeys } from '../../core/store/empty-keys.ts';
@@ -89,7 +89,7 @@ export class TeamStore {
   team(rx: Reader, id: string): Team {
     const team = this.teams.get(rx, id);
     if (team) return team;
-    throw new AppError('not_found', `team "${id}" not found`);
+    throw notFoundError(`team "${id}" not found`);
   }
 
   /** Returns a team that is not deleted. Throws `not_found` or `team_deleted`. */
@@ -104,7 +104,7 @@ export class TeamStore {
     this.team(rx, teamId);
     const message = this.messages.get(rx, id);
     if (message?.team_id === teamId) return message;
-    throw new AppError('not_found', `team "${teamId}" has no message "${id}"`);
+    throw notFoundError(`team "${teamId}" has no message "${id}"`);
   }
 
   /** Returns a delivery of the team. Throws `not_found`, also for another team's delivery. */
@@ -112,7 +112,7 @@ export class TeamStore {
     this.team(rx, teamId);
     const delivery = this.deliveries.get(rx, id);
     if (delivery?.team_id === teamId) return delivery;
-    throw new AppError('not_found', `team "${teamId}" has no delivery "${id}"`);
+    throw notFoundError(`team "${teamId}" has no delivery "${id}"`);
   }
 
   /** Returns the members of a team, in the order in which they joined. */

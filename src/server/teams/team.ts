@@ -2,7 +2,7 @@ import type { Session, Turn } from '../../api/sessions.ts';
 import type { BodyOf } from '../../api/endpoint.ts';
 import type { MemberRow } from '../../api/team-view.ts';
 import type { addMember, Member, Team } from '../../api/teams.ts';
-import { AppError } from '../../api/errors.ts';
+import { AppError, conflictError, notFoundError } from '../../api/errors.ts';
 
 /** The value of `created_by` and `added_by` for what no session did. */
 export const BY_API = 'api';
@@ -45,7 +45,7 @@ export function assertMember(agents: readonly string[], team: Team, agentId: str
 }
 
 function noMember(team: Team, agentId: string): AppError {
-  return new AppError('not_found', `session "${agentId}" is not a member of team ${team.id}`);
+  return notFoundError(`session "${agentId}" is not a member of team ${team.id}`);
 }
 
 /**
@@ -61,8 +61,7 @@ export function withoutMember(
   memberIn(members, team, agentId);
   const longest = members.find(({ agent_id }) => agent_id !== agentId);
   if (!longest)
-    throw new AppError(
-      'conflict',
+    throw conflictError(
       `session ${agentId} is the last member of team ${team.id}: delete the team instead`,
     );
   if (team.lead_agent_id !== agentId) return { team, isNewLead: false };
@@ -80,7 +79,6 @@ const states: Record<Session['status'], MemberRow['state']> = {
   failed: 'failed',
 };
 
-/** Returns the state of a member from its session. */
 export function memberStateOf({ status }: Session): MemberRow['state'] {
   return states[status];
 }

@@ -2,7 +2,7 @@ import type { QueryOf } from '../../api/endpoint.ts';
 import type { Delivery, Message } from '../../api/team-messages.ts';
 import type { MemberRow, TeamView, getTeamView } from '../../api/team-view.ts';
 import type { Member, Team } from '../../api/teams.ts';
-import { AppError } from '../../api/errors.ts';
+import { invalidError } from '../../api/errors.ts';
 import type { ServerParts } from '../../core/events/server-parts.ts';
 import { shorten } from '../../core/lib/shorten.ts';
 import { jsonInSlices, yieldToEventLoop, runSlice } from '../../core/lib/slices.ts';
@@ -86,8 +86,7 @@ export class TeamViews {
     const { afterMember } = range;
     const from = afterMember === null ? 0 : agents.indexOf(afterMember) + 1;
     if (afterMember !== null && from === 0)
-      throw new AppError(
-        'invalid',
+      throw invalidError(
         `"${afterMember}", at which the cursor points, is no longer a member of the team: read the team again without a cursor`,
       );
     const messages = await this.#messagesFrom(teamId, range);

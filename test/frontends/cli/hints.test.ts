@@ -94,7 +94,7 @@ describe('the command that helps after a refusal', () => {
         .filter((line) => command.test(line) && !/^\s*(\/?\*|\/\/)/.test(line))
         // To allow an init script and to log in to an agent is done by a person, who has a terminal: the record names
         // the command.
-        .filter((line) => !/not allowed yet: |run cadre providers login/.test(line))
+        .filter((line) => !/not trusted yet: |run cadre providers login/.test(line))
         .map((line) => `${file}: ${line.trim()}`),
     );
     expect(naming).toEqual([]);

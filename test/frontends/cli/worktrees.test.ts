@@ -195,8 +195,8 @@ describe('cadre worktrees trust', () => {
     expect([nobody.code, nobody.stdout]).toEqual([2, '']);
     expect(nobody.stderr).toContain('  | touch ran\n');
     const trusted = await cadre(['worktrees', 'trust', ...at, '--yes']);
-    expect(trusted.stdout).toMatch(/^Allowed [0-9a-f]{64} for /);
-    const sha256 = trusted.stdout.slice('Allowed '.length).slice(0, 64);
+    expect(trusted.stdout).toMatch(/^Trusted [0-9a-f]{64} for /);
+    const sha256 = trusted.stdout.slice('Trusted '.length).slice(0, 64);
     expect((await cadre(['worktrees', 'list-trusted', ...at])).stdout).toContain(sha256);
     const allowed = await create('allowed', '--init-if-trusted');
     expect(fs.existsSync(path.join(allowed.stdout.trim(), 'ran'))).toBe(true);

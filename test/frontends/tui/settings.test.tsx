@@ -30,7 +30,7 @@ test('The model and mode that a person selects are kept with the session, and ap
     await press('c');
     await expectShows(/● model: default +Default model of the agent/);
     await expectShows(/○ model: large +Thorough/);
-    await expectShows(/○ mode: read_only +The agent reads, and changes nothing/);
+    await expectShows(/○ mode: read_only +only reads; other requests are declined/);
     await press('j', 'j', keys.enter);
     await expectShows('● model: large');
     await expectShows('From the next turn on: model: large');

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { commit, version, LICENSES_FILE, readBuilt, programFile } from '../../../core/lib/self.ts';
 import { localAction, type World } from '../world.ts';
-import { AppError } from '../../../api/errors.ts';
+import { notFoundError } from '../../../api/errors.ts';
 import { licensesIn } from '../licenses.ts';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -30,8 +30,7 @@ export function licensesCommand(program: Command, world: World): void {
       localAction(world, ({ show }) => {
         const bytes = readBuilt(LICENSES_FILE);
         if (!bytes)
-          throw new AppError(
-            'not_found',
+          throw notFoundError(
             `the file ${LICENSES_FILE} does not exist: build cadre to create the file`,
           );
         const text = new TextDecoder().decode(bytes);

@@ -7,7 +7,7 @@ import { endpoints } from '../../../api/index.ts';
 import type { AuthStatus } from '../../../api/providers.ts';
 import type { Client } from '../../../client/client.ts';
 import { defaultConfigFile } from '../../../core/config/paths.ts';
-import { AppError } from '../../../api/errors.ts';
+import { AppError, usageError } from '../../../api/errors.ts';
 import { plain } from '../../../core/lib/plain.ts';
 import { choose } from '../choose.ts';
 import { details } from '../output.ts';
@@ -68,14 +68,13 @@ async function methodOf(
   if (asked !== undefined) {
     const found = methods.find(({ id }) => id === asked);
     if (found) return found;
-    throw new AppError('usage', `invalid --method "${asked}": agent ${agent} offers ${ids}`);
+    throw usageError(`invalid --method "${asked}": agent ${agent} offers ${ids}`);
   }
   if (others.length === 0) return first;
   const question = `how do you want to log in to ${agent}?`;
   const found = await choose(world, question, methods, lineOf);
   if (found) return found;
-  throw new AppError(
-    'usage',
+  throw usageError(
     `agent ${agent} offers several login methods: choose one with --method (${ids})`,
   );
 }
@@ -175,8 +174,7 @@ function terminalOf(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 function assertLocal({ url }: Client): void {
   const { hostname } = new URL(url);
   if (['127.0.0.1', 'localhost', '[::1]'].includes(hostname)) return;
-  throw new AppError(
-    'usage',
+  throw usageError(
     `this login method needs a terminal on the machine of the server (${hostname}): run cadre providers login on that machine`,
   );
 }
@@ -192,8 +190,7 @@ function missing(
     agent === 'default' ? '[providers.acp.env]' : `[providers.acp.agents.${agent}.env]`;
   const first = names[0] ?? 'NAME';
   const source = link ? ` (see ${plain(link)})` : '';
-  return new AppError(
-    'usage',
+  return usageError(
     `agent ${agent} needs the environment variable ${plain(names.join(' and '))}${source}: set the variable under ${section} in ${file}, or set the variable for the server and add pass_env = [${JSON.stringify(first)}], then restart the server`,
   );
 }

@@ -17,9 +17,9 @@ import { milliseconds } from '../milliseconds.ts';
 import { approvals } from '../nouns.ts';
 import { asRecord } from '../output-options.ts';
 import { ago, details, listOf, shortId, plain } from '../output.ts';
-import { sessionAs, limit, rule } from '../parameters.ts';
+import { sessionAs, limit, rule, valueOf } from '../parameters.ts';
 import { clientAction, type CommandContext } from '../world.ts';
-import { AppError } from '../../../api/errors.ts';
+import { usageError } from '../../../api/errors.ts';
 import {
   ARGUMENTS_MISSING,
   CONFIRMATION,
@@ -50,11 +50,7 @@ const approvalRuleCommands = commandGroup('rules', 'Manage rules that answer app
       'Add an approval rule (if several rules match a request, deny overrides ask, and ask overrides allow)',
     endpoint: endpoints.addApprovalRule,
     operands: [
-      {
-        flags: '<effect>',
-        description: 'Decision of the rule about each matching approval request',
-        field: 'effect',
-      },
+      valueOf('effect', '<effect>', 'Decision of the rule about each matching approval request'),
     ],
     options: [
       {
@@ -111,11 +107,7 @@ const approvalRuleCommands = commandGroup('rules', 'Manage rules that answer app
     description: 'Show how the approval rules would answer a request, without running a command',
     endpoint: endpoints.testApprovalRules,
     operands: [
-      {
-        flags: '[command]',
-        description: 'Command line to test against the approval rules, in quotes',
-        field: 'command',
-      },
+      valueOf('command', '[command]', 'Command line to test against the approval rules, in quotes'),
     ],
     options: [
       {
@@ -325,8 +317,7 @@ async function confirmUndescribed(
   const { terminalOf } = await import('../talk/terminal.ts');
   const terminal = global.json ? null : terminalOf(world);
   if (!terminal)
-    throw new AppError(
-      'usage',
+    throw usageError(
       `the request was not accepted, because the agent did not describe the action completely: pass --undescribed to accept the request (${show})`,
     );
   const { readLine } = await import('../talk/read-line.ts');
@@ -334,8 +325,7 @@ async function confirmUndescribed(
   const question = `type ${CONFIRMATION} to accept it: `;
   const line = await readLine(terminal, question, world.interrupted());
   if (line?.trim() !== CONFIRMATION)
-    throw new AppError(
-      'usage',
+    throw usageError(
       `the request was not accepted, because you did not type ${CONFIRMATION} (${show})`,
     );
 }

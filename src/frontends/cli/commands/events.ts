@@ -7,7 +7,7 @@ import { type StreamOptions, streamEvents } from '../../../client/stream.ts';
 import { storedEvents } from '../../../client/replay.ts';
 import { describeGap } from '../../../client/event-summary.ts';
 import { serversOf } from '../../../client/routed.ts';
-import { AppError } from '../../../api/errors.ts';
+import { usageError } from '../../../api/errors.ts';
 import { CursorFile } from '../cursor-file.ts';
 import { descriptorOf, eventLine, timeOf } from '../event-line.ts';
 import { processId, sessionId, teamId } from '../find.ts';
@@ -98,16 +98,14 @@ async function tail(
 ): Promise<void> {
   const { session, process, team, kind, cursorFile: file } = options;
   const [said, ...others] = [session, process, team].filter((one) => one !== undefined);
-  if (others.length > 0)
-    throw new AppError('usage', 'pass only one of --session, --process and --team');
+  if (others.length > 0) throw usageError('pass only one of --session, --process and --team');
   const servers = serversOf(base.client);
   if (servers && said === undefined) {
     onBegin();
     return (await import('../tail-all.ts')).tailAll(base, servers, options);
   }
   if (options.node !== undefined)
-    throw new AppError(
-      'usage',
+    throw usageError(
       '--node requires several servers, and cannot be combined with --session, --process and --team',
     );
   const context = await withOwner(base, options);
@@ -219,7 +217,7 @@ async function startingPoint(
   cursor: CursorFile | null,
 ): Promise<number | 'latest'> {
   if (afterSeq !== undefined && since !== undefined)
-    throw new AppError('usage', 'pass either --after-seq or --since, not both');
+    throw usageError('pass either --after-seq or --since, not both');
   const { epoch } = cursor ? await client.call(endpoints.getVersion, {}) : { epoch: '' };
   const saved = cursor?.start(epoch) ?? null;
   if (saved !== null) return saved;
@@ -227,8 +225,5 @@ async function startingPoint(
   if (afterSeq === undefined) return 0;
   if (afterSeq === 'latest') return afterSeq;
   if (/^\d{1,16}$/.test(afterSeq)) return Number(afterSeq);
-  throw new AppError(
-    'usage',
-    `invalid --after-seq "${afterSeq}": expected a sequence number, or latest`,
-  );
+  throw usageError(`invalid --after-seq "${afterSeq}": expected a sequence number, or latest`);
 }

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { FleetVisit } from '../../../core/config/fleet.ts';
-import { AppError } from '../../../api/errors.ts';
+import { usageError } from '../../../api/errors.ts';
 import type { EngineStatus, FleetNode } from '../../../fleet/index.ts';
 import type { GlobalOptions } from '../context.ts';
 import { details, listOf, mebibytes } from '../output.ts';
@@ -72,8 +72,7 @@ async function replaceNode(
   { yes, credentials }: ReplaceOptions,
 ): Promise<void> {
   if (yes !== true)
-    throw new AppError(
-      'usage',
+    throw usageError(
       `the fleet loses the event log of node "${name}" when a new server with this name starts: pass --yes to confirm`,
     );
   const fleet = await import('../../../fleet/index.ts');
@@ -288,8 +287,7 @@ async function createFleet({
   const credentials = options.credentials ?? visit.credentials;
   const replicas = options.replicas ?? (visit.urls.length >= 3 ? 3 : 1);
   if (replicas !== 1 && replicas !== 3)
-    throw new AppError(
-      'usage',
+    throw usageError(
       `invalid --replicas "${replicas}": expected 1, or 3 for a fleet with three NATS servers`,
     );
   const connection = await part.connectTo({ ...visit, name: part.ADMIN, credentials });

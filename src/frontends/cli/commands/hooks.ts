@@ -1,9 +1,10 @@
 import type { Hook } from '../../../api/hooks.ts';
 import { endpoints } from '../../../api/index.ts';
-import { AppError } from '../../../api/errors.ts';
+import { usageError } from '../../../api/errors.ts';
 import { oneLine } from '../../../core/lib/plain.ts';
 import { durationText } from '../../terminal/time.ts';
 import { commandGroup, endpointCommand } from '../endpoint-command.ts';
+import { valueOf } from '../parameters.ts';
 import { exitCodes } from '../exit.ts';
 import { ago, listOf } from '../output.ts';
 
@@ -58,7 +59,7 @@ export const hookCommands = commandGroup('hooks', 'Send events to commands and U
           'Skip only the event with this sequence number (if another event is next, skip nothing)',
         read: (seq: string) => ({ event_seq: seqOf(seq) }),
       },
-      { flags: '--all', description: 'Skip all pending events of the hook', field: 'all' },
+      valueOf('all', '--all', 'Skip all pending events of the hook'),
     ],
     print: ({ name, after_seq, up_to_seq }) =>
       after_seq === up_to_seq
@@ -94,5 +95,5 @@ function whenIn(at: number, now: number): string {
 
 function seqOf(text: string): number {
   if (/^\d{1,15}$/.test(text)) return Number(text);
-  throw new AppError('usage', `invalid --event "${text}": expected an event sequence number`);
+  throw usageError(`invalid --event "${text}": expected an event sequence number`);
 }

@@ -1,7 +1,7 @@
 import { Argument, type Command, Option } from 'commander';
 import { endpoints } from '../../../api/index.ts';
 import type { Client } from '../../../client/client.ts';
-import { AppError } from '../../../api/errors.ts';
+import { AppError, notFoundError, usageError } from '../../../api/errors.ts';
 import { shellWord } from '../../../core/lib/shell-word.ts';
 import { type GlobalOptions, serverDirectory } from '../context.ts';
 import type { Register } from '../endpoint-command.ts';
@@ -146,10 +146,7 @@ async function uninstall(
   removeCaller(directory, name);
   const removed = await removeEntry(await agentOf(name), world.env);
   if (!caller && !removed)
-    throw new AppError(
-      'not_found',
-      `agent ${name} does not have the tools of cadre: see cadre mcp list`,
-    );
+    throw notFoundError(`agent ${name} does not have the tools of cadre: see cadre mcp list`);
   const done = { agent: name, entry_removed: removed, revoked_token_id: caller?.token_id ?? null };
   show(done, () => details(done, { layout }));
 }
@@ -158,7 +155,7 @@ async function agentOf(name: string) {
   const { mcpAgents } = await import('../mcp/agents.ts');
   const agent = mcpAgents.find((one) => one.name === name);
   if (agent) return agent;
-  throw new AppError('usage', `agent "${name}" not found: expected ${agentNames.join(', ')}`);
+  throw usageError(`agent "${name}" not found: expected ${agentNames.join(', ')}`);
 }
 
 /** Without XDG variables, which agents may keep from their MCP servers, the default directory could be another one. */

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import type { ResponseOf } from '../../../api/endpoint.ts';
 import { endpoints } from '../../../api/index.ts';
-import { AppError } from '../../../api/errors.ts';
+import { usageError } from '../../../api/errors.ts';
 import { newUuid } from '../../../core/lib/ids.ts';
 import { exitCodes } from '../exit.ts';
 import { sessionId } from '../find.ts';
@@ -98,7 +98,7 @@ function fromPairs(pairs: readonly string[], properties: Properties): Record<str
   return Object.fromEntries(
     pairs.map((pair) => {
       const at = pair.indexOf('=');
-      if (at < 1) throw new AppError('usage', `invalid --arg "${pair}": expected name=value`);
+      if (at < 1) throw usageError(`invalid --arg "${pair}": expected name=value`);
       const [name, text] = [pair.slice(0, at), pair.slice(at + 1)];
       return [name, takesText(properties[name]) ? text : readValue(text)];
     }),
@@ -126,5 +126,5 @@ function fromJson(text: string): Record<string, unknown> {
   const value = readValue(text);
   if (typeof value === 'object' && value !== null && !Array.isArray(value))
     return value as Record<string, unknown>;
-  throw new AppError('usage', `invalid --args "${text}": expected a JSON object`);
+  throw usageError(`invalid --args "${text}": expected a JSON object`);
 }

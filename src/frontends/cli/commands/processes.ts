@@ -2,7 +2,7 @@ import { endpoints } from '../../../api/index.ts';
 import type { Process } from '../../../api/processes.ts';
 import { commandGroup, endpointCommand } from '../endpoint-command.ts';
 import { ago, details, labelOf, listOf, shortId } from '../output.ts';
-import { limit, process, reason, sessionAs } from '../parameters.ts';
+import { limit, process, reason, sessionAs, valueOf } from '../parameters.ts';
 import { durationText } from '../../terminal/time.ts';
 import { statusText } from '../process-text.ts';
 import { processRun } from './process-run.ts';
@@ -30,11 +30,7 @@ export const processCommands = commandGroup(
       endpoint: endpoints.listProcesses,
       options: [
         sessionAs('session_id', '--session <session>', 'Show only processes of this session'),
-        {
-          flags: '-s, --status <status>',
-          description: 'Show only processes with this status',
-          field: 'status',
-        },
+        valueOf('status', '-s, --status <status>', 'Show only processes with this status'),
         limit,
       ],
       empty: 'no processes: start a process with cadre processes run COMMAND',

@@ -11,8 +11,9 @@ import {
 import { authStatusEndpoints, loginEndpoints } from '../../../api/provider-logins.ts';
 import type { AgentRecord, AuthStatus, Model, ProviderRecord } from '../../../api/providers.ts';
 import type { Client } from '../../../client/client.ts';
-import { AppError } from '../../../api/errors.ts';
+import { usageError } from '../../../api/errors.ts';
 import { commandGroup, endpointCommand } from '../endpoint-command.ts';
+import { valueOf } from '../parameters.ts';
 import { providersDiscover } from './providers-discover.ts';
 import { loginText } from '../login-text.ts';
 import { details, listOf, table } from '../output.ts';
@@ -47,7 +48,7 @@ export const providerCommands = commandGroup(
       name: 'models',
       description: 'List the models of a provider',
       endpoint: endpoints.listModels,
-      operands: [{ flags: '<provider>', description: 'Provider', field: 'provider' }],
+      operands: [valueOf('provider', '<provider>', 'Provider')],
       options: [
         {
           flags: '--agent <agent>',
@@ -136,10 +137,7 @@ async function logIn(
 ): Promise<void> {
   if (provider === 'acp') {
     if (authJson !== undefined)
-      throw new AppError(
-        'usage',
-        '--auth-json cannot be used with the provider acp: pass --method',
-      );
+      throw usageError('--auth-json cannot be used with the provider acp: pass --method');
     const { logInToAgent } = await import('./agent-login.ts');
     return logInToAgent(context, await agentOf(context, agent), method);
   }
@@ -177,13 +175,12 @@ async function agentOf({ client }: CommandContext, agent: string | undefined): P
   const preferred = agents.find((one) => one.default);
   if (preferred) return preferred.name;
   const names = agents.map(({ name }) => name).join(', ');
-  throw new AppError('usage', `no agent given: pass --agent${names && ` (${names})`}`);
+  throw usageError(`no agent given: pass --agent${names && ` (${names})`}`);
 }
 
 function assertNoAgent(provider: string, { agent, method }: LoginOptions): void {
   if (agent === undefined && method === undefined) return;
-  throw new AppError(
-    'usage',
+  throw usageError(
     `--agent and --method apply only to the provider acp: the provider ${provider} has only one agent`,
   );
 }
@@ -197,18 +194,12 @@ function loginFiles(): string {
 function importLogin(client: Client, provider: LoginProviderId, file: string): Promise<AuthStatus> {
   const { importLogin: endpoint } = loginEndpoints[provider];
   if (!endpoint)
-    throw new AppError(
-      'usage',
-      `--auth-json cannot be used with ${provider}: pass an API key on stdin`,
-    );
+    throw usageError(`--auth-json cannot be used with ${provider}: pass an API key on stdin`);
   let auth_json: Record<string, unknown>;
   try {
     auth_json = JSON.parse(fs.readFileSync(file, 'utf8')) as Record<string, unknown>;
   } catch (error) {
-    throw new AppError(
-      'usage',
-      `cannot read ${file} of --auth-json as JSON: ${(error as Error).message}`,
-    );
+    throw usageError(`cannot read ${file} of --auth-json as JSON: ${(error as Error).message}`);
   }
   return client.call(endpoint, { body: { auth_json } });
 }

@@ -1,12 +1,12 @@
 import { endpoints } from '../../../api/index.ts';
 import type { SessionQueue } from '../../../api/queue.ts';
-import { AppError } from '../../../api/errors.ts';
+import { usageError } from '../../../api/errors.ts';
 import { oneLine } from '../../../core/lib/plain.ts';
 import { choose } from '../choose.ts';
 import { commandGroup, endpointCommand } from '../endpoint-command.ts';
 import { entryArgument, entryId, sessionId, sessionArgument } from '../find.ts';
 import { details, labelOf } from '../output.ts';
-import { entry, entryAs, limit, sessionAs } from '../parameters.ts';
+import { entry, entryAs, limit, sessionAs, valueOf } from '../parameters.ts';
 import { inOrder, entryStateText, queueTable } from '../queue-text.ts';
 import { momentOf, momentText, zoneOf } from '../when.ts';
 import { clientAction, type CommandContext, type World } from '../world.ts';
@@ -28,11 +28,7 @@ export const queueCommands = commandGroup(
       endpoint: endpoints.listQueue,
       options: [
         sessionAs('session_id', '--session <session>', 'Show only queue entries of this session'),
-        {
-          flags: '-s, --status <status>',
-          description: 'Show only queue entries with this status',
-          field: 'status',
-        },
+        valueOf('status', '-s, --status <status>', 'Show only queue entries with this status'),
         limit,
       ],
       document: inOrder,
@@ -111,7 +107,7 @@ export const queueCommands = commandGroup(
 
 function placeAt(to: 'first' | 'last', { before, to: earlier }: Readonly<Record<string, unknown>>) {
   if (before === undefined && earlier === undefined) return { to };
-  throw new AppError('usage', 'pass only one of --before, --first and --last');
+  throw usageError('pass only one of --before, --first and --last');
 }
 
 interface PauseOptions {
@@ -127,7 +123,7 @@ async function pause(context: CommandContext, said: string | undefined, options:
   const { session, reason, until } = options;
   assertOne(said, session);
   if (options.zone !== undefined && until === undefined)
-    throw new AppError('usage', '--zone requires --until');
+    throw usageError('--zone requires --until');
   if (session !== undefined) {
     const params = { session_id: await sessionId(client, session) };
     const end = until === undefined ? undefined : momentOf(until, now, zoneOf(options.zone));
@@ -135,7 +131,7 @@ async function pause(context: CommandContext, said: string | undefined, options:
     const queue = await client.call(endpoints.pauseSessionQueue, { params, body });
     return show(queue, () => holdsText(queue, now, options.zone));
   }
-  if (until !== undefined) throw new AppError('usage', '--until requires --session');
+  if (until !== undefined) throw usageError('--until requires --session');
   const params = { entry_id: await entryId(client, said ?? '') };
   const paused = await client.call(endpoints.pauseQueueEntry, { params, body: { reason } });
   show(paused, () => entryStateText(paused, now));
@@ -178,13 +174,13 @@ async function confirmDrop(world: World, label: string): Promise<void> {
   const answer = await choose(world, question, ['remove it', 'keep it'], (one) => one);
   if (answer === 'remove it') return;
   throw answer === null
-    ? new AppError('usage', 'not a terminal: pass --yes to confirm')
-    : new AppError('usage', 'the queue entry was not removed, because you did not confirm');
+    ? usageError('not a terminal: pass --yes to confirm')
+    : usageError('the queue entry was not removed, because you did not confirm');
 }
 
 function assertOne(entryId: string | undefined, session: string | undefined): void {
   if ((entryId === undefined) === (session === undefined))
-    throw new AppError('usage', 'pass either a queue entry or --session');
+    throw usageError('pass either a queue entry or --session');
 }
 
 function holdsText({ session_id, holds }: SessionQueue, now: number, zone?: string): string {
@@ -243,13 +239,10 @@ async function edit(
   const now = world.clock.now();
   const { now: isNow, name, reason, overlap, model } = options;
   if (isNow && (options.at !== undefined || options.every !== undefined))
-    throw new AppError('usage', 'pass only one of --now, --at and --every');
+    throw usageError('pass only one of --now, --at and --every');
   const text = words.join(' ');
   if (text === '' && Object.keys(options).length === 0)
-    throw new AppError(
-      'usage',
-      'there is nothing to change: pass a text, or an option such as --at',
-    );
+    throw usageError('there is nothing to change: pass a text, or an option such as --at');
   const body = {
     ...(text === '' ? {} : { input: { type: 'text' as const, text } }),
     ...(isNow ? { at: null, every: null } : timesOf(options, now)),

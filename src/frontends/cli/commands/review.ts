@@ -1,6 +1,6 @@
 import { endpoints } from '../../../api/index.ts';
 import type { Review, ReviewComment } from '../../../api/reviews.ts';
-import { AppError } from '../../../api/errors.ts';
+import { notFoundError, usageError } from '../../../api/errors.ts';
 import { anchorOf } from '../../../core/lib/diff-anchor.ts';
 import { readPatches } from '../../../core/lib/unified-diff.ts';
 import { choose } from '../choose.ts';
@@ -74,12 +74,11 @@ async function review(
   words: readonly string[],
   { comment, removed = false }: ReviewOptions,
 ): Promise<void> {
-  if (said === undefined) throw new AppError('usage', 'no session given: see cadre review --help');
+  if (said === undefined) throw usageError('no session given: see cadre review --help');
   const session = await sessionId(context.client, said);
   if (comment !== undefined) return addComment(context, session, comment, words.join(' '), removed);
   if (words.length > 0 || removed)
-    throw new AppError(
-      'usage',
+    throw usageError(
       'a comment text and the option --removed require --comment: pass --comment FILE:LINE',
     );
   await inEditor(context, session);
@@ -93,10 +92,7 @@ async function addComment(
   isRemoved: boolean,
 ): Promise<void> {
   if (text.trim() === '')
-    throw new AppError(
-      'usage',
-      'the comment has no text: pass the text of the comment after the session',
-    );
+    throw usageError('the comment has no text: pass the text of the comment after the session');
   const params = { session_id };
   const { path, first_line, last_line } = placeIn(place);
   const wanted = {
@@ -109,8 +105,7 @@ async function addComment(
   const anchor = anchorOf(readPatches(diff.files), wanted);
   if (!anchor) {
     const isKnown = diff.files.some((file) => file.path === path || file.old_path === path);
-    throw new AppError(
-      'not_found',
+    throw notFoundError(
       isKnown
         ? `the diff does not contain all lines of ${place} in one hunk: see cadre diff`
         : `file "${path}" is not in the diff: see cadre diff --stat`,
@@ -127,17 +122,13 @@ function placeIn(place: string): { path: string; first_line: number; last_line: 
   const [first_line, last_line] = [Number(first), Number(last)];
   if (path !== '' && first_line >= 1 && last_line >= first_line)
     return { path, first_line, last_line };
-  throw new AppError(
-    'usage',
-    `invalid --comment "${place}": expected FILE:LINE or FILE:FIRST-LAST`,
-  );
+  throw usageError(`invalid --comment "${place}": expected FILE:LINE or FILE:FIRST-LAST`);
 }
 
 async function inEditor(context: CommandContext, session_id: string): Promise<void> {
   const { client, world, note, show: print } = context;
   if (!terminalOf(world))
-    throw new AppError(
-      'usage',
+    throw usageError(
       'not a terminal, so no editor can be opened: pass --comment FILE:LINE and the text of the comment',
     );
   // Ctrl-C is for the editor.
@@ -170,8 +161,7 @@ async function drop(
   comment: string | undefined,
   { all = false, yes = false }: DropOptions,
 ): Promise<void> {
-  if ((comment === undefined) !== all)
-    throw new AppError('usage', 'pass either a comment or --all');
+  if ((comment === undefined) !== all) throw usageError('pass either a comment or --all');
   const session_id = await sessionId(client, said);
   if (comment !== undefined) {
     const comment_id = await commentId(client, comment, session_id);
@@ -193,8 +183,8 @@ async function confirmDrop(world: World, { comments }: Review): Promise<void> {
   const answer = await choose(world, question, ['remove them', 'keep them'], (one) => one);
   if (answer === 'remove them') return;
   throw answer === null
-    ? new AppError('usage', 'not a terminal: pass --yes to confirm')
-    : new AppError('usage', 'the comments were not removed, because you did not confirm');
+    ? usageError('not a terminal: pass --yes to confirm')
+    : usageError('the comments were not removed, because you did not confirm');
 }
 
 /** The comments of a review, each with its place, its lines and what it says; nothing for none. */
@@ -243,8 +233,7 @@ async function reviewSend(
 ): Promise<void> {
   const { client, show } = context;
   const { queue = false, wait, expect, model, effort } = options;
-  if (queue && expect !== undefined)
-    throw new AppError('usage', '--expect cannot be combined with --queue');
+  if (queue && expect !== undefined) throw usageError('--expect cannot be combined with --queue');
   const params = { session_id: await sessionId(client, said) };
   // Whatever the turn does comes after what the log holds now.
   const { value: session, headers } = await client.ask(endpoints.getSession, { params });

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import type { Command } from 'commander';
 import { endpoints } from '../../../api/index.ts';
-import { AppError } from '../../../api/errors.ts';
+import { usageError } from '../../../api/errors.ts';
 import { shorten } from '../../../core/lib/shorten.ts';
 import { sessionId } from '../find.ts';
 import { plain, shortId } from '../output.ts';
@@ -86,12 +86,11 @@ async function earlierSession(
   const { session, cwd = '.' } = options;
   if (session === undefined && !options.continue) return null;
   if (session !== undefined && options.continue)
-    throw new AppError('usage', 'pass either --continue or --session, not both');
+    throw usageError('pass either --continue or --session, not both');
   const onlyForNew = ['provider', 'agent', 'title', 'worktree'] as const;
   const misplaced = onlyForNew.find((name) => options[name] !== undefined);
   if (misplaced !== undefined)
-    throw new AppError(
-      'usage',
+    throw usageError(
       `--${misplaced} applies only to a new session: leave the option out, or start a new session`,
     );
   if (session !== undefined) return sessionId(client, session);

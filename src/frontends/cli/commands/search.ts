@@ -5,7 +5,7 @@ import type { ProviderId } from '../../../api/provider-kinds.ts';
 import type { SearchHit, SearchIndex } from '../../../api/search.ts';
 import type { Client } from '../../../client/client.ts';
 import { serversOf } from '../../../client/routed.ts';
-import { AppError } from '../../../api/errors.ts';
+import { usageError } from '../../../api/errors.ts';
 import { choicesOf } from '../choices.ts';
 import { count } from '../count.ts';
 import { sessionId, teamId } from '../find.ts';
@@ -162,7 +162,7 @@ async function showStatus({ client, show, layout }: CommandContext): Promise<voi
 
 async function forget({ client, show }: CommandContext): Promise<void> {
   if (serversOf(client))
-    throw new AppError('usage', '--forget works on only one server: choose the server with --url');
+    throw usageError('--forget works on only one server: choose the server with --url');
   const index = await client.call(endpoints.dropSearchIndex, {});
   show(index, () => 'Deleted the search index (the next search creates a new one)\n');
 }

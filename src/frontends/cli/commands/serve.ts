@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { fleetFileProblems } from '../../../core/config/fleet.ts';
 import { dataDirectory, findConfig, usable } from '../../../core/config/load.ts';
 import type { Config } from '../../../core/config/schema.ts';
-import { AppError } from '../../../api/errors.ts';
+import { invalidError } from '../../../api/errors.ts';
 import { failpointsFrom } from '../../../core/lib/failpoint.ts';
 import { keepLogSmall, ownLog } from '../../../core/lib/own-log.ts';
 import { selfCommand, version } from '../../../core/lib/self.ts';
@@ -187,7 +187,7 @@ function configured(world: World, options: ServeOptions): { config: Config; isQu
   const found = findConfig(options, world.env);
   const config = usable(found);
   const [problem] = fleetFileProblems(config, 'node');
-  if (problem !== undefined) throw new AppError('invalid', `invalid configuration: ${problem}`);
+  if (problem !== undefined) throw invalidError(`invalid configuration: ${problem}`);
   const isQuiet = world.stderr.isTTY === true && found.originOf('log.level') === 'default';
   if (isQuiet) config.log.level = 'warn';
   if (options.demo) {

@@ -1,5 +1,5 @@
 import { endpoints } from '../../../api/index.ts';
-import { AppError } from '../../../api/errors.ts';
+import { usageError } from '../../../api/errors.ts';
 import { endpointCommand, type Fields } from '../endpoint-command.ts';
 import { labelOf, plain } from '../output.ts';
 import { session } from '../parameters.ts';
@@ -35,7 +35,7 @@ export const sessionEdit = endpointCommand({
   ],
   fields(options) {
     if (Object.keys(options).length === 0)
-      throw new AppError('usage', 'there is nothing to change: pass an option such as --model');
+      throw usageError('there is nothing to change: pass an option such as --model');
     return {};
   },
   print: ({ id, title, permission_mode, agent_mode, model, thinking_effort }) => {

@@ -1,7 +1,7 @@
 import { Argument, type Command } from 'commander';
 import { endpoints } from '../../../api/index.ts';
 import type { ResponseOf } from '../../../api/endpoint.ts';
-import { AppError } from '../../../api/errors.ts';
+import { usageError } from '../../../api/errors.ts';
 import { oneLine } from '../../../core/lib/plain.ts';
 import type { Register } from '../endpoint-command.ts';
 import { sessionArgument, sessionId, turnId } from '../find.ts';
@@ -133,7 +133,7 @@ async function restore(
 ): Promise<void> {
   const params = { session_id: await sessionId(client, said) };
   const moment = await momentOf(client, params.session_id, options);
-  if (moment === null) throw new AppError('usage', 'no turn given: pass --at or --before');
+  if (moment === null) throw usageError('no turn given: pass --at or --before');
   const body = { file, force, ...moment };
   const done = await client.call(endpoints.restoreFile, { params, body });
   show(done, () => {
@@ -151,7 +151,7 @@ async function momentOf(
   { at, before }: AtOptions,
 ): Promise<{ turn_id: string; moment: 'start' | 'end' } | null> {
   if (at !== undefined && before !== undefined)
-    throw new AppError('usage', 'pass either --at or --before, not both');
+    throw usageError('pass either --at or --before, not both');
   if (at !== undefined) return { turn_id: await turnId(client, at, session), moment: 'end' };
   if (before === undefined) return null;
   return { turn_id: await turnId(client, before, session), moment: 'start' };

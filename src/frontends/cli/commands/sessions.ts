@@ -1,7 +1,7 @@
 import { endpoints } from '../../../api/index.ts';
 import type { AgentCommand } from '../../../api/commands.ts';
 import type { Item, Session, Turn } from '../../../api/sessions.ts';
-import { AppError } from '../../../api/errors.ts';
+import { usageError } from '../../../api/errors.ts';
 import { agentOf } from '../../../client/agent-of.ts';
 import { hasFailedTurn, lastTurnText } from '../../../client/last-turn.ts';
 import { slashText } from '../../../client/slash.ts';
@@ -10,7 +10,7 @@ import { commandGroup, endpointCommand } from '../endpoint-command.ts';
 import { TURN_FAILED } from '../layout.ts';
 import { afterLimitText } from '../limit-text.ts';
 import { ago, details, labelOf, listOf, plain, shortId } from '../output.ts';
-import { limit, reason, session, turn, turnAs } from '../parameters.ts';
+import { limit, reason, session, turn, turnAs, valueOf } from '../parameters.ts';
 import { sessionEdit } from './session-edit.ts';
 import { sessionExport } from './session-export.ts';
 import { sessionFileCommands } from './session-files.ts';
@@ -45,16 +45,8 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
     description: 'List sessions, newest first',
     endpoint: endpoints.listSessions,
     options: [
-      {
-        flags: '-s, --status <status>',
-        description: 'Show only sessions with this status',
-        field: 'status',
-      },
-      {
-        flags: '--provider <provider>',
-        description: 'Show only sessions of this provider',
-        field: 'provider',
-      },
+      valueOf('status', '-s, --status <status>', 'Show only sessions with this status'),
+      valueOf('provider', '--provider <provider>', 'Show only sessions of this provider'),
       limit,
     ],
     empty: 'no sessions: start a session with cadre run "say hello"',
@@ -142,10 +134,7 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
     name: 'rename',
     description: 'Change the title of a session',
     endpoint: endpoints.updateSession,
-    operands: [
-      session,
-      { flags: '<title>', description: 'New title of the session', field: 'title' },
-    ],
+    operands: [session, valueOf('title', '<title>', 'New title of the session')],
     print: ({ id, title }) => `Renamed session ${id} to "${plain(title ?? '')}"\n`,
   }),
   sessionEdit,
@@ -295,13 +284,13 @@ async function send(
 ): Promise<void> {
   if (options.queue || options.at !== undefined || options.every !== undefined) {
     if (options.expect !== undefined)
-      throw new AppError('usage', '--expect cannot be combined with --queue, --at or --every');
+      throw usageError('--expect cannot be combined with --queue, --at or --every');
     return addToQueue(context, said, input, options);
   }
   const extra = (['zone', 'name', 'reason', 'overlap'] as const).find(
     (one) => options[one] !== undefined,
   );
-  if (extra) throw new AppError('usage', `--${extra} requires --queue, --at or --every`);
+  if (extra) throw usageError(`--${extra} requires --queue, --at or --every`);
   const { after, mode, ...accepted } = await sendTurn(
     context,
     await sessionId(context.client, said),

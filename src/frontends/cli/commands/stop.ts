@@ -9,7 +9,7 @@ import {
   forbidStart,
   serverRuns,
 } from '../../../core/config/registration.ts';
-import { AppError } from '../../../api/errors.ts';
+import { AppError, usageError } from '../../../api/errors.ts';
 import type { Manager } from '../service/manager.ts';
 
 /** `cadre stop`: stops the server of this machine, however it was started. */
@@ -70,10 +70,7 @@ async function stopServer(
   const stopping = isManaged ? manager.stop() : null;
   if (!isManaged && signal(pid, 'SIGTERM') === 'refused') {
     noted(() => allowStart(directory));
-    throw new AppError(
-      'usage',
-      `the server (pid ${pid}) runs as another user: stop the server as that user`,
-    );
+    throw usageError(`the server (pid ${pid}) runs as another user: stop the server as that user`);
   }
   if (!isNow) await stopping;
   const { clock } = world;

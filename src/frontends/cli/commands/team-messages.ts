@@ -11,6 +11,7 @@ import {
   message,
   messageAs,
   team,
+  valueOf,
 } from '../parameters.ts';
 import { readPrompt } from '../prompt.ts';
 import { sentText, textOf } from '../team-text.ts';
@@ -36,7 +37,7 @@ const sayingOptions = [
       return { sender_agent_id: team.lead_agent_id };
     },
   },
-  { flags: '--priority <priority>', description: 'Priority of the message', field: 'priority' },
+  valueOf('priority', '--priority <priority>', 'Priority of the message'),
   {
     flags: '--policy <policy>',
     description: "When the message is delivered: after the recipient's running turn, or during it",
@@ -110,11 +111,7 @@ export const deliveryCommands: readonly Register[] = [
     endpoint: endpoints.listDeliveries,
     operands: [team],
     options: [
-      {
-        flags: '-s, --status <status>',
-        description: 'Show only message deliveries with this status',
-        field: 'status',
-      },
+      valueOf('status', '-s, --status <status>', 'Show only message deliveries with this status'),
       memberAs(
         'recipient_agent_id',
         '--to <member>',

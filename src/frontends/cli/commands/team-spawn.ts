@@ -1,8 +1,8 @@
 import { endpoints } from '../../../api/index.ts';
-import { AppError } from '../../../api/errors.ts';
+import { usageError } from '../../../api/errors.ts';
 import { endpointCommand } from '../endpoint-command.ts';
 import { parseMetadata } from '../metadata.ts';
-import { imagesOption, sessionAs, team } from '../parameters.ts';
+import { imagesOption, sessionAs, team, valueOf } from '../parameters.ts';
 import { readPrompt } from '../prompt.ts';
 
 const source = 'Team member that the new session copies its settings from by default';
@@ -22,23 +22,15 @@ export const teamSpawn = endpointCommand({
   ],
   options: [
     { ...sessionAs('source_session_id', '--source <session>', source), required: true },
-    {
-      flags: '--title <title>',
-      description: 'Title of the new member in the team',
-      field: 'title',
-    },
-    {
-      flags: '--provider <provider>',
-      description: 'Provider of the agent that the new member runs',
-      field: 'provider',
-    },
+    valueOf('title', '--title <title>', 'Title of the new member in the team'),
+    valueOf('provider', '--provider <provider>', 'Provider of the agent that the new member runs'),
     {
       flags: '--agent <agent>',
       description:
         'Name of the agent for the provider acp, such as gemini (list the names with cadre providers discover)',
       field: 'agent',
     },
-    { flags: '--model <model>', description: 'Model of the agent', field: 'model' },
+    valueOf('model', '--model <model>', 'Model of the agent'),
     {
       flags: '--preset <name>',
       description:
@@ -88,10 +80,7 @@ export const teamSpawn = endpointCommand({
   fields(options: SpawnOptions) {
     const { preset, provider, agent, model } = options;
     if (preset !== undefined && (provider ?? agent ?? model) !== undefined)
-      throw new AppError(
-        'usage',
-        '--preset cannot be combined with --provider, --agent and --model',
-      );
+      throw usageError('--preset cannot be combined with --provider, --agent and --model');
     return { worktree: worktreeOf(options) };
   },
   print: ({ session }) => `${session.id}\n`,
@@ -113,10 +102,7 @@ type SpawnOptions = {
 function worktreeOf({ worktree: name, branchPrefix, base, init, include }: SpawnOptions) {
   if (name === undefined) {
     if (branchPrefix === undefined && base === undefined && init && include) return undefined;
-    throw new AppError(
-      'usage',
-      '--branch-prefix, --base, --no-init and --no-include require --worktree',
-    );
+    throw usageError('--branch-prefix, --base, --no-init and --no-include require --worktree');
   }
   return {
     mode: 'reuse' as const,

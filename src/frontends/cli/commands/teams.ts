@@ -3,7 +3,7 @@ import type { Member, Team } from '../../../api/teams.ts';
 import { type Call, commandGroup, endpointCommand } from '../endpoint-command.ts';
 import { memberArgument, sessionArgument, sessionId, teamArgument, teamId } from '../find.ts';
 import { ago, details, listOf, shortId, table } from '../output.ts';
-import { limit, memberAs, sessionAs, team } from '../parameters.ts';
+import { limit, memberAs, sessionAs, team, valueOf } from '../parameters.ts';
 import { teamExport } from './session-export.ts';
 import { deliveryCommands, messageCommands } from './team-messages.ts';
 import { teamSpawn } from './team-spawn.ts';
@@ -40,7 +40,7 @@ export const teamCommands = commandGroup('teams', 'Let sessions send messages to
     name: 'create',
     description: 'Create a team of sessions',
     endpoint: endpoints.createTeam,
-    operands: [{ flags: '<name>', description: 'Name of the team', field: 'name' }],
+    operands: [valueOf('name', '<name>', 'Name of the team')],
     options: [
       {
         ...sessionAs('lead_agent_id', '--lead <session>', 'Session that leads the team'),
@@ -69,13 +69,7 @@ export const teamCommands = commandGroup('teams', 'Let sessions send messages to
     description: 'Add a session to a team',
     endpoint: endpoints.addMember,
     operands: [team, sessionAs('agent_id', ...sessionArgument)],
-    options: [
-      {
-        flags: '--title <title>',
-        description: 'Title of the new member in the team',
-        field: 'title',
-      },
-    ],
+    options: [valueOf('title', '--title <title>', 'Title of the new member in the team')],
     print: memberTable,
   }),
   endpointCommand({

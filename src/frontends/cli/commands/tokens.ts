@@ -1,12 +1,12 @@
 import { endpoints } from '../../../api/index.ts';
 import type { Token } from '../../../api/tokens.ts';
-import { AppError } from '../../../api/errors.ts';
+import { usageError } from '../../../api/errors.ts';
 import { parseDuration } from '../../../core/lib/duration.ts';
 import { commandGroup, endpointCommand } from '../endpoint-command.ts';
 import { asList } from '../output-options.ts';
 import { tokens } from '../nouns.ts';
 import { ago, labelOf, listOf, shortId } from '../output.ts';
-import { token } from '../parameters.ts';
+import { token, valueOf } from '../parameters.ts';
 import { clientAction, type CommandContext } from '../world.ts';
 
 /** `cadre tokens …`: the tokens beside the API token. */
@@ -19,7 +19,7 @@ export const tokenCommands = commandGroup('tokens', 'Manage API tokens', [
     name: 'create',
     description: 'Create an API token, and print its secret, which is shown only once',
     endpoint: endpoints.createToken,
-    operands: [{ flags: '<name>', description: 'Name of the API token', field: 'name' }],
+    operands: [valueOf('name', '<name>', 'Name of the API token')],
     options: [
       {
         flags: '--scope <scope>',
@@ -79,8 +79,5 @@ function expiry({ expires_at }: Token, now: number): string {
 function lifetimeOf(text: string): number {
   const lifetime = parseDuration(text);
   if (lifetime !== null && lifetime > 0) return lifetime;
-  throw new AppError(
-    'usage',
-    `invalid --expires "${text}": expected a duration such as 90s, 30m, 12h or 30d`,
-  );
+  throw usageError(`invalid --expires "${text}": expected a duration such as 90s, 30m, 12h or 30d`);
 }

@@ -4,7 +4,7 @@ import { endpoints } from '../../../api/index.ts';
 import { spentText, dollars, quantity } from '../../../core/lib/amounts.ts';
 import { commandGroup, endpointCommand } from '../endpoint-command.ts';
 import { listOf, plain, shortId, table } from '../output.ts';
-import { budget, limit, sessionAs, teamAs } from '../parameters.ts';
+import { budget, limit, sessionAs, teamAs, valueOf } from '../parameters.ts';
 import { count } from '../count.ts';
 import { zoneOf } from '../when.ts';
 import { sinceOf } from '../since.ts';
@@ -135,11 +135,7 @@ export const usageCommand = endpointCommand({
   description: 'Show the tokens and cost that sessions used',
   endpoint: endpoints.getUsage,
   options: [
-    {
-      flags: '--by <what>',
-      description: 'Group tokens and cost by this property (default: day)',
-      field: 'by',
-    },
+    valueOf('by', '--by <what>', 'Group tokens and cost by this property (default: day)'),
     {
       flags: '--zone <zone>',
       description:

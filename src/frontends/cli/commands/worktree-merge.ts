@@ -1,7 +1,7 @@
 import type { BodyInputOf } from '../../../api/endpoint.ts';
 import { endpoints } from '../../../api/index.ts';
 import type { MergeResult, PullRequest } from '../../../api/worktree-merge.ts';
-import { AppError } from '../../../api/errors.ts';
+import { usageError } from '../../../api/errors.ts';
 import { cutLists, mergeResultLines, pullRequestLines } from '../../terminal/merge-result.ts';
 import { askYes } from '../ask-yes.ts';
 import type { Register } from '../endpoint-command.ts';
@@ -193,8 +193,7 @@ async function mayDo(
   if (yes || !canAsk || cut !== null) {
     if (!yes || !global.json) stderr.write(textOf(linesOf(false)));
     if (yes) return true;
-    throw new AppError(
-      'usage',
+    throw usageError(
       canAsk
         ? `the list of changes is incomplete (${cut}): look at the rest with git log and git diff, then pass --yes`
         : 'not a terminal: pass --yes to confirm, or --dry-run to show the preview only',
@@ -218,8 +217,7 @@ async function showWhole(world: World, lines: readonly string[]): Promise<boolea
   ]);
   const terminal = terminalOf(world);
   if (!terminal)
-    throw new AppError(
-      'usage',
+    throw usageError(
       'cannot ask for confirmation, because the command does not run in the foreground of a terminal: pass --yes',
     );
   return showToEnd(terminal, shown, world.interrupted());

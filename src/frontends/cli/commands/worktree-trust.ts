@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { endpoints } from '../../../api/index.ts';
 import type { Brought, Trusted } from '../../../api/worktree-trust.ts';
-import { AppError } from '../../../api/errors.ts';
+import { notFoundError, usageError } from '../../../api/errors.ts';
 import { askYes } from '../ask-yes.ts';
 import { endpointCommand, type Register } from '../endpoint-command.ts';
 import { ago, listOf, plain } from '../output.ts';
@@ -48,7 +48,7 @@ export const trustCommands: readonly Register[] = [
     options: [repositoryOption('Show only trusted content of this repository')],
     fields: () => ({ limit: 500 }),
     empty:
-      'no allowed content: show and allow the content of a repository with cadre worktrees trust',
+      'no trusted content: show and trust the content of a repository with cadre worktrees trust',
     print: listOf<Trusted>(['SHA-256', 'AGE', 'BY', 'REPOSITORY'], (one, now) => [
       one.sha256,
       ago(one.trusted_at, now),
@@ -77,8 +77,8 @@ async function trust(context: CommandContext, options: TrustOptions): Promise<vo
     trusted.push(await client.call(endpoints.trustContent, { body }));
   }
   show(trusted, () => {
-    if (trusted.length === 0) return 'Nothing was allowed\n';
-    return trusted.map((one) => `Allowed ${one.sha256} for ${plain(one.repo_root)}\n`).join('');
+    if (trusted.length === 0) return 'Nothing was trusted\n';
+    return trusted.map((one) => `Trusted ${one.sha256} for ${plain(one.repo_root)}\n`).join('');
   });
 }
 
@@ -90,25 +90,21 @@ async function chosen(
 ): Promise<string[]> {
   const { brings } = await client.call(endpoints.lookAtBrought, { body: { repo_root } });
   if (brings.length === 0)
-    throw new AppError(
-      'not_found',
+    throw notFoundError(
       `nothing to trust: the repository ${repo_root} has no init script, no .worktreeinclude and no git filters`,
     );
   const canAsk = world.stdin.isTTY && world.stderr.isTTY;
   const wanted: string[] = [];
   for (const one of brings) {
     world.stderr.write(shown(one));
-    if (one.trusted) world.stderr.write('  already allowed\n');
+    if (one.trusted) world.stderr.write('  already trusted\n');
     else if (
       yes ||
       (canAsk && (await askYes(world, `  allow ${wish(one)} of the repository? [y/N] `)))
     )
       wanted.push(one.sha256);
     else if (!canAsk)
-      throw new AppError(
-        'usage',
-        'not a terminal: read the printed content, then pass --yes or --sha256',
-      );
+      throw usageError('not a terminal: read the printed content, then pass --yes or --sha256');
   }
   return wanted;
 }

@@ -3,7 +3,7 @@ import type { CleanupResult, Worktree } from '../../../api/worktrees.ts';
 import { commandGroup, endpointCommand } from '../endpoint-command.ts';
 import { exitCodes } from '../exit.ts';
 import { ago, details, labelOf, listOf, mebibytes, plain, shortId, table } from '../output.ts';
-import { limit, reason, repositoryOption, sessionAs, worktree } from '../parameters.ts';
+import { limit, reason, repositoryOption, sessionAs, worktree, valueOf } from '../parameters.ts';
 import { mergeCommands } from './worktree-merge.ts';
 import { trustCommands } from './worktree-trust.ts';
 
@@ -56,7 +56,7 @@ const create = endpointCommand({
     {
       flags: '--init-if-trusted',
       description:
-        "Run the repository's init script only if you have allowed its content with cadre worktrees trust",
+        "Run the repository's init script only if you have trusted its content with cadre worktrees trust",
     },
     {
       flags: '--no-include',
@@ -65,7 +65,7 @@ const create = endpointCommand({
     {
       flags: '--include-if-trusted',
       description:
-        'Copy the files listed in .worktreeinclude only if you have allowed its content with cadre worktrees trust',
+        'Copy the files listed in .worktreeinclude only if you have trusted its content with cadre worktrees trust',
     },
   ],
   // The person who runs this command consents by that to the script and the copies, unless an option says otherwise.
@@ -100,11 +100,7 @@ export const worktreeCommands = commandGroup(
       endpoint: endpoints.listWorktrees,
       options: [
         repositoryOption('Show only worktrees of this repository'),
-        {
-          flags: '-s, --status <status>',
-          description: 'Show only worktrees with this status',
-          field: 'status',
-        },
+        valueOf('status', '-s, --status <status>', 'Show only worktrees with this status'),
         limit,
       ],
       empty: 'no worktrees: create a worktree with cadre worktrees create NAME --session SESSION',
@@ -146,11 +142,7 @@ export const worktreeCommands = commandGroup(
           ),
           required: true,
         },
-        {
-          flags: '--role <role>',
-          description: 'Role of the session that claims the worktree',
-          field: 'claim_role',
-        },
+        valueOf('claim_role', '--role <role>', 'Role of the session that claims the worktree'),
       ],
       print: ({ worktree_id, claim_role }) => `Claimed worktree ${worktree_id} as ${claim_role}\n`,
     }),
@@ -198,11 +190,7 @@ export const worktreeCommands = commandGroup(
       endpoint: endpoints.restoreWorktree,
       operands: [worktree],
       options: [
-        {
-          flags: '--name <name>',
-          description: 'New name of the worktree, if the original name is taken',
-          field: 'name',
-        },
+        valueOf('name', '--name <name>', 'New name of the worktree, if the original name is taken'),
       ],
       print: (restored) => `${plain(restored.path)}\n`,
     }),

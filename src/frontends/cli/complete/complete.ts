@@ -5,7 +5,7 @@ import type { World } from '../world.ts';
 import { isRecord, type Offer, recordOffers, type Get } from './records.ts';
 import { type CommandTree, type CompletionTable, tableAsset, type CommandValue } from './table.ts';
 import type { HttpClient } from '../../../client/client.ts';
-import { AppError } from '../../../api/errors.ts';
+import { AppError, notFoundError } from '../../../api/errors.ts';
 import { askedServers, configuration, connectOne, type GlobalOptions } from '../context.ts';
 import { isFleetAddress } from '../../../bundles/choose.ts';
 
@@ -134,8 +134,7 @@ function getFrom(clients: readonly HttpClient[], signal: AbortSignal): Get {
   return async (path) => {
     const answers = await Promise.allSettled(clients.map((client) => client.get(path, signal)));
     const found = answers.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
-    if (found.length === 0)
-      throw new AppError('not_found', `no server answered the request for ${path}`);
+    if (found.length === 0) throw notFoundError(`no server answered the request for ${path}`);
     return LISTS.test(path) ? found.flat() : found[0];
   };
 }

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { endpoints } from '../../../api/index.ts';
 import type { Client } from '../../../client/client.ts';
-import { AppError } from '../../../api/errors.ts';
+import { AppError, conflictError, unreachableError } from '../../../api/errors.ts';
 import { systemIds } from '../../../core/lib/ids.ts';
 import { sqlWasm } from '../../../core/lib/self.ts';
 import { syncDirectory } from '../../../core/lib/sync-directory.ts';
@@ -33,7 +33,7 @@ interface Source {
  */
 export async function backUp(world: World, options: GlobalOptions, file: string): Promise<Copied> {
   if (existsSync(file)) {
-    throw new AppError('conflict', `the file ${file} already exists: choose another file`);
+    throw conflictError(`the file ${file} already exists: choose another file`);
   }
   const signal = world.interrupted();
   const part = `${file}.part`;
@@ -49,10 +49,7 @@ export async function backUp(world: World, options: GlobalOptions, file: string)
         progress.tell(`${mebibytes(written)} of ${mebibytes(bytes)}`);
       }
       if (written === bytes) return { path: file, bytes, seq };
-      throw new AppError(
-        'unreachable',
-        `the backup stopped after ${written} of ${bytes} bytes: try again`,
-      );
+      throw unreachableError(`the backup stopped after ${written} of ${bytes} bytes: try again`);
     });
     await target.sync();
     await fs.rename(part, file);
@@ -72,8 +69,7 @@ async function create(part: string): Promise<fs.FileHandle> {
     return await fs.open(part, 'wx', 0o600);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') {
-      throw new AppError(
-        'conflict',
+      throw conflictError(
         `the file ${part} already exists: wait for the other backup, or remove the file if that backup was interrupted`,
       );
     }
@@ -126,13 +122,9 @@ async function fromServer<T>(
   } catch (error) {
     if (error instanceof AppError) throw error;
     if ((error as NodeJS.ErrnoException).code !== 'ECONNRESET') throw error;
-    throw new AppError(
-      'unreachable',
-      'connection to the server lost during the backup: try again',
-      {
-        cause: error,
-      },
-    );
+    throw unreachableError('connection to the server lost during the backup: try again', {
+      cause: error,
+    });
   } finally {
     client.close();
   }

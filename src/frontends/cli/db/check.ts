@@ -2,7 +2,7 @@ import fs from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { AppError } from '../../../api/errors.ts';
+import { notFoundError } from '../../../api/errors.ts';
 import { sqlWasm, version } from '../../../core/lib/self.ts';
 import { bootId } from '../../../core/children/identity.ts';
 import type { CheckReport, Corruption } from '../../../core/store/check.ts';
@@ -120,7 +120,7 @@ async function withFilesBeside(
 
 async function checkCopy(world: World, file: string): Promise<CheckReport> {
   const found = await fs.stat(file).catch(() => null);
-  if (!found?.isFile()) throw new AppError('not_found', `file ${file} not found`);
+  if (!found?.isFile()) throw notFoundError(`file ${file} not found`);
   const directory = path.dirname(file);
   // A file in a data directory may be in use, so the directory is locked. A copy has no lock beside it.
   const isInPlace = path.basename(file) === STORE && existsSync(path.join(directory, 'lock'));

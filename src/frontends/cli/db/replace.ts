@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { prepareDirectory, withDataDirectory } from '../../../core/config/data-directory.ts';
 import { dataDirectory, loadConfig } from '../../../core/config/load.ts';
-import { AppError } from '../../../api/errors.ts';
+import { AppError, notFoundError, usageError } from '../../../api/errors.ts';
 import { failpointsFrom } from '../../../core/lib/failpoint.ts';
 import { systemIds } from '../../../core/lib/ids.ts';
 import { sqlWasm, version } from '../../../core/lib/self.ts';
@@ -101,7 +101,7 @@ function restorePlan(
 /** Asks before data is replaced. Throws `usage` with the remedy if nobody can be asked. */
 function isWanted(world: World, question: string, remedy: string): Promise<boolean> {
   if (world.stdin.isTTY && world.stderr.isTTY) return askYes(world, question);
-  throw new AppError('usage', `not a terminal: ${remedy}`);
+  throw usageError(`not a terminal: ${remedy}`);
 }
 
 const UNSEEN = 'check which data the rollback would remove, then pass --yes';
@@ -171,7 +171,7 @@ export function rolledBackText(done: RolledBack): string {
 
 function existing(file: string): string {
   if (existsSync(file)) return file;
-  throw new AppError('not_found', `file ${file} not found`);
+  throw notFoundError(`file ${file} not found`);
 }
 
 async function olderCopy(directory: string, store: StoreFacts): Promise<StoreFacts> {
@@ -182,8 +182,7 @@ async function olderCopy(directory: string, store: StoreFacts): Promise<StoreFac
     // The older version itself goes back only to what it knows.
     if (facts.format < store.format && facts.format <= newestFormat) return facts;
   }
-  throw new AppError(
-    'not_found',
+  throw notFoundError(
     `${directory} contains no data from before an upgrade of cadre: pass such a file to cadre db rollback FILE`,
   );
 }

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import type { Client } from '../../../client/client.ts';
 import { dataDirectory, loadConfig } from '../../../core/config/load.ts';
-import { AppError } from '../../../api/errors.ts';
+import { AppError, invalidError, notFoundError } from '../../../api/errors.ts';
 import type { GlobalOptions } from '../context.ts';
 import type { World } from '../world.ts';
 
@@ -23,10 +23,7 @@ export async function runningServer(world: World, options: GlobalOptions): Promi
 export function storeDirectory(world: World, options: GlobalOptions): string {
   const directory = dataDirectory(loadConfig(options, world.env), world.env);
   if (existsSync(path.join(directory, STORE))) return directory;
-  throw new AppError(
-    'not_found',
-    `the database ${STORE} does not exist in ${directory}: pass --data-dir`,
-  );
+  throw notFoundError(`the database ${STORE} does not exist in ${directory}: pass --data-dir`);
 }
 
 /** Locks a data directory until it is disposed. Throws `conflict` where a server holds the lock. */
@@ -42,8 +39,7 @@ export async function withStoreFiles<T>(place: string, work: () => T | Promise<T
   } catch (error) {
     const { syscall, message } = error as NodeJS.ErrnoException;
     if (syscall === undefined) throw error;
-    throw new AppError(
-      'invalid',
+    throw invalidError(
       `cannot use ${place} (${message}): run this command as the owner of the data`,
       { cause: error },
     );

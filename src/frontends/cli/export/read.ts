@@ -22,12 +22,10 @@ export async function readSession(client: Client, session_id: string): Promise<E
   return { session, ...(await readConversation(client, session_id)) };
 }
 
-/** The JSON document of an exported session. */
 export function documentOf({ session, ...read }: ExportedSession) {
   return conversationDocument(session, read);
 }
 
-/** The export of one session. */
 export function sessionExport(exported: ExportedSession): Exported {
   const { session } = exported;
   return {

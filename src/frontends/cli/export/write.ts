@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { AppError } from '../../../api/errors.ts';
+import { AppError, conflictError, usageError } from '../../../api/errors.ts';
 import { oneLine } from '../../../core/lib/plain.ts';
 import { mapTexts, redactor } from '../../../core/lib/redact.ts';
 import { replaceFile } from '../../../core/lib/replace-file.ts';
@@ -29,7 +29,7 @@ export async function writeExport(
   { document, exported }: { document: unknown; exported: Exported },
 ): Promise<void> {
   if (Number(html === true) + Number(markdown === true) + Number(global.json === true) > 1)
-    throw new AppError('usage', 'more than one format: use one of --html, --markdown and --json');
+    throw usageError('more than one format: use one of --html, --markdown and --json');
   const clean = redact ? await cleaner(global, world.env) : <T>(value: T): T => value;
   const parts = global.json
     ? [`${JSON.stringify(clean(document), null, 2)}\n`]
@@ -56,15 +56,12 @@ function* markdownParts({ title, facts, turns }: Exported): Generator<string> {
 function writeAll(file: string, parts: Iterable<string>, force: boolean): void {
   try {
     if (!force && fs.existsSync(file))
-      throw new AppError(
-        'conflict',
-        `the file ${file} already exists: pass --force to replace the file`,
-      );
+      throw conflictError(`the file ${file} already exists: pass --force to replace the file`);
     replaceFile(file, [...parts].join(''));
   } catch (error) {
     if (error instanceof AppError) throw error;
     const { message } = error as Error;
-    throw new AppError('usage', `cannot write ${file}: ${message}`, { cause: error });
+    throw usageError(`cannot write ${file}: ${message}`, { cause: error });
   }
 }
 

@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream';
 import { type Jq, loadJq } from 'jq-wasm';
-import { AppError } from '../../../api/errors.ts';
+import { usageError } from '../../../api/errors.ts';
 import { readAsset } from '../../../core/lib/self.ts';
 import { reportFailure } from '../exit.ts';
 import { safeOn, type World } from '../world.ts';
@@ -69,7 +69,7 @@ export class JqOutput extends Writable {
       line === undefined
         ? ''
         : ` at line ${line}${column === undefined ? '' : `, column ${Number(column) - shift}`}`;
-    throw new AppError('usage', `invalid --jq expression${place}: ${problem}`);
+    throw usageError(`invalid --jq expression${place}: ${problem}`);
   }
 
   #filter(documents: string): void {
@@ -81,12 +81,7 @@ export class JqOutput extends Writable {
     for (const line of found.stderr.split('\n').filter(Boolean)) {
       const [, problem] = /^jq: error (?:\(at .*?\))?:? ?(.*)$/.exec(line) ?? [];
       if (problem === undefined) stderr.write(`${safeOn(stderr, line)}\n`);
-      else
-        reportFailure(
-          new AppError('usage', `the --jq expression failed: ${problem}`),
-          true,
-          stderr,
-        );
+      else reportFailure(usageError(`the --jq expression failed: ${problem}`), true, stderr);
     }
   }
 

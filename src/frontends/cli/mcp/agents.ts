@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { baseDirectory } from '../../../core/config/paths.ts';
-import { AppError } from '../../../api/errors.ts';
+import { AppError, usageError } from '../../../api/errors.ts';
 import { valueAt, withoutValue, withValue } from './jsonc.ts';
 import { findProgram } from '../../../core/lib/find-program.ts';
 import { makeDirectory } from '../../../core/lib/make-directory.ts';
@@ -152,10 +152,7 @@ export function plannedChange(
 export function programOf({ name, command }: McpAgent, env: NodeJS.ProcessEnv): string {
   const program = findProgram(command, env.PATH);
   if (program !== null) return program;
-  throw new AppError(
-    'usage',
-    `the program of ${name} was not found on PATH: install ${name} first`,
-  );
+  throw usageError(`the program of ${name} was not found on PATH: install ${name} first`);
 }
 
 async function run(

@@ -9,7 +9,7 @@ import {
   printParseErrorCode,
   visit,
 } from 'jsonc-parser';
-import { AppError } from '../../../api/errors.ts';
+import { type AppError, invalidError } from '../../../api/errors.ts';
 
 /** The value at a path of keys; undefined where there is none. Throws `invalid` for a text that is not JSON. */
 export function valueAt(text: string, keys: readonly string[]): unknown {
@@ -105,5 +105,5 @@ function lineBreak(depth: number): string {
 
 function broken(text: string, at: number, expected: string): AppError {
   const line = text.slice(0, at).split('\n').length;
-  return new AppError('invalid', `line ${line} is not JSON: expected ${expected}`);
+  return invalidError(`line ${line} is not JSON: expected ${expected}`);
 }

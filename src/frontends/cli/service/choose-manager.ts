@@ -1,4 +1,4 @@
-import { AppError } from '../../../api/errors.ts';
+import { usageError } from '../../../api/errors.ts';
 import { findProgram } from '../../../core/lib/find-program.ts';
 import { launchd } from './launchd.ts';
 import type { Manager, ManagerName } from './manager.ts';
@@ -24,8 +24,7 @@ export function managerToPrint(name: ManagerName | undefined, env: NodeJS.Proces
 export function managerFor(name: ManagerName | undefined, env: NodeJS.ProcessEnv): Manager {
   const manager = name === undefined ? managerOf(env) : managers[name](env);
   if (manager !== null) return manager;
-  throw new AppError(
-    'usage',
+  throw usageError(
     'this machine has neither systemd nor launchd: start a background server with cadre serve --detach',
   );
 }

@@ -4,7 +4,7 @@ import { findRegistration } from '../../../core/config/registration.ts';
 import { dataDirectory, loadConfig } from '../../../core/config/load.ts';
 import { prepareDirectory } from '../../../core/config/data-directory.ts';
 import { defaultConfigFile } from '../../../core/config/paths.ts';
-import { AppError } from '../../../api/errors.ts';
+import { conflictError, usageError } from '../../../api/errors.ts';
 import { makeDirectory } from '../../../core/lib/make-directory.ts';
 import { logFile } from '../../../core/lib/own-log.ts';
 import { removeLeftDrafts, replaceFile } from '../../../core/lib/replace-file.ts';
@@ -129,8 +129,7 @@ function planOf(world: World, options: ServeOptions): { start: ServiceStart; dir
 
 function refuseRoot(isAllowed: boolean): void {
   if (process.geteuid?.() !== 0 || isAllowed) return;
-  throw new AppError(
-    'usage',
+  throw usageError(
     'the server and all its agents would run as root: run this command without sudo, as the owner of the projects, or pass --allow-root',
   );
 }
@@ -147,8 +146,7 @@ function write(file: string, text: string, isForced: boolean): Installed['change
 
 function refuseForeign(file: string, seal: Seal, isForced: boolean, does: string): void {
   if (seal === 'ours' || isForced) return;
-  throw new AppError(
-    'conflict',
+  throw conflictError(
     seal === 'edited'
       ? `the service file ${file} was edited: pass --force to ${does} the file`
       : `the service file ${file} was not written by cadre: pass --force to ${does} the file`,

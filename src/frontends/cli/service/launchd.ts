@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { AppError } from '../../../api/errors.ts';
+import { unreachableError } from '../../../api/errors.ts';
 import { version } from '../../../core/lib/self.ts';
 import { followedFile } from './log-program.ts';
 import { type Manager, Runner, type ServiceState } from './manager.ts';
@@ -25,8 +25,7 @@ export function launchd(env: NodeJS.ProcessEnv): Manager {
     async assertReachable() {
       const { code } = await runner.run('launchctl', 'print', domain);
       if (code !== 0)
-        throw new AppError(
-          'unreachable',
+        throw unreachableError(
           'launchd has no graphical session for this user: log in on the desktop of this machine, or start the server with cadre serve --detach',
         );
     },

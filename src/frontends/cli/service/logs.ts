@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { AppError } from '../../../api/errors.ts';
+import { AppError, conflictError, notFoundError } from '../../../api/errors.ts';
 import { logFile } from '../../../core/lib/own-log.ts';
 import { lineForPeople } from '../../../core/lib/log-line.ts';
 import { plain } from '../../../core/lib/plain.ts';
@@ -54,13 +54,12 @@ async function programFor(
   const { server, state } = await whatRuns(directory, manager);
   const file = server?.log ?? logFile(directory);
   if (server?.started_by === 'foreground')
-    throw new AppError(
-      'conflict',
+    throw conflictError(
       `cannot show the log of the server (pid ${server.pid}): a server in the foreground writes its log only to stderr`,
     );
   const isOfManager = server ? server.started_by === manager?.name : state !== null;
   if (manager && isOfManager) return manager.log(tail, isFollowed, file);
-  if (!existsSync(file)) throw new AppError('not_found', `no server log found in ${directory}`);
+  if (!existsSync(file)) throw notFoundError(`no server log found in ${directory}`);
   return followedFile(file, tail, isFollowed, world.env);
 }
 

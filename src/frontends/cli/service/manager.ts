@@ -1,4 +1,4 @@
-import { AppError } from '../../../api/errors.ts';
+import { AppError, unreachableError } from '../../../api/errors.ts';
 import { findProgram } from '../../../core/lib/find-program.ts';
 import { plain } from '../../../core/lib/plain.ts';
 import type { ServiceStart } from '../../service/start.ts';
@@ -8,7 +8,6 @@ import { type Ended, type Program, runAndRead } from '../run-program.ts';
 export const managerNames = ['systemd', 'launchd'] as const;
 export type ManagerName = (typeof managerNames)[number];
 
-/** The state of the service. */
 export interface ServiceState {
   state: 'running' | 'starting' | 'stopping' | 'stopped' | 'failed';
   /** The process of the server; null where none runs. */
@@ -55,8 +54,7 @@ export class Runner {
   /** Runs a program of the manager; returns how it ended. Throws `unreachable` where it is not installed. */
   async run(...[command, ...args]: [string, ...string[]]): Promise<Ended> {
     if (findProgram(command, this.#env.PATH) === null)
-      throw new AppError(
-        'unreachable',
+      throw unreachableError(
         `cannot manage a service, because ${command} is not installed: start the server without a service, with cadre serve --detach`,
       );
     return runAndRead({ command, args, env: this.#env });

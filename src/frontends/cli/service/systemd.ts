@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { baseDirectory } from '../../../core/config/paths.ts';
-import { AppError } from '../../../api/errors.ts';
+import { AppError, conflictError, unreachableError } from '../../../api/errors.ts';
 import { findProgram } from '../../../core/lib/find-program.ts';
 import { version } from '../../../core/lib/self.ts';
 import { type Manager, Runner, type ServiceState } from './manager.ts';
@@ -76,8 +76,7 @@ function canNotify({ PATH }: NodeJS.ProcessEnv): boolean {
 async function assertReachable(runner: Runner): Promise<void> {
   const { code, stderr } = await runner.run('systemctl', '--user', 'show-environment');
   if (code === 0) return;
-  throw new AppError(
-    'unreachable',
+  throw unreachableError(
     `systemd does not run for this user (${stderr.trim().split('\n')[0]}): log in as this user without su or sudo, or start the server with cadre serve --detach`,
   );
 }
@@ -86,8 +85,7 @@ async function assertReachable(runner: Runner): Promise<void> {
 async function assertRead(runner: Runner, file: string): Promise<void> {
   const { FragmentPath: read } = await propertiesOf(runner);
   if (read && realPath(read) === realPath(file)) return;
-  throw new AppError(
-    'conflict',
+  throw conflictError(
     read
       ? `systemd uses the unit file ${read} instead of ${file}: remove the file ${read}`
       : `systemd does not read the unit file ${file}: unset XDG_CONFIG_HOME, or set XDG_CONFIG_HOME for systemd too`,

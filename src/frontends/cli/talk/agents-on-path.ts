@@ -31,7 +31,6 @@ export function knownAgents(): KnownAgent[] {
   return [...own, ...others];
 }
 
-/** The known agents that PATH has. */
 export function agentsOnPath(env: NodeJS.ProcessEnv): (KnownAgent & { file: string })[] {
   return knownAgents().flatMap((agent) => {
     const file = findProgram(agent.command, env.PATH);

@@ -1,7 +1,7 @@
 import { endpoints } from '../../../api/index.ts';
 import { ownPermissionModes, permissionModes } from '../../../api/permission-modes.ts';
 import { agentProvider, type ProviderId } from '../../../api/provider-kinds.ts';
-import { AppError } from '../../../api/errors.ts';
+import { usageError } from '../../../api/errors.ts';
 import type { CommandContext } from '../world.ts';
 
 /**
@@ -23,8 +23,7 @@ export async function assertPermissionMode(
     provider === agentProvider
       ? `a mode of the agent with --agent-mode (${offered.join(', ')})`
       : `a mode of ${provider} (${offered.join(', ')})`;
-  throw new AppError(
-    'usage',
+  throw usageError(
     `unknown permission mode "${mode}": choose from ${permissionModes.join(', ')}, or pass ${ofAgent}`,
   );
 }

@@ -3,7 +3,7 @@ import type { AgentCommand } from '../../../api/commands.ts';
 import type { Session } from '../../../api/sessions.ts';
 import { replayBefore } from '../../../client/replay.ts';
 import { slashMatches } from '../../../client/slash.ts';
-import { AppError } from '../../../api/errors.ts';
+import { usageError } from '../../../api/errors.ts';
 import { conversation } from '../../terminal/conversation.ts';
 import { conversationLines } from '../../terminal/conversation-lines.ts';
 import { fileMatches } from '../../../client/file-mentions.ts';
@@ -47,8 +47,7 @@ export async function attach(
   const { world, client, layout, global } = context;
   const { stdin, stdout } = world;
   if (global.json || !stdin.isTTY || !stdout.isTTY)
-    throw new AppError(
-      'usage',
+    throw usageError(
       'not a terminal: use cadre sessions send, cadre sessions show, cadre sessions wait or cadre events tail',
     );
   const found =

@@ -3,7 +3,7 @@ import type { ProviderId } from '../../../api/provider-kinds.ts';
 import type { ProviderRecord } from '../../../api/providers.ts';
 import { type Defaults, preferredProvider, readyOnes } from '../../../client/defaults.ts';
 import { defaultConfigFile } from '../../../core/config/paths.ts';
-import { AppError } from '../../../api/errors.ts';
+import { AppError, usageError } from '../../../api/errors.ts';
 import { plain } from '../output.ts';
 import type { CommandContext } from '../world.ts';
 import { adviceFor } from './agents-on-path.ts';
@@ -46,8 +46,7 @@ async function askWhich(
   const file = defaultConfigFile(world.env);
   const terminal = global.json ? null : terminalOf(world);
   if (!terminal)
-    throw new AppError(
-      'usage',
+    throw usageError(
       `cannot choose a provider, because several providers are ready (${names}): pass --provider, set CADRE_DEFAULTS_PROVIDER, ` +
         `or set provider under [defaults] in ${file}`,
     );
@@ -58,8 +57,7 @@ async function askWhich(
   for (;;) {
     const line = await readLine(terminal, 'Which one? ', world.interrupted());
     const chosen = line === null ? null : chosenOf(line.trim(), ready);
-    if (line === null)
-      throw new AppError('usage', 'no provider of agents was chosen: pass --provider');
+    if (line === null) throw usageError('no provider of agents was chosen: pass --provider');
     if (!chosen) continue;
     output.write(
       `To make it the default, add under [defaults] in ${file}: provider = "${chosen}"\n`,

@@ -2,7 +2,7 @@ import { endpoints } from '../../../api/index.ts';
 import type { Session } from '../../../api/sessions.ts';
 import type { Client } from '../../../client/client.ts';
 import { pagesOf } from '../../../client/pages.ts';
-import { AppError } from '../../../api/errors.ts';
+import { notFoundError } from '../../../api/errors.ts';
 import { sessions } from '../nouns.ts';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -21,8 +21,7 @@ export async function latestHere(clients: Client, here: string): Promise<Session
   const exactly = latestOf(open.filter(({ cwd }) => cwd === here));
   const found = exactly ?? latestOf(await inWorktrees(client, here, open));
   if (found) return found;
-  throw new AppError(
-    'not_found',
+  throw notFoundError(
     `there is no open session in ${here} or in a worktree of that repository: ` +
       'start a session with cadre run, or pass --session (see cadre sessions list)',
   );

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
-import { AppError } from '../../../api/errors.ts';
+import { usageError } from '../../../api/errors.ts';
 import type { World } from '../world.ts';
 import type { InputItem } from '../../../api/input.ts';
 
@@ -41,8 +41,7 @@ export async function readInput(
       typeof worktree === 'string'
         ? ` ("${worktree}" was read as the name of the worktree: give the text first)`
         : '';
-    throw new AppError(
-      'usage',
+    throw usageError(
       `no text to send${taken}: pass the text as an argument, or pass - and send the text on stdin`,
     );
   }
@@ -64,9 +63,7 @@ async function pipedText({ stdin, stderr, clock }: World): Promise<string> {
     begun.resolve();
   });
   stdin.once('end', ended.resolve);
-  stdin.once('error', (error) =>
-    ended.reject(new AppError('usage', `cannot read stdin: ${error.message}`)),
-  );
+  stdin.once('error', (error) => ended.reject(usageError(`cannot read stdin: ${error.message}`)));
   const noWait = new AbortController();
   const tooLong = clock.sleep(FIRST_BYTE_MS, noWait.signal).then(() => 'silent' as const);
   const first = await Promise.race([begun.promise, ended.promise, tooLong]);

@@ -1,6 +1,6 @@
 import type { RuntimeEventRecord } from '../../../api/events.ts';
 import { streamEvents } from '../../../client/stream.ts';
-import { AppError } from '../../../api/errors.ts';
+import { AppError, unreachableError } from '../../../api/errors.ts';
 import { durationText } from '../../terminal/time.ts';
 import { shortId } from '../output.ts';
 import type { CommandContext } from '../world.ts';
@@ -41,8 +41,7 @@ export async function* sessionEvents(
     });
   } catch (error) {
     if (!isLost || !(error instanceof AppError) || error.code !== 'unreachable') throw error;
-    throw new AppError(
-      'unreachable',
+    throw unreachableError(
       `the server has not answered for ${durationText(reconnectMs ?? 0)}: when the server runs again, ` +
         `see the result with cadre sessions show ${shortId(sessionId)}`,
       { cause: error },

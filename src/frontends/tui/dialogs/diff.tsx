@@ -10,7 +10,6 @@ import { Notice, noticeLines } from '../notice.tsx';
 import { Colors } from '../palette.ts';
 import { useRead, useSource } from '../react-hooks.ts';
 import { Tint } from '../tint.tsx';
-import { Compose } from './compose.tsx';
 import {
   type Asking,
   DIFF_KEYS,
@@ -22,6 +21,9 @@ import {
   withComments,
 } from './diff-keys.ts';
 import { Lines } from './lines.tsx';
+import { emptyEditor, inserted } from '../forms/editor.ts';
+import { Field } from '../forms/field.tsx';
+import { useEditor } from '../forms/use-editor.ts';
 
 /** From this width on the lines before and after a change are side by side, unless configured otherwise. */
 const SPLIT_COLUMNS = 160;
@@ -235,4 +237,53 @@ function questionOf(asking: Asking): string {
 
 function counted(count: number): string {
   return count === 1 ? '1 comment' : `${count} comments`;
+}
+
+interface ComposeProps {
+  title: string;
+  initial: string;
+  columns: number;
+  /** With the line of the title. */
+  rows: number;
+  onDone: (text: string) => void;
+  onLeave: () => void;
+}
+
+/** A field for a text of several lines below the diff. An empty text leaves the field. */
+function Compose(props: ComposeProps): ReactNode {
+  const { title, initial, columns, rows, onDone, onLeave } = props;
+  const { editor, change, latest } = useEditor(inserted(emptyEditor, initial));
+  return (
+    <Box flexDirection="column" height={rows} flexShrink={0}>
+      <Bar
+        left={
+          <Tint tone="asks" wrap="truncate-end">
+            {title}
+          </Tint>
+        }
+        right={
+          <Tint tone="faint">{columns < 60 ? '⏎ save' : '⏎ save  ^J new line  esc cancel'}</Tint>
+        }
+      />
+      <Box height={rows - 1}>
+        <Tint tone="name">{'> '}</Tint>
+        <Field
+          editor={editor}
+          columns={columns - 2}
+          rows={Math.max(2, rows - 1)}
+          isActive
+          placeholder="Comment for the agent"
+          onChange={change}
+          onEnter={() => {
+            const text = latest().text.trim();
+            if (text === '') onLeave();
+            else onDone(text);
+          }}
+          onOther={(_input, key) => {
+            if (key.escape) onLeave();
+          }}
+        />
+      </Box>
+    </Box>
+  );
 }

@@ -1,11 +1,11 @@
 import { Box, Text } from 'ink';
 import { type ReactNode, useEffect, useState } from 'react';
-import type { PermissionMode } from '../../../api/permission-modes.ts';
 import type { Model } from '../../../api/providers.ts';
 import type { Session } from '../../../api/sessions.ts';
 import { agentOf } from '../../../client/agent-of.ts';
 import { oneLine } from '../../../client/event-summary.ts';
 import { padded } from '../../terminal/width.ts';
+import { permissionTexts } from '../forms/permission-field.tsx';
 import { useKeys } from '../keyboard.ts';
 import type { DialogProps } from '../screen/screen-context.ts';
 import { Tint } from '../tint.tsx';
@@ -14,16 +14,6 @@ import { ChoiceLine, useChoice } from './choice.tsx';
 interface SettingsDialogProps extends DialogProps {
   session: Session;
 }
-
-/** The effect of each permission mode, in one line. `bypass` is another name of `full_access`. */
-const meanings: Readonly<Record<Exclude<PermissionMode, 'bypass'>, string>> = {
-  default: 'Configuration of the agent; its requests are declined',
-  require_approval: 'The agent asks you before it acts',
-  read_only: 'The agent reads, and changes nothing',
-  workspace_write: 'The agent writes in its directory without a request',
-  accept_edits: 'The agent edits files without a request',
-  full_access: 'The agent does everything without a request',
-};
 
 type Settings = Pick<Session, 'model' | 'permission_mode' | 'agent_mode'>;
 
@@ -96,7 +86,7 @@ function optionsOf(
       isChosen: model === id,
       change: { model: id },
     })),
-    ...Object.entries(meanings).map(([id, meaning]) => ({
+    ...Object.entries(permissionTexts).map(([id, meaning]) => ({
       id: `permission ${id}`,
       name: `mode: ${id}`,
       meaning,
@@ -104,7 +94,7 @@ function optionsOf(
       change: { permission_mode: id, agent_mode: null },
     })),
     ...modes
-      .filter((id) => !(id in meanings))
+      .filter((id) => !(id in permissionTexts))
       .map((id) => ({
         id: `mode ${id}`,
         name: `mode: ${oneLine(id)}`,

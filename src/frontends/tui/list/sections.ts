@@ -34,7 +34,6 @@ export interface ListSettings {
   order: Order;
   /** Only things that contain this text; empty: all. */
   filter: string;
-  /** The sections that are folded. */
   folded: ReadonlySet<SectionName>;
   /** The ids that the lens has shown since it was opened. They stay, so that no row goes before somebody has seen it. */
   kept: ReadonlySet<string>;

@@ -37,7 +37,6 @@ export interface LogOptions {
 export class LogModel implements PaneModel {
   readonly connection = new Observable<Connection>({ state: 'reading' });
   readonly seq = new Observable(0);
-  /** The outputs that are shown. */
   readonly shown = new Observable<OutputFilter>('both');
   /** Whether the process has ended and all that it printed is there. */
   readonly ended = new Observable(false);

@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import type { SearchHit } from '../../../api/search.ts';
 import { ApprovalDialog } from '../dialogs/approval.tsx';
 import { BatchDialog } from '../dialogs/batch.tsx';
-import { CommandPalette } from '../dialogs/command-palette.tsx';
+import { CommandPalette, type PaletteEntry } from '../dialogs/command-palette.tsx';
 import { DiffDialog } from '../dialogs/diff.tsx';
 import { MergeDialog } from '../dialogs/merge.tsx';
 import { QueueDialog } from '../dialogs/queue.tsx';
@@ -17,11 +17,15 @@ import { useSource } from '../react-hooks.ts';
 import { Tint } from '../tint.tsx';
 import { sessionName } from '../titles.ts';
 import { keysFor } from './help.ts';
-import { paletteEntries } from './palette-entries.ts';
 import { PanePart } from './pane-part.tsx';
 import { PointedList } from './pointed.tsx';
 import type { DialogProps, ScreenContext } from './screen-context.ts';
 import type { ScreenState } from './screen-state.ts';
+import { type ActionName, explainedKeys } from '../../../core/lib/screen-actions.ts';
+import type { ListItem } from '../list/list-items.ts';
+import { nameOf } from '../list/row-text.ts';
+import { actionKeys } from './keys.ts';
+import { wordsOf } from './own-keys.ts';
 
 /** Everything between the first line and the last: the list and the pane, or a dialog or a form over both. */
 export function Body({ shown }: { shown: ScreenState }): ReactNode {
@@ -147,4 +151,40 @@ function Nothing({ shown }: { shown: ScreenState }): ReactNode {
       {isLive && <Tint tone="faint">{text}</Tint>}
     </Box>
   );
+}
+
+/** Every action of the screen, and every session, team and process to go to. */
+function paletteEntries(shown: ScreenState): PaletteEntry[] {
+  const table = actionKeys(shown);
+  const { place, view, back, setMode } = shown;
+  const run = (work: () => void) => () => {
+    back();
+    work();
+  };
+  const goTo = ({ id }: ListItem) => {
+    place.listState.select(id);
+    setMode({ name: 'pane' });
+  };
+  return [
+    ...explainedKeys.flatMap(({ actions, meaning }) =>
+      actions
+        .filter((name) => name !== 'palette')
+        .map((name: ActionName) => ({
+          id: name,
+          label: place.keys.label(name),
+          name: wordsOf(name),
+          detail: meaning,
+          run: run(table[name]),
+        })),
+    ),
+    ...view.things
+      .filter(({ kind }) => kind !== 'approval')
+      .map((thing) => ({
+        id: thing.id,
+        label: thing.kind,
+        name: nameOf(thing),
+        detail: [thing.node?.name, thing.id.slice(-8)].filter(Boolean).join('  '),
+        run: run(() => goTo(thing)),
+      })),
+  ];
 }

@@ -12,7 +12,6 @@ import { clientOf } from './screen-context.ts';
 import type { ScreenState } from './screen-state.ts';
 import { stopping } from './stop.ts';
 
-/** The keys of the list. */
 export function listKeys(shown: ScreenState): KeyTable {
   const { place, view, height, setPeeks } = shown;
   const { listState } = place;

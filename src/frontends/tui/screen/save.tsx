@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import type { ReactNode } from 'react';
-import { AppError } from '../../../api/errors.ts';
+import { conflictError, usageError } from '../../../api/errors.ts';
 import { replaceFile } from '../../../core/lib/replace-file.ts';
 import { nameOf } from '../list/row-text.ts';
 import { type ListItem, sessionIdOf } from '../list/list-items.ts';
@@ -74,10 +74,7 @@ function write(file: string, text: string, replaces: boolean): void {
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === 'EEXIST')
-      throw new AppError(
-        'conflict',
-        `the file ${file} already exists: press S again to replace the file`,
-      );
-    throw new AppError('usage', `cannot write ${file}: ${message}`, { cause: error });
+      throw conflictError(`the file ${file} already exists: press S again to replace the file`);
+    throw usageError(`cannot write ${file}: ${message}`, { cause: error });
   }
 }

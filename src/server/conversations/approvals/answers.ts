@@ -1,5 +1,5 @@
 import type { Approval, Question } from '../../../api/approvals.ts';
-import { AppError } from '../../../api/errors.ts';
+import { type AppError, invalidError } from '../../../api/errors.ts';
 
 type Answers = Readonly<Record<string, readonly string[]>>;
 
@@ -74,5 +74,5 @@ function namesIn(questions: readonly Question[] | null | undefined): string {
 }
 
 function invalidAnswers(message: string): AppError {
-  return new AppError('invalid', `body.answers: the answers are not valid: ${message}`);
+  return invalidError(`body.answers: the answers are not valid: ${message}`);
 }

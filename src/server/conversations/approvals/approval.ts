@@ -1,6 +1,6 @@
 import type { ApprovalInEvents } from '../../../api/event-kinds/items.ts';
 import type { Approval, ApprovalScope } from '../../../api/approvals.ts';
-import { AppError } from '../../../api/errors.ts';
+import { AppError, invalidError } from '../../../api/errors.ts';
 import type { AgentAnswer } from '../../../agents/provider.ts';
 
 /** The end of a pending approval: a person's decision, its timeout or its cancellation. */
@@ -46,8 +46,7 @@ export function assertOffered({ scopes }: Approval, scope: ApprovalScope): void 
   if (scopes.includes(scope)) return;
   const [only] = scopes;
   const way = only === undefined ? 'decline it' : `accept it with scope "${only}", or decline it`;
-  throw new AppError(
-    'invalid',
+  throw invalidError(
     `body.scope: the agent does not offer scope "${scope}" for this approval: ${way}`,
   );
 }

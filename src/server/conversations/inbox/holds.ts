@@ -200,7 +200,6 @@ export class Holds {
     return this.#stored(rx, sessionId).some(({ code }) => code === STOPPED || code === NO_AGENT);
   }
 
-  /** Returns the sessions that have a hold with this code. */
   sessionsWith(rx: Reader, code: string): string[] {
     return this.#with.all(rx, code).map(([sessionId]) => sessionId);
   }

@@ -108,7 +108,6 @@ export function releasedEntry(entry: Entry, now: number): Aged {
   return aged(after, joined([...skipped, late]), now);
 }
 
-/** Returns the entry with its turn accepted. */
 export function acceptedEntry(
   entry: Entry,
   { turn_id }: Pick<Turn, 'turn_id'>,
@@ -117,7 +116,6 @@ export function acceptedEntry(
   return restated({ ...entry, turn_id }, now);
 }
 
-/** Returns the entry with its turn started. */
 export function startedEntry(entry: Entry, { turn_id }: Pick<Turn, 'turn_id'>, now: number): Entry {
   return restated({ ...entry, runs: entry.runs + 1, last_turn_id: turn_id }, now);
 }

@@ -12,7 +12,7 @@ import {
   type SessionQueue,
   type StoredQueueEntry,
 } from '../../../api/queue.ts';
-import { AppError } from '../../../api/errors.ts';
+import { AppError, conflictError, invalidError, notFoundError } from '../../../api/errors.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import type { SessionService } from '../sessions/service.ts';
 import { assertNotClosed, assertOpen } from '../sessions/session.ts';
@@ -121,8 +121,7 @@ export class QueueService {
       assertNotBegun(before, 'changed');
       const change = changeOf(body, before, clock.now());
       if (before.turn_id !== null && change.time?.every === null)
-        throw new AppError(
-          'conflict',
+        throw conflictError(
           `turn ${before.turn_id} of schedule ${id} is running: wait until the turn ends, or interrupt the turn`,
         );
       const wish = body.input === undefined ? change : { ...change, input };
@@ -150,10 +149,7 @@ export class QueueService {
             ? others.length
             : others.indexOf(before ?? '');
       if (place < 0 && before !== id)
-        throw new AppError(
-          'not_found',
-          `the queue of session "${session_id}" has no entry "${before}"`,
-        );
+        throw notFoundError(`the queue of session "${session_id}" has no entry "${before}"`);
       if (place >= 0 && order[place] !== id)
         line.arrange(tx, session_id, others.toSpliced(place, 0, id));
       const answer = this.#sessionQueue(tx, session_id);
@@ -213,10 +209,7 @@ export class QueueService {
   ): Promise<SessionQueue> {
     const { db, sessionStore, inbox, clock } = this.#deps;
     if (until !== null && until <= clock.now())
-      throw new AppError(
-        'invalid',
-        'body.until: the time is in the past: use a time in the future',
-      );
+      throw invalidError('body.until: the time is in the past: use a time in the future');
     return db.transact((tx) => {
       assertNotClosed(sessionStore.session(tx, sessionId));
       const message = reason ?? 'paused by a user';
@@ -318,16 +311,14 @@ interface Line {
 function assertSize(input: readonly StoredInputItem[]): void {
   const bytes = Buffer.byteLength(JSON.stringify(input));
   if (bytes > queueLimits.inputBytes)
-    throw new AppError(
-      'invalid',
+    throw invalidError(
       `body.input: the input has ${bytes} bytes, and a queue entry can have at most ${queueLimits.inputBytes} bytes: write the text to a file, and name the file in the input`,
     );
 }
 
 function assertNotBegun({ id, every, turn_id }: StoredQueueEntry, how: string): void {
   if (every === null && turn_id !== null)
-    throw new AppError(
-      'conflict',
+    throw conflictError(
       `queue entry ${id} cannot be ${how}, because it is running as turn ${turn_id}: interrupt the turn`,
     );
 }

@@ -1,5 +1,5 @@
 import type { QueueDiagnostics, StoredQueueEntry } from '../../../api/queue.ts';
-import { AppError } from '../../../api/errors.ts';
+import { notFoundError } from '../../../api/errors.ts';
 import type { Database } from '../../../core/store/database.ts';
 import { RecordTable } from '../../../core/store/records.ts';
 import type { Statement } from '../../../core/store/statement.ts';
@@ -31,7 +31,7 @@ export class QueueStore {
   entry(rx: Reader, id: string): StoredQueueEntry {
     const found = this.entries.get(rx, id);
     if (found) return found;
-    throw new AppError('not_found', `queue entry "${id}" not found`);
+    throw notFoundError(`queue entry "${id}" not found`);
   }
 
   ofSession(rx: Reader, sessionId: string): StoredQueueEntry[] {

@@ -1,14 +1,14 @@
 import type { SessionDiff } from '../../../api/diffs.ts';
 import type { BodyOf, ResponseOf } from '../../../api/endpoint.ts';
 import {
-  type addReviewComment,
   type Review,
   type ReviewComment,
+  type StoredReviewComment,
+  type addReviewComment,
   reviewLimits,
   type sendReview,
-  type StoredReviewComment,
 } from '../../../api/reviews.ts';
-import { AppError } from '../../../api/errors.ts';
+import { AppError, conflictError, invalidError, notFoundError } from '../../../api/errors.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import { anchorOf, anchorStateOf } from '../../../core/lib/diff-anchor.ts';
 import { type DiffFile, readPatches } from '../../../core/lib/unified-diff.ts';
@@ -19,7 +19,7 @@ import type { SessionStore } from '../sessions/store.ts';
 import { type SaveResponse, saveNothing } from '../../../core/store/idempotency-store.ts';
 import { RecordTable } from '../../../core/store/records.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
-import { reviewText } from './words.ts';
+import { revealed } from '../../../core/lib/plain.ts';
 
 interface ReviewServiceDeps extends Pick<ServerParts, 'db' | 'log' | 'clock' | 'ids'> {
   sessionStore: SessionStore;
@@ -154,13 +154,12 @@ export class ReviewService {
   ): Promise<Sent> {
     const { text: said, queue: isQueued, expected_turn_id, ...settings } = body;
     if (isQueued && (expected_turn_id ?? null) !== null)
-      throw new AppError(
-        'invalid',
+      throw invalidError(
         'body.expected_turn_id: the fields "queue" and "expected_turn_id" cannot be combined: send only one of the two fields',
       );
     const { comments } = await this.get(sessionId);
     if (comments.length === 0)
-      throw new AppError('conflict', `the review of session ${sessionId} has no comments`);
+      throw conflictError(`the review of session ${sessionId} has no comments`);
     const text = reviewText(comments, said ?? '');
     assertSize(text);
     const input = { type: 'text' as const, text };
@@ -199,8 +198,7 @@ export class ReviewService {
     for (const { id, updated_at, text } of comments) {
       const now = this.#table.get(rx, id);
       if (now?.updated_at !== updated_at || now.text !== text)
-        throw new AppError(
-          'conflict',
+        throw conflictError(
           `the review of session ${sessionId} has changed or was sent: check the review, and send it again`,
         );
     }
@@ -213,7 +211,7 @@ export class ReviewService {
   #comment(rx: Reader, sessionId: string, id: string): StoredReviewComment {
     const found = this.#table.get(rx, id);
     if (found?.session_id === sessionId) return found;
-    throw new AppError('not_found', `session "${sessionId}" has no review comment "${id}"`);
+    throw notFoundError(`session "${sessionId}" has no review comment "${id}"`);
   }
 
   #remove(tx: Writer, comments: readonly StoredReviewComment[]): void {
@@ -257,8 +255,7 @@ function linesAt(
   const why = lines
     ? `exceed ${reviewLimits.lines} lines, the maximum for a comment`
     : 'are not in one hunk of the session diff: check the diff, or send the lines as text';
-  throw new AppError(
-    'invalid',
+  throw invalidError(
     `body: cannot comment on lines ${place.first_line} to ${place.last_line} of "${place.path}", because these lines ${why}`,
   );
 }
@@ -266,8 +263,7 @@ function linesAt(
 function assertSize(text: string): void {
   const bytes = Buffer.byteLength(text);
   if (bytes > reviewLimits.turnBytes)
-    throw new AppError(
-      'conflict',
+    throw conflictError(
       `the review is too large for one turn (${bytes} bytes, and the maximum is ${reviewLimits.turnBytes} bytes): send some of the comments in a second review`,
     );
 }
@@ -279,4 +275,64 @@ function inOrder(comments: readonly ReviewComment[]): ReviewComment[] {
       a.first_line - b.first_line ||
       Number(a.id > b.id) - Number(a.id < b.id),
   );
+}
+
+/** The states in which the lines of a comment are as they were, or nobody knows. */
+const fresh = new Set<ReviewComment['state']>(['current', 'unknown']);
+
+/**
+ * The text of the turn that sends a review: all comments, each with its file, the numbers of its lines, the lines, and
+ * what is said of them, so that an agent needs no diff to act on it. `text`: what is said before the comments; may be
+ * empty.
+ */
+function reviewText(comments: readonly ReviewComment[], text: string): string {
+  const files = new Set(comments.map(({ path }) => path)).size;
+  const head = `This is a review of your changes: ${counted(comments.length, 'comment')} on ${counted(files, 'file')}. Please address each of them.`;
+  const key =
+    'Each comment quotes its lines as they were when the comment was written: "+" marks a line that you added, "-" a line that you removed. Line numbers refer to the changed file, and removed lines have no number. If all lines of a comment are removed, the numbers refer to the file before your change.';
+  const parts = comments.map((one, at) => commentText(one, at + 1));
+  return [head, text.trim(), key, ...parts].filter((part) => part !== '').join('\n\n');
+}
+
+function commentText(comment: ReviewComment, number: number): string {
+  const { lines, text, state } = comment;
+  const isStale = !fresh.has(state);
+  return [
+    `## ${number}. ${placeText(comment)}`,
+    ...(isStale ? [`(${staleText(comment)})`] : []),
+    numberedLines(comment, lines),
+    text.trim(),
+  ].join('\n\n');
+}
+
+/** Where a comment is: its file and lines. */
+function placeText({ path, side, first_line, last_line }: ReviewComment): string {
+  const removed = side === 'old' ? ' (removed)' : '';
+  const lines =
+    first_line === last_line ? `line ${first_line}` : `lines ${first_line} to ${last_line}`;
+  return `${revealed(path).replaceAll('\n', '<U+000A>')}, ${lines}${removed}`;
+}
+
+function staleText({ state, found_at }: ReviewComment): string {
+  if (state === 'moved')
+    return `The file has changed since: these lines are now at line ${found_at}.`;
+  if (state === 'gone') return 'This file is no longer among the changes.';
+  return 'These lines have changed since: check whether the comment still applies.';
+}
+
+/** The lines of a comment with their numbers, indented by four spaces, as code. */
+function numberedLines({ side, first_line, last_line }: ReviewComment, lines: string[]): string {
+  const width = String(last_line).length;
+  let next = first_line;
+  return lines
+    .map((line) => {
+      const isOfSide = side === 'new' ? !line.startsWith('-') : !line.startsWith('+');
+      const number = isOfSide ? String(next++) : '';
+      return `    ${number.padStart(width)} ${line[0] ?? ' '} ${revealed(line.slice(1))}`.trimEnd();
+    })
+    .join('\n');
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`;
 }

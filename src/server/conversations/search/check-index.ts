@@ -6,7 +6,6 @@ import { SEARCH_FILE } from './file-name.ts';
 import { FORMAT, IndexFile, rowSum, SHARD_TEXTS } from './index-file.ts';
 import { readBlocks, sumOf } from './shard-sums.ts';
 
-/** The result of a check of a search index. */
 export interface IndexReport {
   /**
    * `outdated`: the server builds it again, because another version wrote it, or the machine crashed. `changing`: it was
@@ -14,7 +13,6 @@ export interface IndexReport {
    */
   state: 'checked' | 'outdated' | 'changing';
   bytes: number;
-  /** The number of texts that were checked. */
   texts: number;
 }
 

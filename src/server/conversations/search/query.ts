@@ -1,4 +1,4 @@
-import { AppError } from '../../../api/errors.ts';
+import { invalidError } from '../../../api/errors.ts';
 import { apart, type Word, wordsOf } from './words.ts';
 
 /** One thing that a query asks for. */
@@ -60,12 +60,10 @@ function expressionOf({ words, apart: other, isPrefix }: Term): string {
 }
 
 function assertSearchable(terms: readonly Term[]): void {
-  if (terms.length === 0)
-    throw new AppError('invalid', 'query.q: the query contains no word to search for');
+  if (terms.length === 0) throw invalidError('query.q: the query contains no word to search for');
   const count = terms.reduce((sum, { words, apart: other }) => sum + (other ?? words).length, 0);
   if (count <= MAX_WORDS) return;
-  throw new AppError(
-    'invalid',
+  throw invalidError(
     `query.q: the query has too many words (${count}): the maximum is ${MAX_WORDS} words`,
   );
 }

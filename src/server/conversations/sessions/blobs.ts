@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Stats } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { AppError } from '../../../api/errors.ts';
+import { invalidError } from '../../../api/errors.ts';
 import { ForeignFileError, readForeignFile } from '../../../core/lib/foreign-file.ts';
 import { syncDirectory } from '../../../core/lib/sync-directory.ts';
 import type { InputItem, StoredInputItem } from '../../../api/input.ts';
@@ -45,8 +45,7 @@ export class Blobs {
   ): Promise<StoredInputItem[]> {
     const count = input.filter(({ type }) => type === 'image').length;
     if (count > MAX_IMAGES)
-      throw new AppError(
-        'invalid',
+      throw invalidError(
         `the input has too many images (${count}): the maximum is ${MAX_IMAGES} images`,
       );
     const isRelative = input.some((item) => 'path' in item && !path.isAbsolute(item.path));
@@ -76,19 +75,14 @@ export class Blobs {
     const bytes = 'path' in item ? await readImage(name) : Buffer.from(item.data, 'base64');
     const mediaType = signatures.find(([, matches]) => matches(bytes))?.[0];
     if (bytes.length > MAX_IMAGE_BYTES) {
-      throw new AppError(
-        'invalid',
+      throw invalidError(
         `the image (${name}) is too large (${bytes.length} bytes): the maximum is ${MAX_IMAGE_BYTES} bytes`,
       );
     }
     if (!mediaType)
-      throw new AppError(
-        'invalid',
-        `the image (${name}) is not in the format PNG, JPEG, GIF or WebP`,
-      );
+      throw invalidError(`the image (${name}) is not in the format PNG, JPEG, GIF or WebP`);
     if ('media_type' in item && item.media_type !== undefined && item.media_type !== mediaType) {
-      throw new AppError(
-        'invalid',
+      throw invalidError(
         `the image (${name}) has the media_type ${item.media_type}, but its content is ${mediaType}`,
       );
     }
@@ -132,7 +126,7 @@ async function readImage(file: string): Promise<Buffer> {
     if (bytes === null) throw new ForeignFileError(`the file ${file} no longer exists`);
     return bytes;
   } catch (error) {
-    throw new AppError('invalid', `cannot read the image ${file}: ${(error as Error).message}`);
+    throw invalidError(`cannot read the image ${file}: ${(error as Error).message}`);
   }
 }
 

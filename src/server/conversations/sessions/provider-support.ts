@@ -2,7 +2,7 @@ import type { InputItem } from '../../../api/input.ts';
 import type { McpServer } from '../../../api/mcp-servers.ts';
 import { providerKinds } from '../../../api/provider-kinds.ts';
 import type { Session } from '../../../api/sessions.ts';
-import { AppError } from '../../../api/errors.ts';
+import { invalidError } from '../../../api/errors.ts';
 
 /** Throws `invalid` for MCP servers that no agent of the provider could use. */
 export function assertMcpServers(
@@ -13,8 +13,7 @@ export function assertMcpServers(
   const refused = servers.find(({ type }) => !taken.includes(type));
   if (!refused) return;
   const { type, name } = refused;
-  throw new AppError(
-    'invalid',
+  throw invalidError(
     `body.mcp_servers: provider ${provider} does not support MCP servers over ${type}: leave out server "${name}"`,
   );
 }
@@ -26,5 +25,5 @@ export function assertImages(
   isSupported: () => boolean,
 ): void {
   if ([input].flat().some(({ type }) => type === 'image') && !isSupported())
-    throw new AppError('invalid', `provider ${provider} does not support images`);
+    throw invalidError(`provider ${provider} does not support images`);
 }

@@ -2,7 +2,7 @@ import type { Approval, listApprovals } from '../../../api/approvals.ts';
 import type { QueryOf } from '../../../api/endpoint.ts';
 import type { AgentCommand } from '../../../api/commands.ts';
 import type { Item, listSessions, Session, Turn } from '../../../api/sessions.ts';
-import { AppError } from '../../../api/errors.ts';
+import { notFoundError } from '../../../api/errors.ts';
 import type { Database } from '../../../core/store/database.ts';
 import type { RecordPage } from '../../../core/store/records.ts';
 import type { Reader } from '../../../core/store/transaction.ts';
@@ -88,7 +88,7 @@ export class SessionQueries {
       this.#deps.store.turn(rx, sessionId, turnId);
       const item = this.#deps.store.items.get(rx, itemId);
       if (item?.turn_id === turnId) return item;
-      throw new AppError('not_found', `turn "${turnId}" has no item "${itemId}"`);
+      throw notFoundError(`turn "${turnId}" has no item "${itemId}"`);
     });
   }
 

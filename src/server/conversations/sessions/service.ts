@@ -3,7 +3,7 @@ import type { Approval, decideApproval } from '../../../api/approvals.ts';
 import type { BodyOf } from '../../../api/endpoint.ts';
 import type { createSession, Session, Turn } from '../../../api/sessions.ts';
 import type { sendTurn } from '../../../api/turns.ts';
-import { AppError } from '../../../api/errors.ts';
+import { AppError, invalidError } from '../../../api/errors.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import { type SaveResponse, saveNothing } from '../../../core/store/idempotency-store.ts';
 import {
@@ -381,6 +381,6 @@ export class SessionService extends SessionQueries {
   #assertPossible({ provider, agent }: Served, settings: TurnSettings, live?: Agent): void {
     const objection =
       live?.objection(settings) ?? this.#deps.kinds.objection(provider, agent, settings);
-    if (objection) throw new AppError('invalid', objection.message);
+    if (objection) throw invalidError(objection.message);
   }
 }

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { SessionInEvents } from '../../../api/event-kinds/sessions.ts';
 import type { BodyOf } from '../../../api/endpoint.ts';
 import type { Session, Turn, updateSession, Usage } from '../../../api/sessions.ts';
-import { AppError } from '../../../api/errors.ts';
+import { AppError, invalidError } from '../../../api/errors.ts';
 import { cutLine, firstLine } from '../../../core/lib/cut-line.ts';
 import { lineWithoutControls, oneLine } from '../../../core/lib/plain.ts';
 import { saturatingSum } from '../../../core/lib/reported-numbers.ts';
@@ -120,10 +120,7 @@ export function titleFrom(prompt: string | null | undefined): string | null {
 export function titleOfPerson(said: string): string {
   const title = lineWithoutControls(said);
   if (oneLine(title) === '')
-    throw new AppError(
-      'invalid',
-      'body.title: the title is blank: send a title, or null to remove the title',
-    );
+    throw invalidError('body.title: the title is blank: send a title, or null to remove the title');
   return title;
 }
 
@@ -144,8 +141,7 @@ export function changeSession(
   { now, newestSeq }: { now: number; newestSeq: number },
 ): Session {
   if ((wish.seen_seq ?? 0) > newestSeq)
-    throw new AppError(
-      'invalid',
+    throw invalidError(
       `body.seen_seq: no event has the sequence number ${wish.seen_seq} yet: the newest event has ${newestSeq}`,
     );
   const after = {

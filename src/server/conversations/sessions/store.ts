@@ -3,7 +3,7 @@ import type { Approval } from '../../../api/approvals.ts';
 import type { AgentCommand } from '../../../api/commands.ts';
 import type { McpServer } from '../../../api/mcp-servers.ts';
 import type { Item, Session, Turn, Usage } from '../../../api/sessions.ts';
-import { AppError } from '../../../api/errors.ts';
+import { notFoundError } from '../../../api/errors.ts';
 import type { EventBody } from '../../../core/events/event.ts';
 import type { EventLog } from '../../../core/events/log.ts';
 import type { Database } from '../../../core/store/database.ts';
@@ -51,7 +51,7 @@ export class SessionStore {
   session(rx: Reader, id: string): Session {
     const session = this.sessions.get(rx, id);
     if (session) return session;
-    throw new AppError('not_found', `session "${id}" not found`);
+    throw notFoundError(`session "${id}" not found`);
   }
 
   /** Returns a turn of the session. Throws `not_found`, also for another session's turn. */
@@ -59,7 +59,7 @@ export class SessionStore {
     this.session(rx, sessionId);
     const turn = this.turns.get(rx, turnId);
     if (turn?.session_id === sessionId) return turn;
-    throw new AppError('not_found', `session "${sessionId}" has no turn "${turnId}"`);
+    throw notFoundError(`session "${sessionId}" has no turn "${turnId}"`);
   }
 
   /** Returns the active turn of a session; undefined if it has none, or the session does not exist. */
@@ -73,7 +73,7 @@ export class SessionStore {
     this.session(rx, sessionId);
     const approval = this.approvals.get(rx, approvalId);
     if (approval?.session_id === sessionId) return approval;
-    throw new AppError('not_found', `session "${sessionId}" has no approval "${approvalId}"`);
+    throw notFoundError(`session "${sessionId}" has no approval "${approvalId}"`);
   }
 
   /** `servers`: the MCP servers that its agent is given, which no record shows. */

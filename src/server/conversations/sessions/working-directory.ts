@@ -1,13 +1,13 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { AppError } from '../../../api/errors.ts';
+import { type AppError, invalidError } from '../../../api/errors.ts';
 
 /** The longest path that a system takes, in bytes. */
 const MAX_PATH_BYTES = 4096;
 
 /** Resolves with the real path of an existing directory; the server's own if none is requested. Throws `invalid`. */
 export async function workingDirectory(requested: string | null | undefined): Promise<string> {
-  if (requested?.includes('\0')) throw new AppError('invalid', 'cwd contains a NUL character');
+  if (requested?.includes('\0')) throw invalidError('cwd contains a NUL character');
   const directory = path.resolve(requested ?? process.cwd());
   if (Buffer.byteLength(directory) > MAX_PATH_BYTES)
     throw await refusal(directory, { code: 'ENAMETOOLONG' });
@@ -27,7 +27,7 @@ async function refusal(directory: string, { code }: { code?: string }): Promise<
       () => false,
     );
   if (code === 'ENOENT' || (code === 'ENOTDIR' && !(await isThere())))
-    return new AppError('invalid', `cwd "${directory}" does not exist`);
-  if (code === 'ENOTDIR') return new AppError('invalid', `cwd "${directory}" is not a directory`);
-  return new AppError('invalid', `cwd "${directory.slice(0, 200)}" cannot be used: ${code}`);
+    return invalidError(`cwd "${directory}" does not exist`);
+  if (code === 'ENOTDIR') return invalidError(`cwd "${directory}" is not a directory`);
+  return invalidError(`cwd "${directory.slice(0, 200)}" cannot be used: ${code}`);
 }

@@ -1,6 +1,6 @@
 import type { QueryOf } from '../../../api/endpoint.ts';
 import type { getUsage, UsageReport, UsageRow } from '../../../api/usage.ts';
-import { AppError } from '../../../api/errors.ts';
+import { invalidError } from '../../../api/errors.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import { isTimeZone, ownTimeZone } from '../../../core/lib/cron.ts';
 import { dayOf, endOfDay, startOfDay } from '../../../core/lib/days.ts';
@@ -33,8 +33,7 @@ export class UsageService {
   async report(query: QueryOf<typeof getUsage>): Promise<UsageReport> {
     const time_zone = query.time_zone ?? ownTimeZone();
     if (!isTimeZone(time_zone))
-      throw new AppError(
-        'invalid',
+      throw invalidError(
         `query.time_zone: "${time_zone}" is not a time zone: use a name such as Europe/Berlin`,
       );
     const now = this.#deps.clock.now();

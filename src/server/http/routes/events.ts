@@ -1,6 +1,6 @@
 import { kindsMatching } from '../../../api/events.ts';
 import { eventRoutes as routes } from '../../../api/event-routes.ts';
-import { AppError } from '../../../api/errors.ts';
+import { invalidError } from '../../../api/errors.ts';
 import type { Scope } from '../../../core/events/event.ts';
 import type { Feed } from '../../../core/events/feed.ts';
 import type { EventLog } from '../../../core/events/log.ts';
@@ -98,8 +98,7 @@ export function startingPoint<T extends number | 'latest'>(
   if (header === undefined) return 0;
   const seq = /^\d{1,16}$/.test(header) ? Number(header) : Number.NaN;
   if (Number.isSafeInteger(seq)) return seq;
-  throw new AppError(
-    'invalid',
+  throw invalidError(
     `Last-Event-ID "${header}" is not a sequence number: expected a number from 0 to ${Number.MAX_SAFE_INTEGER}`,
   );
 }

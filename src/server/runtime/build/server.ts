@@ -1,7 +1,7 @@
 import { hostName } from '../../../core/access/admit.ts';
 import type { TokenService } from '../../../core/access/tokens.ts';
 import type { Config } from '../../../core/config/schema.ts';
-import { createHttpServer, type HttpServer } from '../../http/server.ts';
+import { type HttpServer, createHttpServer } from '../../http/server.ts';
 import { commit, readAsset, version } from '../../../core/lib/self.ts';
 import type { Searching } from '../../http/routes/search.ts';
 import type { Base } from '../base.ts';
@@ -10,7 +10,6 @@ import type { QueueService } from '../../conversations/queue/service.ts';
 import type { ReviewService } from '../../conversations/reviews/service.ts';
 import type { HookSeat } from '../hook-seat.ts';
 import type { Gateway } from './gateway.ts';
-import { buildLogins } from './logins.ts';
 import type { Processes } from './processes.ts';
 import type { Providers } from './providers.ts';
 import type { Sessions } from './sessions.ts';
@@ -18,6 +17,8 @@ import type { Snapshots } from './snapshots.ts';
 import type { Storage } from './storage.ts';
 import type { Teams } from './teams.ts';
 import type { Worktrees } from './worktrees.ts';
+import type { Limits } from '../../conversations/usage/limits/service.ts';
+import type { AgentLogin, Login } from '../../../agents/provider.ts';
 
 /** The nouns that have routes. */
 interface Served {
@@ -115,4 +116,35 @@ function allowedHosts({ server, public_base_url: base }: Config): string[] {
     ...(bound ? [bound] : []),
     ...(base ? [new URL(base).hostname] : []),
   ];
+}
+
+/** The logins of agents, as clients change them: after a new one, no session waits for a usage limit of the one before. */
+function buildLogins({ registry }: Providers, limits: Limits) {
+  type LoginId = Parameters<typeof registry.login>[0];
+  return {
+    login(id: LoginId): Required<Login> {
+      const login = registry.login(id);
+      const changed = async <T>(work: Promise<T>) => {
+        const status = await work;
+        await limits.loginChanged({ provider: id, agent: null });
+        return status;
+      };
+      return {
+        setKey: (key) => changed(login.setKey(key)),
+        import: (auth) => changed(login.import(auth)),
+        end: () => login.end(),
+      };
+    },
+    agentLogin(agent: string): AgentLogin {
+      const login = registry.agentLogin('acp', agent);
+      return {
+        ...login,
+        async authenticate(methodId, signal) {
+          const status = await login.authenticate(methodId, signal);
+          await limits.loginChanged({ provider: 'acp', agent });
+          return status;
+        },
+      };
+    },
+  };
 }

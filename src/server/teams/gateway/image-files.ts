@@ -1,6 +1,6 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { AppError } from '../../../api/errors.ts';
+import { invalidError } from '../../../api/errors.ts';
 import { ForeignFileError, readForeignFile } from '../../../core/lib/foreign-file.ts';
 import { MAX_IMAGE_BYTES } from '../../conversations/sessions/blobs.ts';
 import type { InputItem } from '../../../api/input.ts';
@@ -43,7 +43,7 @@ export function readImages(files: readonly ImageFile[]): Promise<InputItem[]> {
 }
 
 async function bytesOf({ path: named, real }: ImageFile): Promise<Buffer> {
-  const failed = (why: string) => new AppError('invalid', `cannot read the image ${named}: ${why}`);
+  const failed = (why: string) => invalidError(`cannot read the image ${named}: ${why}`);
   try {
     const name = path.relative('/', real);
     const bytes = await readForeignFile('/', name, { maxBytes: MAX_IMAGE_BYTES });

@@ -3,7 +3,7 @@ import type { BodyOf, ResponseOf } from '../../../api/endpoint.ts';
 import type { getCapabilities, invokeTool, ToolEnvelope } from '../../../api/gateway.ts';
 import type { Session } from '../../../api/sessions.ts';
 import { toolInfosOf, toolNamespaces } from '../../../api/tools.ts';
-import { AppError } from '../../../api/errors.ts';
+import { AppError, invalidError } from '../../../api/errors.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import { keyedBy, type IdempotencyStore } from '../../../core/store/idempotency-store.ts';
 import { explain, issueInWords } from '../../../core/lib/explain.ts';
@@ -110,10 +110,7 @@ export class ToolGateway {
   async #live(id: string): Promise<Session> {
     const session = await this.#deps.db.read((rx) => this.#deps.sessionStore.session(rx, id));
     if (session.status !== 'closed' && session.status !== 'failed') return session;
-    throw new AppError(
-      'invalid',
-      `session ${id} cannot call tools, because the session is ${session.status}`,
-    );
+    throw invalidError(`session ${id} cannot call tools, because the session is ${session.status}`);
   }
 
   /**
@@ -191,21 +188,15 @@ function readCall(body: BodyOf<typeof invokeTool>): Invocation {
   const [tool, callerId, invocationId] = aliases.map(([name, alias]) => {
     const [one, other] = [body[name] ?? null, body[alias] ?? null];
     if (one !== null && other !== null && one !== other)
-      throw new AppError(
-        'invalid',
-        `body: ${name} and ${alias} differ: send only one of these fields`,
-      );
+      throw invalidError(`body: ${name} and ${alias} differ: send only one of these fields`);
     const value = one ?? other;
     if (value !== null && value.trim() === '')
-      throw new AppError('invalid', `body.${name}: the value of the field is blank`);
+      throw invalidError(`body.${name}: the value of the field is blank`);
     return value;
   });
-  if (!tool) throw new AppError('invalid', 'body.tool_name: the name of the tool is required');
+  if (!tool) throw invalidError('body.tool_name: the name of the tool is required');
   if (!callerId)
-    throw new AppError(
-      'invalid',
-      'body.caller_agent_id: the id of the calling session is required',
-    );
+    throw invalidError('body.caller_agent_id: the id of the calling session is required');
   assertNamespace(body.namespace ?? null, tool);
   return { tool, callerId, invocationId: invocationId ?? null, args: body.args ?? {} };
 }
@@ -213,10 +204,7 @@ function readCall(body: BodyOf<typeof invokeTool>): Invocation {
 function assertNamespace(namespace: string | null, tool: string): void {
   if (namespace === null) return;
   if (!tool.startsWith(`${namespace}_`))
-    throw new AppError(
-      'invalid',
-      `body.namespace: the namespace "${namespace}" has no tool "${tool}"`,
-    );
+    throw invalidError(`body.namespace: the namespace "${namespace}" has no tool "${tool}"`);
 }
 
 /** Returns the checked arguments. Throws `bad_request`, naming the wrong argument and its allowed values. */

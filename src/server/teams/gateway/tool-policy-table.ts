@@ -4,7 +4,6 @@ import { kindOfMode, type ModeKind } from '../../conversations/sessions/permissi
 /** Whether an effect is allowed: at once, after a person has accepted it, or not at all. */
 export type Verdict = 'free' | 'ask' | 'refuse';
 
-/** The verdict for each kind of permission mode. */
 export type Row = Readonly<Record<ModeKind, Verdict>>;
 
 /** Effects that the agent could have without the tool, or that concern only cadre's own records. */
@@ -57,7 +56,6 @@ export interface Circumstances {
   freed: readonly ToolName[];
 }
 
-/** Returns the verdict on one effect. */
 export function verdictOf(effect: Effect, { mode, asked, freed }: Circumstances): Verdict {
   if (asked === 'operator') return 'free';
   const kind = kindOfMode(mode);

@@ -8,7 +8,6 @@ export interface UnfinishedWork {
   unfinishedTurns: readonly Turn[];
   /** Sessions with an `active_turn_id`, or with the status running or waiting_for_approval. */
   busySessions: readonly Session[];
-  /** Returns a turn by its id. */
   turn: (id: string) => Turn | undefined;
   approvalsOf: (turnId: string) => readonly Approval[];
   /** Whether the provider could resume the session of a turn. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import path from 'node:path';
-import { AppError } from '../../../api/errors.ts';
+import { type AppError, conflictError } from '../../../api/errors.ts';
 import { shellWord } from '../../../core/lib/shell-word.ts';
 import type { Setting } from './isolated-git-dir.ts';
 import type { Git, GitLocation } from './git.ts';
@@ -82,15 +82,15 @@ function nameIn(wanted: WantedFile): string {
 }
 
 function refusal({ what, without }: Purpose, name: string, why: string): AppError {
-  return new AppError('conflict', `${what} ${name} ${why}, or ${without}`);
+  return conflictError(`${what} ${name} ${why}, or ${without}`);
 }
 
-/** Says how a person allows content of a repository that nobody has allowed yet. */
+/** Says how a person trusts content of a repository that nobody has trusted yet. */
 export function howToAllow(repoRoot: string): string {
-  return `not allowed yet: cadre worktrees trust --repo ${shellWord(repoRoot)}`;
+  return `not trusted yet: cadre worktrees trust --repo ${shellWord(repoRoot)}`;
 }
 
-/** Formats the filters of a repository as one text: people see it, and its digest is what they allow. */
+/** Formats the filters of a repository as one text: people see it, and its digest is what they trust. */
 export function filtersText(filters: readonly Setting[]): string {
   return filters
     .map(([name, value]) => `${name} = ${JSON.stringify(value)}\n`)
@@ -98,7 +98,7 @@ export function filtersText(filters: readonly Setting[]): string {
     .join('');
 }
 
-/** Returns the SHA-256 digest of content in hexadecimal; content is allowed by this digest. */
+/** Returns the SHA-256 digest of content in hexadecimal; content is trusted by this digest. */
 export function sha256Of(content: string | Buffer): string {
   return createHash('sha256').update(content).digest('hex');
 }

@@ -1,6 +1,6 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { AppError } from '../../../api/errors.ts';
+import { type AppError, conflictError } from '../../../api/errors.ts';
 import { ForeignFileError, readForeignFile } from '../../../core/lib/foreign-file.ts';
 
 /** The maximum size of git's small files, in bytes; logs may be longer. */
@@ -25,7 +25,7 @@ async function orConflict(directory: string, name: string, maxBytes: number) {
     return await readForeignFile(directory, name, { maxBytes });
   } catch (error) {
     if (!(error instanceof ForeignFileError)) throw error;
-    throw new AppError('conflict', `${error.message}: move the file or link to another place`, {
+    throw conflictError(`${error.message}: move the file or link to another place`, {
       cause: error,
     });
   }
@@ -115,8 +115,5 @@ async function assertBelow(directory: string, isOpened: (name: string) => boolea
 }
 
 function notRegular(file: string): AppError {
-  return new AppError(
-    'conflict',
-    `the path ${file} is not a regular file: move the entry to another place`,
-  );
+  return conflictError(`the path ${file} is not a regular file: move the entry to another place`);
 }

@@ -1,6 +1,6 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { AppError } from '../../../api/errors.ts';
+import { AppError, conflictError, invalidError } from '../../../api/errors.ts';
 import { assertGitDirectory, isThere, entryKindOf, readNote } from './foreign.ts';
 import { type Git, GitFailure, type GitLocation, toText } from './git.ts';
 
@@ -27,9 +27,8 @@ export async function findRepository(
   directory: string,
   { isNamed = false }: { isNamed?: boolean } = {},
 ): Promise<Repository> {
-  if (directory.includes('\0')) throw new AppError('invalid', 'repo_root contains a NUL character');
-  if (!(await isThere(directory)))
-    throw new AppError('invalid', `repo_root "${directory}" does not exist`);
+  if (directory.includes('\0')) throw invalidError('repo_root contains a NUL character');
+  if (!(await isThere(directory))) throw invalidError(`repo_root "${directory}" does not exist`);
   try {
     const real = await fs.realpath(directory);
     await assertOpenable(real);
@@ -49,8 +48,7 @@ export async function findRepository(
     return { root: await fs.realpath(root), commonDir };
   } catch (error) {
     if (error instanceof AppError || !isOfSystem(error)) throw error;
-    throw new AppError(
-      'invalid',
+    throw invalidError(
       `"${directory}" is not a usable git repository (${hintOf(error as Error)}): set repo_root to a git repository`,
       { cause: error },
     );
@@ -89,7 +87,7 @@ export async function recordedRepository(git: Git, root: string): Promise<Reposi
     if (!(error instanceof AppError) || error.code !== 'invalid') throw error;
     const { cause } = error;
     if (cause instanceof GitFailure && !/not a git repository/.test(cause.message))
-      throw new AppError('conflict', `${root}: ${cause.message}`, { cause });
+      throw conflictError(`${root}: ${cause.message}`, { cause });
     return null;
   });
   // Another repository may have taken its directory.
@@ -247,7 +245,7 @@ export async function branchAt(
 async function assertOpenable(directory: string): Promise<void> {
   const link = path.join(directory, '.git');
   const kind = await entryKindOf(link);
-  if (kind === 'other') throw new AppError('conflict', `the path ${link} is not a regular file`);
+  if (kind === 'other') throw conflictError(`the path ${link} is not a regular file`);
   if (kind === null && directory !== path.dirname(directory))
     return assertOpenable(path.dirname(directory));
   if (kind === 'directory') await assertGitDirectory(link);

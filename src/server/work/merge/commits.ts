@@ -1,7 +1,7 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { Conflict, MergeResult } from '../../../api/worktree-merge.ts';
-import { AppError } from '../../../api/errors.ts';
+import { conflictError } from '../../../api/errors.ts';
 import { lastOf, openIsolatedGitDir, type Setting } from '../git/isolated-git-dir.ts';
 import {
   type Git,
@@ -161,7 +161,6 @@ export function writeCommit(
   return git.text(refsOf(repository), ['hash-object', '-t', 'commit', '-w', '--stdin'], content);
 }
 
-/** Returns the trees of commits. */
 export async function treesOf(
   git: Git,
   repository: Repository,
@@ -171,7 +170,7 @@ export async function treesOf(
   const found = (await idsOf(git, refsOf(repository), names)) ?? [];
   const trees = found.filter((tree) => tree !== null);
   if (trees.length === commits.length) return trees;
-  throw new AppError('conflict', 'git cannot read the tree of a commit: run git fsck');
+  throw conflictError('git cannot read the tree of a commit: run git fsck');
 }
 
 /** The files that two sides have together, as a tree, and where git could not decide. */
@@ -214,13 +213,12 @@ export async function mergeCommits(
   } catch (error) {
     if (!(error instanceof GitFailure)) throw error;
     if (error.exitCode === UNKNOWN_OPTION)
-      throw new AppError(
-        'conflict',
+      throw conflictError(
         'the installed git cannot merge without a checkout: install git 2.38 or newer',
         { cause: error },
       );
     if (error.exitCode !== CONFLICTS || error.output === '')
-      throw new AppError('conflict', `git cannot merge the branches: ${error.message}`, {
+      throw conflictError(`git cannot merge the branches: ${error.message}`, {
         cause: error,
       });
     return { tree: treeIn(error.output), conflicts: conflictsIn(error.output) };

@@ -5,7 +5,7 @@ import type {
   rebaseWorktree as rebaseEndpoint,
 } from '../../../api/worktree-merge.ts';
 import type { Worktree } from '../../../api/worktrees.ts';
-import { AppError } from '../../../api/errors.ts';
+import { conflictError } from '../../../api/errors.ts';
 import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
 import type { Repository } from '../git/repository.ts';
 import type { WorktreeDependencies } from '../worktrees/dependencies.ts';
@@ -90,7 +90,7 @@ async function apply(deps: Dependencies, request: MergeRequest): Promise<MergeRe
     }
     assertAsShown(shown, body.expected_tree ?? null);
     if (moves === null)
-      throw new AppError('conflict', 'there is nothing left to merge: request the preview again');
+      throw conflictError('there is nothing left to merge: request the preview again');
     const commit = moves.moves.at(-1)?.to ?? '';
     const event = request.event(shown, commit);
     await makeStoredMoves(deps, repository, { worktree, plan, moves: { id, ...moves }, event });
@@ -112,14 +112,12 @@ function assertAsShown(shown: MergePlanView, expectedTree: string | null): void 
     const names = conflicts.slice(0, 10).map(({ path }) => path);
     const more = conflicts.length > 10 ? ` and ${conflicts.length - 10} more` : '';
     const where = conflict_in === null ? '' : ` (commit ${conflict_in})`;
-    throw new AppError(
-      'conflict',
+    throw conflictError(
       `merge conflicts in ${names.join(', ')}${more}${where}, so nothing was changed: resolve the conflicts in the worktree first`,
     );
   }
   if (expectedTree !== null && expectedTree !== result_tree)
-    throw new AppError(
-      'conflict',
+    throw conflictError(
       'the result of the merge has changed since the preview: request the preview again',
     );
 }

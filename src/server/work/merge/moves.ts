@@ -1,6 +1,6 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { AppError } from '../../../api/errors.ts';
+import { AppError, conflictError } from '../../../api/errors.ts';
 import { readForeignFile } from '../../../core/lib/foreign-file.ts';
 import { newUuid } from '../../../core/lib/ids.ts';
 import { changesBetween, type CheckoutLocation, type TreeChange } from '../git/changes.ts';
@@ -149,8 +149,7 @@ async function assertNowhereElse(repository: Repository, { moves }: Moves): Prom
       (one) => one !== checkout?.gitDir && !(isBare && one === repository.commonDir),
     );
     if (found.length > 0)
-      throw new AppError(
-        'conflict',
+      throw conflictError(
         `branch ${branch} was checked out in another worktree during the merge: try again`,
         {
           isTemporary: true,
@@ -329,8 +328,7 @@ async function lock({ gitDir, files }: CheckoutLocation, id: string): Promise<vo
     await fs.link(draft, file).catch(() => fs.copyFile(draft, file, fs.constants.COPYFILE_EXCL));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    throw new AppError(
-      'conflict',
+    throw conflictError(
       `another git command is running in ${files}: wait until the command ends, or remove ${file} if no git command is running`,
       { isTemporary: true },
     );
@@ -357,7 +355,7 @@ function asConflict(error: unknown): unknown {
   const isSystem = (error as NodeJS.ErrnoException).syscall !== undefined;
   if (!(error instanceof GitFailure) && !isSystem) return error;
   const { message } = error as Error;
-  return new AppError('conflict', `the operation failed, and nothing was changed: ${message}`, {
+  return conflictError(`the operation failed, and nothing was changed: ${message}`, {
     cause: error,
     isTemporary: true,
   });

@@ -5,7 +5,7 @@ import type {
 } from '../../../api/worktree-merge.ts';
 import type { Worktree } from '../../../api/worktrees.ts';
 import { cleanEnvironment } from '../../../core/children/environment.ts';
-import { AppError } from '../../../api/errors.ts';
+import { conflictError, invalidError } from '../../../api/errors.ts';
 import { findProgram } from '../../../core/lib/find-program.ts';
 import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
 import { openIsolatedGitDir, ownSettings } from '../git/isolated-git-dir.ts';
@@ -129,8 +129,7 @@ async function addressOf(git: Git, repository: Repository, remote: string): Prom
   const args = ['remote', 'get-url', '--push', '--', remote];
   const url = await git.maybe(refsOf(repository), args);
   if (url !== null && url !== '') return url.split('\n')[0] ?? '';
-  throw new AppError(
-    'invalid',
+  throw invalidError(
     `the repository has no remote "${remote}": set remote to a remote of the repository`,
   );
 }
@@ -185,7 +184,7 @@ async function connect(
     if (!(error instanceof GitFailure)) throw error;
     const rejected = /^!\t\S+\t(.*)$/m.exec(error.output)?.[1];
     const why = (rejected ?? error.message).replaceAll(address, withoutPassword(address));
-    throw new AppError('conflict', `${withoutPassword(address)}: ${why}`);
+    throw conflictError(`${withoutPassword(address)}: ${why}`);
   }
 }
 
@@ -208,8 +207,7 @@ function refuseOther(
 ): void {
   const { expected_commit: commit = null, expected_url: url = null } = request;
   if ((commit === null || commit === source_commit) && (url === null || url === remote_url)) return;
-  throw new AppError(
-    'conflict',
+  throw conflictError(
     'the branch or the remote has changed since the preview: request the preview again',
   );
 }
@@ -270,7 +268,7 @@ async function createPullRequest(
   const found = /^https?:\/\/\S+$/m.exec((await printed).trim())?.[0];
   if (code === 0 && found !== undefined) return found;
   const why = (await problems).trim().split('\n').slice(-5).join('\n');
-  throw new AppError('conflict', `gh did not create a pull request: ${why || `exit code ${code}`}`);
+  throw conflictError(`gh did not create a pull request: ${why || `exit code ${code}`}`);
 }
 
 /** Returns the name of a repository as `gh` takes it: HOST/OWNER/NAME; what looks otherwise is left as it is. */

@@ -1,7 +1,7 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { Worktree } from '../../../api/worktrees.ts';
-import { AppError } from '../../../api/errors.ts';
+import { conflictError, invalidError } from '../../../api/errors.ts';
 import {
   type CheckoutLocation,
   type CheckoutStatus,
@@ -45,8 +45,7 @@ export interface MergeSource {
 export async function repositoryOf({ git }: GitContext, worktree: Worktree): Promise<Repository> {
   const repository = await recordedRepository(git, worktree.repo_root);
   if (repository) return repository;
-  throw new AppError(
-    'conflict',
+  throw conflictError(
     `the repository ${worktree.repo_root} of the worktree no longer exists: restore the repository`,
   );
 }
@@ -64,12 +63,11 @@ export async function lookAt(
   const { git } = gitContext;
   const { branch, path: files } = worktree;
   const gitDir = await adminDirectory(repository, files);
-  if (gitDir === null) throw new AppError('conflict', unknownToGit(files));
+  if (gitDir === null) throw conflictError(unknownToGit(files));
   const checkout: CheckoutLocation = { gitDir, files };
   const { tip, head } = await readHeads(git, { repository, branch, adminDir: gitDir });
   if (tip === null)
-    throw new AppError(
-      'conflict',
+    throw conflictError(
       `the branch ${branch} of the worktree no longer exists: create the branch again`,
     );
   const obstacles = await obstaclesIn(worktree, checkout);
@@ -134,15 +132,14 @@ export async function assertSame(
   const now = await lookAt(gitContext, source.worktree, source.repository, { isCommitted });
   refuse(now.obstacles);
   if (now.tip !== source.tip || now.tree !== source.tree)
-    throw new AppError('conflict', 'the worktree has changed during the merge: try again', {
+    throw conflictError('the worktree has changed during the merge: try again', {
       isTemporary: true,
     });
 }
 
 /** Throws `conflict` with all reasons why something is refused for now: nothing was changed. */
 export function refuse(obstacles: readonly string[]): void {
-  if (obstacles.length > 0)
-    throw new AppError('conflict', obstacles.join('; '), { isTemporary: true });
+  if (obstacles.length > 0) throw conflictError(obstacles.join('; '), { isTemporary: true });
 }
 
 function filtersMessage({ root }: Repository): string {
@@ -175,27 +172,19 @@ export async function targetOf(
   const fields = (listed ?? '').split('\n').map((line) => line.split('\0'));
   const [, tip = '', standsFor = ''] = fields.find(([one]) => one === ref) ?? [];
   if (!/^[0-9a-f]{40,64}$/.test(tip))
-    throw new AppError(
-      'invalid',
+    throw invalidError(
       named === null
         ? `the worktree was created from ${name}, which is not a branch of the repository: set ${field} to a branch`
         : `${field} "${name}" is not a branch of the repository: name an existing branch`,
     );
   if (name === worktree.branch)
-    throw new AppError(
-      'invalid',
+    throw invalidError(
       `${field} "${name}" is the branch of the worktree itself: name another branch`,
     );
   if (standsFor !== '')
-    throw new AppError(
-      'invalid',
-      `${field} "${name}" is a symbolic ref to another branch: name that branch`,
-    );
+    throw invalidError(`${field} "${name}" is a symbolic ref to another branch: name that branch`);
   if (await isInRebase(repository, name))
-    throw new AppError(
-      'conflict',
-      `a rebase of ${name} is in progress: finish or abort the rebase first`,
-    );
+    throw conflictError(`a rebase of ${name} is in progress: finish or abort the rebase first`);
   return { branch: name, tip, checkout: await checkoutOfBranch(repository, name, settings) };
 }
 
@@ -211,24 +200,19 @@ async function checkoutOfBranch(
   const [gitDir, ...more] = all.filter((one) => !isBare || one !== commonDir);
   if (gitDir === undefined) return null;
   if (more.length > 0)
-    throw new AppError(
-      'conflict',
+    throw conflictError(
       `branch ${branch} is checked out in several worktrees: keep the branch in only one worktree`,
     );
   if (gitDir === commonDir) {
     const elsewhere = settings.find(([name]) => name === 'core.worktree')?.[1];
     if (elsewhere === undefined || path.resolve(gitDir, elsewhere) === root)
       return { gitDir, files: root };
-    throw new AppError(
-      'conflict',
-      `the git setting core.worktree of ${root} names a different directory`,
-    );
+    throw conflictError(`the git setting core.worktree of ${root} names a different directory`);
   }
   const link = path.resolve(gitDir, ((await readNote(gitDir, 'gitdir')) ?? '').trimEnd());
   const files = path.dirname(link);
   if ((await entryKindOf(link)) === 'file') return { gitDir, files };
-  throw new AppError(
-    'conflict',
+  throw conflictError(
     `the checkout ${files} no longer exists, but git still lists it: run git worktree prune`,
   );
 }

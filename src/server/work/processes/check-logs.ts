@@ -5,7 +5,6 @@ import { ForeignFileError } from '../../../core/lib/foreign-file.ts';
 import { verifyLog } from './log-file.ts';
 import { sumsPath } from './log-sums.ts';
 
-/** The logs of processes that a check has read. */
 export interface LogsReport {
   files: number;
   bytes: number;

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { AppError } from '../../../api/errors.ts';
+import { invalidError } from '../../../api/errors.ts';
 import { findProgram } from '../../../core/lib/find-program.ts';
 import { splitWords } from './words.ts';
 
@@ -13,14 +13,13 @@ const MAX_ARGUMENT_BYTES = 131_071;
  * than 131,071 bytes. Without a shell, the limit is for each word, and a command that needs a shell is refused too.
  */
 export function assertCommand(command: string, allowShell: boolean): void {
-  if (command.includes('\0')) throw new AppError('invalid', 'the command contains a NUL character');
-  if (command.trim() === '') throw new AppError('invalid', 'the command is empty');
+  if (command.includes('\0')) throw invalidError('the command contains a NUL character');
+  if (command.trim() === '') throw invalidError('the command is empty');
   const longest = allowShell
     ? Buffer.byteLength(command)
     : Math.max(...splitWords(command).map((word) => Buffer.byteLength(word)));
   if (longest <= MAX_ARGUMENT_BYTES) return;
-  throw new AppError(
-    'invalid',
+  throw invalidError(
     allowShell
       ? `command: the command is too long (${longest} bytes, and the maximum is ${MAX_ARGUMENT_BYTES} bytes): write the command to a script, and run the script`
       : `command: an argument is too long (${longest} bytes, and the maximum is ${MAX_ARGUMENT_BYTES} bytes): pass the argument in a file`,
@@ -39,8 +38,7 @@ export async function assertProgram(
     ? await isExecutable(file)
     : findProgram(program, searchPath) !== null;
   if (isThere) return;
-  throw new AppError(
-    'invalid',
+  throw invalidError(
     program.includes('/')
       ? `command: ${file} is not an executable file`
       : `command: there is no program "${program}" on the PATH of the server`,

@@ -15,7 +15,6 @@ import {
   verifyBytes,
 } from './log-sums.ts';
 
-/** Returns the path of the log with one stream of a process. */
 export function logPath(directory: string, processId: string, stream: 'stdout' | 'stderr'): string {
   return path.join(directory, `${processId}.${stream}`);
 }

@@ -19,7 +19,6 @@ export interface LogSums {
   blocks: readonly number[];
 }
 
-/** Returns the path of the file with the checksums of a log. */
 export function sumsPath(file: string): string {
   return `${file}.sums`;
 }

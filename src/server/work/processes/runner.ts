@@ -1,7 +1,7 @@
 import type { Process } from '../../../api/processes.ts';
 import { killCarriers } from '../../../core/children/identity.ts';
 import type { Child, ChildCommand, ChildExit } from '../../../core/children/supervisor.ts';
-import { AppError } from '../../../api/errors.ts';
+import { AppError, conflictError } from '../../../api/errors.ts';
 import { persist } from '../../../core/store/persist.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
 import { startFailure } from './command.ts';
@@ -167,12 +167,9 @@ export class ProcessRunner {
    */
   async write(processId: string, data: Buffer, eof: boolean): Promise<void> {
     const running = this.#all.get(processId);
-    if (!running) throw new AppError('conflict', `process ${processId} has already ended`);
+    if (!running) throw conflictError(`process ${processId} has already ended`);
     if (running.input) return running.input.write(data, eof);
-    throw new AppError(
-      'conflict',
-      `process ${processId} has no input: start the process with stdin "pipe"`,
-    );
+    throw conflictError(`process ${processId} has no input: start the process with stdin "pipe"`);
   }
 
   /** Returns the process with the current size of its output, which its row holds only once it has ended. */

@@ -1,7 +1,7 @@
 import { PassThrough, type Writable } from 'node:stream';
 import type { Process } from '../../../api/processes.ts';
 import type { Child, Waiting } from '../../../core/children/supervisor.ts';
-import { AppError } from '../../../api/errors.ts';
+import { AppError, conflictError } from '../../../api/errors.ts';
 import type { ProcessDependencies } from './dependencies.ts';
 import { logPath } from './log-file.ts';
 import { ProcessOutput, type StreamName } from './output.ts';
@@ -109,8 +109,7 @@ class ProcessInput {
    */
   async write(data: Buffer, eof: boolean): Promise<void> {
     if (this.#held.writableEnded)
-      throw new AppError(
-        'conflict',
+      throw conflictError(
         'the input of the process was already closed, so no more input can be sent',
       );
     if (this.#held.writableLength > MAX_WAITING_BYTES)
@@ -119,7 +118,7 @@ class ProcessInput {
         `the input that the process has not read yet exceeds ${MAX_WAITING_BYTES} bytes: wait for the response to an earlier write request`,
       );
     const taken = Promise.withResolvers<void>();
-    const refuse = () => taken.reject(new AppError('conflict', 'the process has closed its input'));
+    const refuse = () => taken.reject(conflictError('the process has closed its input'));
     const done = (error?: Error | null) => (error ? refuse() : taken.resolve());
     // A stream that is destroyed does not call back for the write that it was at.
     this.#held.once('close', refuse);

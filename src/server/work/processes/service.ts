@@ -9,7 +9,7 @@ import type {
   waitForProcess,
   writeToProcess,
 } from '../../../api/processes.ts';
-import { AppError } from '../../../api/errors.ts';
+import { AppError, invalidError } from '../../../api/errors.ts';
 import { type SaveResponse, saveNothing } from '../../../core/store/idempotency-store.ts';
 import { assertOpen } from '../../conversations/sessions/session.ts';
 import { workingDirectory } from '../../conversations/sessions/working-directory.ts';
@@ -69,8 +69,7 @@ export class ProcessService {
     const settings = this.#deps.settings();
     assertCommand(command, settings.allow_shell);
     if (on_exit && !session_id)
-      throw new AppError(
-        'invalid',
+      throw invalidError(
         'on_exit: the process has no session to notify: set session_id to the session that owns the process',
       );
     const cwd = await this.#directoryOf(body, settings);
@@ -186,7 +185,7 @@ export class ProcessService {
     await this.get(id, owner);
     const bytes = Buffer.from(data ?? '', encoding ?? 'utf8');
     if (encoding === 'base64' && bytes.toString('base64') !== data)
-      throw new AppError('invalid', 'body.data: the data is not valid base64');
+      throw invalidError('body.data: the data is not valid base64');
     await this.#deps.runner.write(id, bytes, eof ?? false);
     return bytes.length;
   }
@@ -215,10 +214,7 @@ export class ProcessService {
     const { tail_lines: lines, max_bytes: bytes, before_byte: before } = query;
     const bounds = { lines, bytes, before };
     if (query.from_byte !== undefined && query.stream === 'both')
-      throw new AppError(
-        'invalid',
-        'from_byte requires the name of a stream: set stream to stdout or stderr',
-      );
+      throw invalidError('from_byte requires the name of a stream: set stream to stdout or stderr');
     const part = async (stream: StreamName) => {
       if (query.stream !== 'both' && query.stream !== stream) return null;
       const file = this.#deps.runner.logPath(process_id, stream);

@@ -1,6 +1,6 @@
 import type { KindIn } from '../../../api/events.ts';
 import type { Process } from '../../../api/processes.ts';
-import { AppError } from '../../../api/errors.ts';
+import { notFoundError } from '../../../api/errors.ts';
 import type { EventBody } from '../../../core/events/event.ts';
 import type { EventLog } from '../../../core/events/log.ts';
 import type { Database } from '../../../core/store/database.ts';
@@ -29,7 +29,7 @@ export class ProcessStore {
   process(rx: Reader, id: string, owner?: string): Process {
     const process = this.processes.get(rx, id);
     if (process && (owner === undefined || ownerOf(process) === owner)) return process;
-    throw new AppError('not_found', `process "${id}" not found`);
+    throw notFoundError(`process "${id}" not found`);
   }
 
   create(tx: Writer, process: Process): void {

@@ -1,4 +1,4 @@
-import { AppError } from '../../../api/errors.ts';
+import { invalidError } from '../../../api/errors.ts';
 
 /** The characters that need a shell if they stand outside quotes. */
 const OPERATORS = /[|&;<>()$`*?[\]{}~#!\n]/;
@@ -19,14 +19,10 @@ export function splitWords(command: string): [string, ...string[]] {
     } else if (character === '\\') {
       at++;
       if (at === command.length)
-        throw new AppError(
-          'invalid',
-          'command: the command ends with a backslash that escapes nothing',
-        );
+        throw invalidError('command: the command ends with a backslash that escapes nothing');
       word = (word ?? '') + command.charAt(at);
     } else if (OPERATORS.test(character)) {
-      throw new AppError(
-        'invalid',
+      throw invalidError(
         `command: "${character}" requires a shell, but processes.allow_shell is off: quote the character, or run a program instead`,
       );
     } else if (/\s/.test(character)) {
@@ -39,7 +35,7 @@ export function splitWords(command: string): [string, ...string[]] {
   if (word !== undefined) words.push(word);
   const [program, ...rest] = words;
   if (program === undefined || program === '')
-    throw new AppError('invalid', 'command: the command does not name a program');
+    throw invalidError('command: the command does not name a program');
   return [program, ...rest];
 }
 
@@ -54,8 +50,5 @@ function quoted(command: string, start: number): [text: string, end: number] {
     if (escapes) at++;
     text += command.charAt(at);
   }
-  throw new AppError(
-    'invalid',
-    `command: the quote ${quote} at position ${start + 1} is not closed`,
-  );
+  throw invalidError(`command: the quote ${quote} at position ${start + 1} is not closed`);
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import path from 'node:path';
 import type { BodyOf, ResponseOf } from '../../../api/endpoint.ts';
 import type { restoreFile } from '../../../api/snapshots.ts';
-import { AppError } from '../../../api/errors.ts';
+import { AppError, conflictError, invalidError } from '../../../api/errors.ts';
 import {
   type ForeignEntry,
   NotReplaced,
@@ -40,8 +40,7 @@ export function restoreSessionFile(
     const target = requests.snapshotAt(sessionId, wish.turn_id, wish.moment);
     const { files, repository, gitDir } = await place.checkout();
     if (files !== target.root || repository.commonDir !== target.repository)
-      throw new AppError(
-        'conflict',
+      throw conflictError(
         `the session now works in directory ${files}, but the snapshot is of ${target.root}`,
       );
     const since = requests.snapshotsSince(target);
@@ -55,8 +54,7 @@ export function restoreSessionFile(
     };
     const found = await readForeignEntry(files, name, MAX_BYTES).catch(refused);
     if (found === 'other')
-      throw new AppError(
-        'conflict',
+      throw conflictError(
         `cannot replace ${name}, because it is not a regular file of at most ${MAX_BYTES / 1024 / 1024} MiB: move the file to another place`,
       );
     const answer = {
@@ -129,8 +127,7 @@ async function assertOfAgent(
 }
 
 function notOfAgent(why: string): AppError {
-  return new AppError(
-    'conflict',
+  return conflictError(
     `cannot restore the file, because ${why}: use force to replace the file and keep a copy`,
   );
 }
@@ -141,10 +138,7 @@ function relativeName(name: string): string {
   const isOutside = path.isAbsolute(name) || steps.some((one) => ['', '.', '..'].includes(one));
   const isOfGit = steps.some((one) => one.toLowerCase() === '.git');
   if (isOutside || isOfGit || /\p{Cc}/u.test(name))
-    throw new AppError(
-      'invalid',
-      `file "${name}" is not a file path relative to the root of the checkout`,
-    );
+    throw invalidError(`file "${name}" is not a file path relative to the root of the checkout`);
   return name;
 }
 
@@ -168,8 +162,7 @@ function blobOf(entry: ForeignEntry | null, characters: number): string | null {
 
 function refused(error: unknown): never {
   if (!(error instanceof NotReplaced)) throw error;
-  throw new AppError(
-    'conflict',
+  throw conflictError(
     `cannot replace the file, so nothing was changed (${error.message}): try again`,
     {
       cause: error,

@@ -1,6 +1,6 @@
 import type { Session } from '../../../api/sessions.ts';
 import type { Worktree } from '../../../api/worktrees.ts';
-import { AppError } from '../../../api/errors.ts';
+import { AppError, conflictError } from '../../../api/errors.ts';
 import type { CheckoutLocation } from '../git/changes.ts';
 import type { Git } from '../git/git.ts';
 import {
@@ -37,8 +37,7 @@ async function recorded(git: Git, worktree: Worktree): Promise<Omit<SessionCheck
   const repository = await recordedRepository(git, worktree.repo_root);
   const gitDir = repository && (await adminDirectory(repository, worktree.path));
   if (repository === null || gitDir === null)
-    throw new AppError(
-      'conflict',
+    throw conflictError(
       `the worktree ${worktree.worktree_name} no longer exists at ${worktree.path}: restore the worktree first`,
     );
   return { repository, gitDir, files: worktree.path };
@@ -47,13 +46,12 @@ async function recorded(git: Git, worktree: Worktree): Promise<Omit<SessionCheck
 async function around(git: Git, cwd: string): Promise<Omit<SessionCheckout, 'head'>> {
   const repository = await findRepository(git, cwd).catch((error: unknown) => {
     if (!(error instanceof AppError) || error.code !== 'invalid') throw error;
-    throw new AppError(
-      'conflict',
+    throw conflictError(
       `"${cwd}" is not in a usable git repository, so there is nothing to compare`,
       { cause: error },
     );
   });
   const [gitDir, files] = await Promise.all([gitDirOf(cwd), checkoutOf(cwd)]);
   if (gitDir !== null && files !== null) return { repository, gitDir, files };
-  throw new AppError('conflict', `"${cwd}" is in a bare repository, which has no files`);
+  throw conflictError(`"${cwd}" is in a bare repository, which has no files`);
 }

@@ -1,7 +1,7 @@
 import type { Session } from '../../../api/sessions.ts';
 import type { Moment } from '../../../api/snapshots.ts';
 import type { Worktree } from '../../../api/worktrees.ts';
-import { AppError } from '../../../api/errors.ts';
+import { conflictError } from '../../../api/errors.ts';
 import { OneAtATime } from '../../../core/lib/one-at-a-time.ts';
 import { assertFiles } from '../git/foreign.ts';
 import type { FiltersOf } from '../git/changes.ts';
@@ -125,16 +125,12 @@ async function explained(
   if (signal.aborted) {
     // Git waits for ever for a special file in the place of one that it reads; this names it.
     if (files !== null) await assertFiles(files);
-    return new AppError(
-      'conflict',
-      `reading the files of the session took longer than ${LIMIT_MS / 1000} s`,
-      {
-        cause: error,
-      },
-    );
+    return conflictError(`reading the files of the session took longer than ${LIMIT_MS / 1000} s`, {
+      cause: error,
+    });
   }
   if (!(error instanceof GitFailure)) return error;
-  return new AppError('conflict', `cannot read the files of the session: ${error.message}`, {
+  return conflictError(`cannot read the files of the session: ${error.message}`, {
     cause: error,
   });
 }

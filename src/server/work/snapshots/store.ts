@@ -1,5 +1,5 @@
 import type { Moment, Snapshot } from '../../../api/snapshots.ts';
-import { AppError } from '../../../api/errors.ts';
+import { conflictError, notFoundError } from '../../../api/errors.ts';
 import type { Database } from '../../../core/store/database.ts';
 import { RecordTable } from '../../../core/store/records.ts';
 import type { Statement } from '../../../core/store/statement.ts';
@@ -49,13 +49,11 @@ export class SnapshotStore {
   at(rx: Reader, sessionId: string, turnId: string, moment: Moment): Taken {
     const found = this.#table.get(rx, idOf({ turn_id: turnId, moment }));
     if (found?.session_id !== sessionId)
-      throw new AppError(
-        'not_found',
+      throw notFoundError(
         `session "${sessionId}" has no file snapshot of the ${moment} of turn "${turnId}"`,
       );
     if (isTaken(found)) return found;
-    throw new AppError(
-      'conflict',
+    throw conflictError(
       `the file snapshot of the ${moment} of turn ${turnId} could not be taken: ${found.problem}`,
     );
   }

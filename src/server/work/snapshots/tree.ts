@@ -1,6 +1,6 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { AppError } from '../../../api/errors.ts';
+import { conflictError } from '../../../api/errors.ts';
 import { openIsolatedGitDir, ownSettings } from '../git/isolated-git-dir.ts';
 import { type GitLocation, toText } from '../git/git.ts';
 import type { SessionCheckout } from './session-checkout.ts';
@@ -43,20 +43,15 @@ export async function entryAt(
   const { files } = await listTree(place, location, tree, [name]);
   const found = files.find((one) => one.path === name);
   if (!found)
-    throw new AppError(
-      'conflict',
+    throw conflictError(
       files.length > 0
         ? `the path ${name} was a directory at the time of the snapshot: name a file in that directory`
         : `the file ${name} did not exist at the time of the snapshot, or git ignored the file`,
     );
   if (found.mode === '160000')
-    throw new AppError(
-      'conflict',
-      `the path ${name} is a git submodule: snapshots do not include submodules`,
-    );
+    throw conflictError(`the path ${name} is a git submodule: snapshots do not include submodules`);
   if ((found.bytes ?? 0) > MAX_BYTES)
-    throw new AppError(
-      'conflict',
+    throw conflictError(
       `the file ${name} in the snapshot is too large (${found.bytes} bytes): the maximum is ${MAX_BYTES} bytes`,
     );
   return found;
@@ -94,10 +89,7 @@ export async function contentAt(
       : ['cat-file', '--filters', `--path=${name}`, blob];
   const content = Buffer.from(await git.bytes(location, args, undefined, signal), 'latin1');
   if (content.toString('latin1', 0, 64).startsWith('version https://git-lfs.github.com/spec/'))
-    throw new AppError(
-      'conflict',
-      `the content of ${name} is stored in Git LFS: restore the file with git`,
-    );
+    throw conflictError(`the content of ${name} is stored in Git LFS: restore the file with git`);
   return content;
 }
 

@@ -1,6 +1,6 @@
 import type { Claim, Worktree } from '../../../api/worktrees.ts';
 import type { Session } from '../../../api/sessions.ts';
-import { AppError } from '../../../api/errors.ts';
+import { notFoundError } from '../../../api/errors.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
 import { assertOpen } from '../../conversations/sessions/session.ts';
 import type { SessionStore } from '../../conversations/sessions/store.ts';
@@ -43,10 +43,7 @@ export class Claims {
     const session = this.#deps.sessionStore.session(tx, sessionId);
     const held = this.#deps.store.claim(tx, worktreeId, sessionId);
     if (!held || held.released_at !== null)
-      throw new AppError(
-        'not_found',
-        `session "${sessionId}" has no claim on worktree "${worktreeId}"`,
-      );
+      throw notFoundError(`session "${sessionId}" has no claim on worktree "${worktreeId}"`);
     const released = this.#release(tx, worktree, held);
     if (session.worktree_id === worktreeId) this.#point(tx, session, this.#newestOf(tx, sessionId));
     return released;

@@ -1,5 +1,5 @@
 import type { Worktree } from '../../../api/worktrees.ts';
-import { AppError } from '../../../api/errors.ts';
+import { AppError, conflictError, invalidError } from '../../../api/errors.ts';
 import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
 import type { Committed } from '../git/consent.ts';
@@ -89,8 +89,7 @@ export async function restoreWorktree(
   const { db, store, gitContext, clock, failpoint } = deps;
   const repository = await recordedRepository(gitContext.git, old.repo_root);
   if (!repository)
-    throw new AppError(
-      'conflict',
+    throw conflictError(
       `the repository ${old.repo_root} no longer exists: restore the repository first`,
     );
   const checked = renamed(old, name, gitContext.root);
@@ -100,8 +99,7 @@ export async function restoreWorktree(
     await assertFree(gitContext, checked, repository, branch);
     const found = await readArchive(gitContext.git, repository, checked.id);
     if (found) return found;
-    throw new AppError(
-      'conflict',
+    throw conflictError(
       `worktree ${checked.id} cannot be restored, because it has no archive: create another worktree`,
     );
   });
@@ -169,13 +167,11 @@ async function baseOf(
   const names = [named ?? 'HEAD', `refs/heads/${branchFor(request)}`];
   const [commit = null, tip = null] = await commitsOf(git, location, names);
   if (commit === null && named !== null)
-    throw new AppError(
-      'invalid',
+    throw invalidError(
       `base_ref "${named}" is not a commit of ${directory}: name a branch, tag or commit`,
     );
   if (commit === null)
-    throw new AppError(
-      'invalid',
+    throw invalidError(
       `the repository ${directory} has no commits yet: create a commit, or set base_ref`,
     );
   if (named !== null) return { baseRef: named, baseCommit: commit, tip };
@@ -261,6 +257,6 @@ async function orUndo<T>(
     }
     const reason = reasonOf(error);
     if (reason === null || error instanceof AppError) throw error;
-    throw new AppError('conflict', `${what}: ${reason}`, { cause: error });
+    throw conflictError(`${what}: ${reason}`, { cause: error });
   }
 }

@@ -2,7 +2,7 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { Worktree } from '../../../api/worktrees.ts';
-import { AppError } from '../../../api/errors.ts';
+import { type AppError, conflictError } from '../../../api/errors.ts';
 import {
   createForeignFile,
   ForeignFileError,
@@ -31,7 +31,7 @@ export async function copyIncluded(
   const { repository, worktree, patterns, scratch } = about;
   const adminDir = await adminDirectory(repository, worktree.path);
   if (adminDir === null)
-    throw new AppError('conflict', `${worktree.path} was removed during its creation: try again`, {
+    throw conflictError(`${worktree.path} was removed during its creation: try again`, {
       isTemporary: true,
     });
   const { root } = repository;
@@ -155,8 +155,7 @@ async function unlessForeign<T>(work: Promise<T | null>): Promise<T | null> {
 }
 
 function tooMuch(found: string): AppError {
-  return new AppError(
-    'conflict',
+  return conflictError(
     `the file .worktreeinclude matches too much (${found}; maximum: ${MAX_FILES} files and ${MAX_BYTES / 1024 / 1024} MiB): match fewer files, or set copy_included to false`,
   );
 }

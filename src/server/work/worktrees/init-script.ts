@@ -4,7 +4,7 @@ import path from 'node:path';
 import type { Worktree } from '../../../api/worktrees.ts';
 import { agentEnvironment } from '../../../core/children/environment.ts';
 import type { Child, ChildExit, Supervisor } from '../../../core/children/supervisor.ts';
-import { AppError } from '../../../api/errors.ts';
+import { conflictError } from '../../../api/errors.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
 import { type Committed, howToAllow } from '../git/consent.ts';
 import { portVariables } from './ports.ts';
@@ -62,8 +62,7 @@ export async function runInitScript(
     ? `exceeded ${LIMIT_MS / 60_000} minutes`
     : `exited with ${code ?? signal}`;
   const last = output_tail.trim().split('\n').slice(-5).join('\n');
-  throw new AppError(
-    'conflict',
+  throw conflictError(
     `the init script ${options.name} failed, because it ${outcome}${last === '' ? '' : ` (${last})`}: fix the script, or set run_init_script to false`,
   );
 }

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import type { QueryOf } from '../../../api/endpoint.ts';
 import type { Brought, listTrusted, Trusted } from '../../../api/worktree-trust.ts';
-import { AppError } from '../../../api/errors.ts';
+import { notFoundError } from '../../../api/errors.ts';
 import { type SaveResponse, saveNothing } from '../../../core/store/idempotency-store.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
 import type { SessionStore } from '../../conversations/sessions/store.ts';
@@ -85,7 +85,7 @@ export class InitScripts {
 
   /**
    * Withdraws the permission of one content of a repository, or of all if `sha256` is null; returns what was withdrawn.
-   * Throws `not_found` if that content was not allowed.
+   * Throws `not_found` if that content was not trusted.
    */
   async untrust(
     directory: string,
@@ -101,9 +101,8 @@ export class InitScripts {
       const all = this.#trusted.where(tx, 'repo_root = ?', repo_root);
       const withdrawn = all.filter((one) => sha256 === null || one.sha256 === sha256);
       if (withdrawn.length === 0 && sha256 !== null)
-        throw new AppError(
-          'not_found',
-          `content with the SHA-256 ${sha256} is not allowed for the repository ${repo_root}`,
+        throw notFoundError(
+          `content with the SHA-256 ${sha256} is not trusted for the repository ${repo_root}`,
         );
       for (const one of withdrawn) this.#trusted.deleteWhere(tx, 'id = ?', trustId(one));
       const answer = { repo_root, withdrawn };

@@ -22,7 +22,7 @@ import type {
 } from '../../../api/worktree-merge.ts';
 import type { Session } from '../../../api/sessions.ts';
 import { type SaveResponse, saveNothing } from '../../../core/store/idempotency-store.ts';
-import { AppError } from '../../../api/errors.ts';
+import { conflictError } from '../../../api/errors.ts';
 import { treeBytes } from '../../../core/lib/directory-size.ts';
 import { assertOpen } from '../../conversations/sessions/session.ts';
 import type { RecordPage } from '../../../core/store/records.ts';
@@ -366,8 +366,7 @@ export class WorktreeService {
   async #assertNothingLeft(worktree: Worktree): Promise<void> {
     const left = await this.#cleanup.deleteLeftoverBranch(worktree);
     if (left !== null)
-      throw new AppError(
-        'conflict',
+      throw conflictError(
         `cannot use the name of a removed worktree again, because ${left}: try again`,
         { isTemporary: true },
       );
@@ -381,8 +380,7 @@ export class WorktreeService {
       await this.#cleanup.cleanUp(id, 'the worktree is being restored', { anyway: true });
     const old = await db.read((rx) => store.worktree(rx, id));
     if (old.status !== 'cleaned')
-      throw new AppError(
-        'conflict',
+      throw conflictError(
         `cannot restore worktree ${id}, which is ${old.status}: only a cleaned or missing worktree can be restored`,
       );
     await this.#assertNothingLeft(old);

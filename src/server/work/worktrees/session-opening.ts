@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { BodyOf } from '../../../api/endpoint.ts';
 import type { createSession, Session } from '../../../api/sessions.ts';
 import type { Worktree } from '../../../api/worktrees.ts';
-import { AppError } from '../../../api/errors.ts';
+import { conflictError } from '../../../api/errors.ts';
 import type { SessionService } from '../../conversations/sessions/service.ts';
 import type { SessionStore } from '../../conversations/sessions/store.ts';
 import type { Database } from '../../../core/store/database.ts';
@@ -75,8 +75,7 @@ async function directoryIn(worktree: Worktree, directory: string, cwd: string): 
   const found = await fs.realpath(path.join(root, below)).catch(() => null);
   const isDirectory = found !== null && (await fs.stat(found)).isDirectory();
   if (isDirectory && !isOutside(path.relative(root, found))) return found;
-  throw new AppError(
-    'conflict',
+  throw conflictError(
     `worktree ${worktree.worktree_name} has no directory "${below}", because ${worktree.base_ref} does not contain that directory: commit the directory first, or open the session in a committed directory`,
   );
 }

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import type { EventOf, KindIn } from '../../../api/events.ts';
 import type { Claim, Worktree } from '../../../api/worktrees.ts';
-import { AppError } from '../../../api/errors.ts';
+import { notFoundError } from '../../../api/errors.ts';
 import type { EventBody } from '../../../core/events/event.ts';
 import type { EventLog } from '../../../core/events/log.ts';
 import type { Database } from '../../../core/store/database.ts';
@@ -75,7 +75,7 @@ export class WorktreeStore {
   worktree(rx: Reader, id: string): Worktree {
     const worktree = this.worktrees.get(rx, id);
     if (worktree) return worktree;
-    throw new AppError('not_found', `worktree "${id}" not found`);
+    throw notFoundError(`worktree "${id}" not found`);
   }
 
   /**

@@ -1,6 +1,6 @@
 import type { BodyOf, ResponseOf } from '../../../api/endpoint.ts';
 import type { CleanupResult, releaseWorktree, Worktree } from '../../../api/worktrees.ts';
-import { AppError } from '../../../api/errors.ts';
+import { conflictError } from '../../../api/errors.ts';
 import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import { isThere } from '../git/foreign.ts';
@@ -302,14 +302,12 @@ export class WorktreeCleanup {
     if ((status !== 'active' && status !== 'retained') || !(await isThere(directory))) return;
     const repository = await recordedRepository(this.#deps.gitContext.git, repo_root);
     if (!repository)
-      throw new AppError(
-        'conflict',
+      throw conflictError(
         `the repository ${repo_root} of the worktree no longer exists: restore the repository`,
       );
     const known = await adminDirectory(repository, directory);
     if (known === null || (await gitDirOf(directory).catch(() => null)) !== known)
-      throw new AppError(
-        'conflict',
+      throw conflictError(
         `${unknownToGit(directory)}, remove the directory, or choose another worktree_name`,
       );
   }

@@ -1,7 +1,7 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { Worktree } from '../../../api/worktrees.ts';
-import { AppError } from '../../../api/errors.ts';
+import { conflictError, invalidError } from '../../../api/errors.ts';
 import { makeDirectory } from '../../../core/lib/make-directory.ts';
 import { openIsolatedGitDir, ownSettings } from '../git/isolated-git-dir.ts';
 import { isThere, entryKindOf, readNote } from '../git/foreign.ts';
@@ -45,17 +45,13 @@ export async function assertFree(
 ): Promise<void> {
   const check = ['check-ref-format', `refs/heads/${branch}`];
   if (!PLAIN.test(branch) && (await git.maybe(refsOf(repository), check)) === null)
-    throw new AppError('invalid', `"${branch}" is not a valid branch name: choose another name`);
+    throw invalidError(`"${branch}" is not a valid branch name: choose another name`);
   if (tip !== null)
-    throw new AppError(
-      'conflict',
+    throw conflictError(
       `the branch ${branch} already exists: choose another worktree_name or branch_prefix`,
     );
   if (await isThere(directory))
-    throw new AppError(
-      'conflict',
-      `the directory ${directory} already exists: move it to another place`,
-    );
+    throw conflictError(`the directory ${directory} already exists: move it to another place`);
 }
 
 /**
@@ -119,8 +115,7 @@ async function addCheckout(
     gitContext.failpoint('worktree.added');
     const adminDir = await adminDirectory(repository, worktree.path);
     if (adminDir === null)
-      throw new AppError(
-        'conflict',
+      throw conflictError(
         `the worktree ${worktree.path} was removed during its creation: try again`,
         { isTemporary: true },
       );
@@ -151,8 +146,7 @@ async function register(
 
 async function assertNoLink(directory: string): Promise<void> {
   if ((await fs.realpath(directory)) === directory) return;
-  throw new AppError(
-    'conflict',
+  throw conflictError(
     `the path ${directory} contains a symbolic link: move the link to another place`,
   );
 }
@@ -320,7 +314,7 @@ async function archiveRest(
 ): Promise<{ snapshot: Snapshot; hasArchive: boolean }> {
   try {
     const snapshot = await takeSnapshot(gitContext, worktree, repository, facts, aside);
-    if (snapshot.nested.length > 0) throw new AppError('conflict', nestedMessage(snapshot.nested));
+    if (snapshot.nested.length > 0) throw conflictError(nestedMessage(snapshot.nested));
     const isNeeded = hasUnsavedWork(snapshot);
     if (isNeeded && !(await isArchived(gitContext.git, repository, worktree, snapshot)))
       await archiveFiles(gitContext, worktree, repository, snapshot);

@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { WorktreeInEvents } from '../../../api/event-kinds/worktrees.ts';
 import type { BodyOf } from '../../../api/endpoint.ts';
 import type { Claim, createWorktree, Worktree } from '../../../api/worktrees.ts';
-import { AppError } from '../../../api/errors.ts';
+import { AppError, conflictError } from '../../../api/errors.ts';
 import { ForeignFileError } from '../../../core/lib/foreign-file.ts';
 import { GitFailure, toText } from '../git/git.ts';
 
@@ -90,8 +90,7 @@ export function assertMatches(worktree: Worktree, request: WorktreeRequest): voi
       deletion_policy !== worktree.deletion_policy &&
       `deletion_policy ${worktree.deletion_policy}`);
   if (!differs) return;
-  throw new AppError(
-    'conflict',
+  throw conflictError(
     `worktree ${worktree.worktree_name} already exists with another setting (${differs}): leave out this setting, or choose another name`,
   );
 }
@@ -99,8 +98,7 @@ export function assertMatches(worktree: Worktree, request: WorktreeRequest): voi
 /** Throws `conflict` for a worktree that is missing or cleaned. */
 export function assertThere({ id, status }: Worktree): void {
   if (status === 'active' || status === 'retained') return;
-  throw new AppError(
-    'conflict',
+  throw conflictError(
     `cannot use worktree ${id}, which is ${status}: restore the worktree, or create another worktree`,
   );
 }

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { BodyInputOf, QueryInputOf } from '../../../../src/api/endpoint.ts';
 import type { AppError } from '../../../../src/api/errors.ts';
 import { endpoints } from '../../../../src/api/index.ts';
+import { type Clock, systemClock } from '../../../../src/core/lib/clock.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
 import { stateOf } from './state.ts';
 import { sharedRuntime } from '../../../support/runtime.ts';
@@ -19,9 +20,16 @@ import {
   write,
 } from '../../../support/worktrees/work.ts';
 
+/** On a busy machine, a snapshot takes longer than the second for which the start of a turn waits. */
+const clock: Clock = {
+  ...systemClock,
+  sleep: (ms, signal) => systemClock.sleep(60 * ms, signal),
+};
+
 /** An agent that writes the files which its prompt names; null: it removes the file. */
 const onRuntime = sharedRuntime({
   config: { snapshots: { enabled: true } },
+  clock,
   providers: [
     scriptedProvider(({ session, input, end }) => {
       const [said] = input;

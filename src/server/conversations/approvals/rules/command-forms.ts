@@ -92,7 +92,6 @@ function fits(pattern: readonly string[], command: Command): boolean {
   );
 }
 
-/** A word that may be the program of a command. */
 interface ProgramWord {
   names: readonly string[];
   /** The place of the word behind it, and the last place where its subcommand may be; null where it has none. */

@@ -8,23 +8,23 @@ import type {
 } from '../../../../api/approval-rules.ts';
 import type { BodyOf, QueryOf } from '../../../../api/endpoint.ts';
 import type { Session } from '../../../../api/sessions.ts';
-import { AppError } from '../../../../api/errors.ts';
+import { conflictError, invalidError, notFoundError } from '../../../../api/errors.ts';
 import type { AgentRequest } from '../../../../agents/provider.ts';
 import { workingDirectory } from '../../sessions/working-directory.ts';
 import type { ServerParts } from '../../../../core/events/server-parts.ts';
 import { type SaveResponse, saveNothing } from '../../../../core/store/idempotency-store.ts';
 import { type RecordPage, RecordTable } from '../../../../core/store/records.ts';
-import { conditionsOf, refusalOf } from './refusal.ts';
 import { evaluateRules, ruleText } from './evaluate-rules.ts';
 import { CommandNames } from './command-names.ts';
 import { RealPaths } from './real-paths.ts';
 import {
-  commandIn,
-  fileIn,
   type Lookups,
   type RequestedAction,
+  commandIn,
+  fileIn,
   requestedActionOf,
 } from './requested-action.ts';
+import { readPattern, whyNothingFits } from './command-pattern.ts';
 
 /** The maximum number of rules, because all of them are in memory. */
 const MAX_RULES = 1000;
@@ -122,8 +122,7 @@ export class RuleService {
       const stored = this.#table.where(tx, 'true');
       const same = stored.find((one) => conditionsOf(one) === conditions);
       if (!same && stored.length >= MAX_RULES)
-        throw new AppError(
-          'conflict',
+        throw conflictError(
           `cannot add a rule, because the server already has the maximum of ${MAX_RULES} rules: remove a rule first`,
         );
       const record: StoredRule = same
@@ -149,7 +148,7 @@ export class RuleService {
   async remove(id: string, by: string): Promise<ApprovalRule> {
     const removed = await this.#deps.db.transact((tx) => {
       const found = this.#table.get(tx, id);
-      if (!found) throw new AppError('not_found', `rule "${id}" not found`);
+      if (!found) throw notFoundError(`rule "${id}" not found`);
       const conditions = conditionsOf(found);
       const same = this.#table
         .where(tx, 'true')
@@ -197,7 +196,7 @@ function withRefusal(stored: StoredRule): ApprovalRule {
 
 function absolute(directory: string): string {
   if (directory.startsWith('/')) return directory;
-  throw new AppError('invalid', `body.directory: "${directory}" is not an absolute path`);
+  throw invalidError(`body.directory: "${directory}" is not an absolute path`);
 }
 
 /** Throws `invalid` for a rule without a condition of its own, or one that allows more than people would think. */
@@ -210,17 +209,62 @@ function assertUsable({
   i_know,
 }: Pick<ApprovalRule, 'effect' | 'command' | 'path' | 'tool' | 'directory' | 'i_know'>): void {
   if ((command ?? path ?? tool ?? directory) === null)
-    throw new AppError('invalid', 'body: a rule requires a command, a path, a tool or a directory');
+    throw invalidError('body: a rule requires a command, a path, a tool or a directory');
   if (command !== null && path !== null)
-    throw new AppError(
-      'invalid',
-      'body: a rule cannot have both a command and a path: add one rule for each',
-    );
+    throw invalidError('body: a rule cannot have both a command and a path: add one rule for each');
   if (effect === 'allow' && (command ?? path ?? tool) === null)
-    throw new AppError(
-      'invalid',
-      'body: a rule with effect allow requires a command, a path or a tool',
-    );
+    throw invalidError('body: a rule with effect allow requires a command, a path or a tool');
   const refusal = refusalOf({ effect, command, path, i_know });
-  if (refusal !== null) throw new AppError('invalid', `body.${refusal.field}: ${refusal.why}`);
+  if (refusal !== null) throw invalidError(`body.${refusal.field}: ${refusal.why}`);
+}
+
+type Conditions = Pick<ApprovalRule, 'effect' | 'command' | 'path' | 'i_know'>;
+
+/** A field of a rule and why it cannot be as it is. */
+interface Refusal {
+  field: 'command' | 'path';
+  why: string;
+}
+
+/** Why a rule can match nothing, or would allow more than it says; null if neither. */
+function refusalOf({ effect, command, path: file, i_know }: Conditions): Refusal | null {
+  if (file !== null) {
+    const why = whyNoFile(file);
+    return why === null ? null : { field: 'path', why };
+  }
+  if (command === null) return null;
+  const why = whyNothingFits(command);
+  if (why !== null) return { field: 'command', why };
+  const pattern = readPattern(command, effect === 'allow' ? 'strict' : 'any', i_know);
+  return 'why' in pattern ? { field: 'command', why: pattern.why } : null;
+}
+
+/** Why no file fits a pattern of paths; null if some may. */
+function whyNoFile(pattern: string): string | null {
+  const names = pattern.split('/');
+  if (names[0]?.startsWith('~') === true)
+    return 'a path that starts with "~" never matches: use the absolute path';
+  if (/^(["']).*\1$/.test(pattern))
+    return 'a path with quotes never matches, because rules do not read quotes: leave them out';
+  const open = names.findIndex((name) => name.includes('*'));
+  if (open >= 0 && names.indexOf('..', open) >= 0)
+    return '".." after * never matches: write the path without ".."';
+  const shortest = nodePath.posix.normalize(pattern).replace(/(?<=.)\/$/, '');
+  if (shortest === '/' || shortest === '.' || shortest.split('/').at(-1) === '..')
+    return `"${pattern}" is a directory, so the rule never matches: add /** for all files below it`;
+  if (pattern.endsWith('/'))
+    return `a path that ends with "/" never matches: use ${shortest}/** for all files below it`;
+  if (pattern.startsWith('/') && pattern !== shortest)
+    return `the rule never matches: the path has to be written as ${shortest}`;
+  return null;
+}
+
+/** Returns the fields in which two rules with the same decisions are equal. */
+function conditionsOf(
+  rule: Pick<ApprovalRule, 'effect' | 'provider' | 'tool' | 'command' | 'path' | 'directory'>,
+): string {
+  const { effect, provider, tool, command, path: file, directory } = rule;
+  const words = command?.split(/[ \t]+/).filter((word) => word !== '') ?? null;
+  const names = file === null ? null : nodePath.posix.normalize(file);
+  return JSON.stringify([effect, provider, tool, words, names, directory]);
 }

@@ -169,7 +169,6 @@ export class BudgetGuard implements HoldSource {
     return store.budget(tx, put.id);
   }
 
-  /** Removes a budget. */
   drop(tx: Writer, budget: Budget, why: 'removed' | 'closed' | 'deleted'): void {
     const { store, asking, inbox } = this.#deps;
     const reason = {

@@ -5,7 +5,7 @@ import {
   type setBudget,
 } from '../../../../api/budgets.ts';
 import type { BodyOf, QueryOf } from '../../../../api/endpoint.ts';
-import { AppError } from '../../../../api/errors.ts';
+import { AppError, invalidError } from '../../../../api/errors.ts';
 import type { ServerParts } from '../../../../core/events/server-parts.ts';
 import { isTimeZone, ownTimeZone } from '../../../../core/lib/cron.ts';
 import { assertNotClosed } from '../../sessions/session.ts';
@@ -112,27 +112,21 @@ function budgetRequestOf(body: BodyOf<typeof setBudget>): BudgetRequest {
   const { session_id = null, team_id = null, hard } = body;
   const { tokens = null, cost_usd = null, turns = null } = body;
   if (session_id !== null && team_id !== null)
-    throw new AppError(
-      'invalid',
+    throw invalidError(
       'body: a budget cannot have both a session and a team: set one budget for each',
     );
   if ((tokens ?? cost_usd ?? turns) === null)
-    throw new AppError(
-      'invalid',
-      'body: a budget requires at least one limit: add tokens, cost_usd or turns',
-    );
+    throw invalidError('body: a budget requires at least one limit: add tokens, cost_usd or turns');
   const per = body.per ?? (session_id === null && team_id === null ? 'day' : 'total');
   if (session_id === null && team_id === null && per === 'total')
-    throw new AppError(
-      'invalid',
+    throw invalidError(
       'body.per: a total budget must name a session or a team: set session_id or team_id, or set per to "day"',
     );
   const zone = body.time_zone ?? null;
   if (zone !== null && per === 'total')
-    throw new AppError('invalid', 'body.time_zone: only a budget per day can have a time zone');
+    throw invalidError('body.time_zone: only a budget per day can have a time zone');
   if (zone !== null && !isTimeZone(zone))
-    throw new AppError(
-      'invalid',
+    throw invalidError(
       `body.time_zone: "${zone}" is not a time zone: use a name such as Europe/Berlin`,
     );
   const time_zone = per === 'day' ? (zone ?? ownTimeZone()) : null;

@@ -1,5 +1,5 @@
 import type { Budget } from '../../../../api/budgets.ts';
-import { AppError } from '../../../../api/errors.ts';
+import { notFoundError } from '../../../../api/errors.ts';
 import type { KindIn, Payload } from '../../../../api/events.ts';
 import type { EventDraft } from '../../../../core/events/event.ts';
 import type { EventLog } from '../../../../core/events/log.ts';
@@ -34,7 +34,7 @@ export class BudgetStore {
   budget(rx: Reader, id: string): Budget {
     const found = this.budgets.get(rx, id);
     if (found) return found;
-    throw new AppError('not_found', `budget "${id}" not found`);
+    throw notFoundError(`budget "${id}" not found`);
   }
 
   all(rx: Reader): Budget[] {
