@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { FleetCursor } from '../../../src/fleet/cursor.ts';
+import { Refused } from '../../../src/fleet/mirror-stream.ts';
 import { namesOf } from '../../../src/fleet/names.ts';
 import { NatsMirrorStream } from '../../../src/fleet/nats-mirror-stream.ts';
 import { NatsReaderStream } from '../../../src/fleet/nats-reader-stream.ts';
@@ -116,10 +117,11 @@ describe('With JetStream, a mirror', () => {
     const drafts = [{ kind: 'session.updated', seq: 1, text: '{"seq":1,"id":"evt_1"}' }];
     const batch = { epoch: store.db.epoch, prev: 0, drafts };
     const first = await stream.publish({ ...batch, expected: 0 });
-    await expect(stream.publish({ ...batch, expected: 0 })).rejects.toThrow('last sequence');
+    const refusal = new Refused('the newest message of this node is another one');
+    await expect(stream.publish({ ...batch, expected: 0 })).rejects.toThrow(refusal);
     await expect(
       stream.publish({ ...batch, expected: 0, drafts: [...drafts, ...drafts] }),
-    ).rejects.toThrow('last sequence');
+    ).rejects.toThrow(refusal);
     expect(await stream.head()).toMatchObject({ streamSeq: first, id: 'evt_1', seq: 1, prev: 0 });
     expect(await streamOf('nobody').head()).toBeNull();
     expect(await stream.id()).toBe('test');
