@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import { tempDirectory } from '../temp.ts';
+import { tempDirectory } from '../support/temp.ts';
 
 /** The browser of this machine; null if none is installed (`make browser` installs one on Debian). */
 export const browserProgram =
