@@ -23,7 +23,7 @@ const exampleTexts = [
   'diff: fe7289aa # Show all changes of a session (in a pager on a terminal)',
   'diff: fe7289aa --stat # Show only the changed files of a session',
   'diff: fe7289aa --head src # Show only uncommitted changes of a session in the directory src',
-  'diff: fe7289aa --at 1b2c3d4e # Show only the changes of one turn of a session of a session',
+  'diff: fe7289aa --at 1b2c3d4e # Show only the changes of one turn of a session',
   'sessions snapshots: fe7289aa on # Store a snapshot of the files at the start and end of each turn',
   'sessions snapshots: fe7289aa # List the stored file snapshots of a session',
   'sessions files: fe7289aa --at 1b2c3d4e # List the files that a turn changed',
