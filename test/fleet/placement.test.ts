@@ -65,7 +65,7 @@ describe('The chosen node', () => {
       'all live nodes already run their maximum number of agents: try again when a turn has ended',
     ],
   ] as const)(
-    'is missing for a reason that is said: %j with %j.',
+    'No node is chosen from %j with the labels %j, and the error has the reason.',
     ([nodes, labels, code, message]) => {
       expect(chosenNode(nodes, labels, () => 0)).toBeNull();
       expect(noRoom(nodes, labels)).toMatchObject({ code, message });
