@@ -19,7 +19,7 @@ function expectWhole(store: TestStore, stream: ScriptedStream): void {
   expect(judge(wholeLog(store, store.db.durableSeq), stream.messages)).toMatchObject(faultless);
 }
 
-describe('A mirror', () => {
+describe('a mirror', () => {
   test('A mirror writes each event once and in order, with links over those that stay.', async () => {
     const store = await testStore();
     const stream = new ScriptedStream();

@@ -101,7 +101,7 @@ describe('cadre fleet init', () => {
   });
 });
 
-describe('A node whose events are not copied', () => {
+describe('a node whose events are not copied', () => {
   test('A node whose events are not copied is listed as such, and readers of the fleet get a notice.', async () => {
     const nodes = await cadre(['fleet', 'nodes', '--json'], fleet().urls);
     expect(nodes.json()).toMatchObject([{ node: 'quiet', state: 'alive', mirror: 'off' }]);

@@ -50,7 +50,7 @@ function startReader(node: string, cursor: FleetCursor, follow: boolean) {
   };
 }
 
-describe('A server with [fleet]', () => {
+describe('a server with [fleet]', () => {
   test('A server with [fleet] has all its events in the stream when it has stopped, and continues there when it starts again.', async () => {
     await using directory = tempDirectory();
     for (const round of [1, 2]) {
@@ -90,7 +90,7 @@ describe('A server with [fleet]', () => {
   });
 });
 
-describe('With JetStream, a mirror', () => {
+describe('a mirror with JetStream', () => {
   test('With JetStream, a mirror writes batches that are read once and in order, by a cursor and while they come.', async () => {
     const store = await testStore();
     await using _mirror = startMirror(store, streamOf('n1'), { clock: systemClock });
