@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
-import { connectionLimit } from '../../../src/server/http/connections.ts';
+import { connectionLimit } from '../../../src/server/http/app.ts';
 import { sharedRuntime, type TestRuntime, testRuntime } from '../../support/runtime.ts';
 import { testServer } from '../../support/server.ts';
 import { scaled } from '../../support/patience.ts';

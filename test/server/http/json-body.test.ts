@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { assertBounded, readJson } from '../../../src/server/http/json-body.ts';
+import { assertBounded, readJson } from '../../../src/server/http/app.ts';
 import type { Scanned } from '../../../src/core/lib/json-string.ts';
 
 /** A text that counts how often it is looked at. */
