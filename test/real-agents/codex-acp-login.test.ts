@@ -21,7 +21,7 @@ function configuration(env: Record<string, string>) {
 const PATIENCE_MS = 30_000;
 const params = { agent: 'codex-acp' };
 
-test('An agent codex-acp with a key in its environment is authenticated without a person after its first refusal.', () =>
+test('The agent codex-acp is authenticated with the key in its environment after its first refusal, without a person.', () =>
   onServer(configuration({ OPENAI_API_KEY: 'dummy-key' }), async (server) => {
     const session = await watched(server);
     await using _watch = session.watch;

@@ -33,7 +33,7 @@ describe.for(['codex', 'claude', 'acp'] as const)(
       }));
 
     test.for([{ permission_mode: null }, { permission_mode: 'require_approval' }])(
-      'A process in a session with %j needs one approval, which cadre requests and not the agent.',
+      'A process in a session with %j needs one approval, which cadre requests instead of the agent.',
       ({ permission_mode }) =>
         onServer(configs[provider], async (server) => {
           const given = { server, provider };

@@ -91,7 +91,7 @@ describe('a server with [fleet]', () => {
 });
 
 describe('a mirror with JetStream', () => {
-  test('With JetStream, a mirror writes batches that are read once and in order, by a cursor and while they come.', async () => {
+  test('A mirror with JetStream writes batches that are read once and in order, by a cursor and while they come.', async () => {
     const store = await testStore();
     await using _mirror = startMirror(store, streamOf('n1'), { clock: systemClock });
     const cursor = FleetCursor.start();
@@ -110,7 +110,7 @@ describe('a mirror with JetStream', () => {
     expect(whole.events).toEqual(reader.events);
   });
 
-  test('With JetStream, a mirror is refused by the fence where another has written.', async () => {
+  test('A mirror with JetStream is refused by the fence if another mirror has written.', async () => {
     const store = await testStore();
     const stream = streamOf('n2');
     await append(store, 3);
