@@ -1,4 +1,5 @@
-// Finds the texts for readers in a source file: help, messages of errors, descriptions of schemas, comments, titles of tests.
+// Finds the texts for readers in a source file: help, messages of errors, descriptions of schemas, comments, titles of tests
+// and names of their groups.
 import { parseSync } from 'oxc-parser';
 import type { Text } from './habits.ts';
 
@@ -137,11 +138,15 @@ function messages(node: Node, add: Add): void {
 
 function titles(node: Node, add: Add): void {
   if (node.type !== 'CallExpression') return;
+  const [title] = listOf(node.arguments);
   let { callee } = node;
-  // `test.each(table)('title', …)`
-  if (isNode(callee) && callee.type === 'CallExpression') callee = callee.callee;
-  while (isNode(callee) && callee.type === 'MemberExpression') callee = callee.object;
-  if (['test', 'it', 'describe'].includes(nameOf(callee))) add('titles', listOf(node.arguments)[0]);
+  if (/^(?:each|for|skipIf|runIf)$/.test(nameOf(callee))) return;
+  // `test.skipIf(reason).each(table)('title', …)`
+  while (isNode(callee) && /^(?:Call|Member)Expression$/.test(callee.type))
+    callee = callee.type === 'CallExpression' ? callee.callee : callee.object;
+  const name = nameOf(callee);
+  if (name === 'describe') add('groups', title);
+  if (name === 'test' || name === 'it') add('titles', title);
 }
 
 /**

@@ -22,7 +22,7 @@ const pathological: Record<string, (n: number) => string> = {
   spaces: (n) => ' '.repeat(2 * n),
 };
 
-describe('The scan of a body', () => {
+describe('the scan of a body', () => {
   test.each(Object.entries(pathological))(
     'The scan of a body looks at each character once: %s.',
     (_name, make) => {
