@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import { NodeClient } from '../../src/fleet/node-client.ts';
 import { namesOf } from '../../src/fleet/names.ts';
-import { ScriptedEngine } from '../support/fleet/scripted-engine.ts';
+import { ScriptedEngine } from './scripted-engine.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 const names = namesOf('f');
@@ -30,7 +30,7 @@ function stage() {
 
 const create = { body: { provider: 'acp', cwd: '/' } } as const;
 
-describe('A request to a node', () => {
+describe('a request to a node', () => {
   test('A request to a node names node, scope and person in its subject, and path, body and key in its text.', async () => {
     const { engine, client } = stage();
     engine.answer = () => session;

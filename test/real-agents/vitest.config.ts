@@ -11,12 +11,12 @@ const titles = [
   'The turn continues when its approval is accepted',
   'keeps the first part of the text',
   'After a SIGKILL in the middle of a turn',
-  'and come back',
+  'and resume with their history',
   'a usage limit of',
 ];
 
 // A title that was reworded would silently leave its test out.
-const sources = globSync('test/{real-agents/*.test,support/providers/describe-provider}.ts');
+const sources = globSync('test/{real-agents/*.test,agents/describe-provider}.ts');
 const texts = sources.map((file) => readFileSync(file, 'utf8'));
 for (const title of titles)
   if (!texts.some((text) => text.includes(title)))

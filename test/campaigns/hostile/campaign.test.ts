@@ -6,7 +6,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { kill, printed, run, stdout } from '../../support/processes/work.ts';
-import { becomingRoot, helperDirectory, unprivileged } from '../../support/other-user.ts';
+import { becomingRoot, helperDirectory, unprivileged } from './unprivileged.ts';
 import { startServer, type TestServer } from '../../support/server.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { scaled } from '../../support/patience.ts';
@@ -207,7 +207,7 @@ describe.skipIf(process.platform !== 'linux')(
   'a server among hostile agents, files and clients',
   () => {
     it(
-      'answers /health all the while, lives on, stops in order, and starts clean',
+      'A server under attack answers /health in time, and then stops and starts cleanly.',
       {
         timeout: scaled(60_000 + ROUNDS * 120_000),
       },

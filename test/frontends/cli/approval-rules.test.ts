@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { cadreOn } from '../../support/cli/cadre.ts';
-import { sharedDemo, withDemo } from '../../support/demo-server.ts';
+import { sharedDemo, testDemo } from '../../support/demo-server.ts';
 import { storeOldRules } from '../../support/old-rules.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import { testDirectory } from '../../support/temp.ts';
 import { openSession } from '../../support/turns.ts';
 
 const server = sharedDemo();
@@ -35,18 +35,18 @@ it('Approval rules answer the requests of an agent: allowed commands and edits p
   }[];
   expect(last?.decided_by).toBe(allowing);
 
-  const test = async (...words: string[]) =>
+  const decisionOf = async (...words: string[]) =>
     (await cadre(['approvals', 'rules', 'test', ...words])).stdout;
-  expect(await test('rm x')).toMatch(/^deny: rule_\w+, deny command rm \*\*\n$/);
-  expect(await test('echo x > y')).toMatch(/^ask: .*">"\n$/);
-  expect(await test('--path', 'notes/a.txt', '--cwd', directory)).toMatch(/^allow: /);
+  expect(await decisionOf('rm x')).toMatch(/^deny: rule_\w+, deny command rm \*\*\n$/);
+  expect(await decisionOf('echo x > y')).toMatch(/^ask: .*">"\n$/);
+  expect(await decisionOf('--path', 'notes/a.txt', '--cwd', directory)).toMatch(/^allow: /);
 
   const { stdout } = await cadre(['approvals', 'rules', 'list']);
   expect(stdout).toMatch(/\tallow\t.*command: echo \*\*, directory: /);
   expect((await cadre(['approvals', 'rules', 'remove', allowing])).stdout).toBe(
     `Removed rule ${allowing}\n`,
   );
-  expect(await test('echo x')).toBe('ask: no rule matches\n');
+  expect(await decisionOf('echo x')).toBe('ask: no rule matches\n');
 });
 
 it('A * behind a program that is not known to be safe needs --i-know.', async () => {
@@ -61,32 +61,28 @@ it('A * behind a program that is not known to be safe needs --i-know.', async ()
 });
 
 it('The list of rules and the doctor name each rule of an earlier version that could not be added now.', async () => {
-  await using own = tempDirectory('old-rules');
-  const directory = join(own.path, 'data');
+  const own = testDirectory('old-rules');
+  const directory = join(own, 'data');
   await storeOldRules(directory, [
     { id: 'rule_00000000000000000000000a', effect: 'allow', command: 'git push **' },
     { id: 'rule_00000000000000000000000b', effect: 'allow', command: 'ls docs' },
   ]);
-  await withDemo(
-    async (old) => {
-      const cadre = cadreOn(old);
-      expect((await cadre(['approvals', 'rules', 'list'])).stdout).toMatch(
-        /0000000a\task\t.*git push \*\* \(the rule was added with effect allow, but now asks instead: .*remove it with cadre approvals rules remove 0000000a\)\n/,
-      );
-      const { checks } = (await cadre(['doctor', '--json'])).json() as {
-        checks: { check: string; status: string; detail: string }[];
-      };
-      expect(checks.find(({ check }) => check === 'rules')).toEqual({
-        check: 'rules',
-        status: 'warn',
-        detail: expect.stringMatching(
-          /^remove these rules with .*: rule_0+a \(git push \*\*\): the rule was added with effect allow/,
-        ) as unknown,
-      });
-      expect((await cadre(['approvals', 'rules', 'remove', '0000000a'])).code).toBe(0);
-    },
-    { directory },
+  const old = await testDemo({ directory });
+  const cadre = cadreOn(old);
+  expect((await cadre(['approvals', 'rules', 'list'])).stdout).toMatch(
+    /0000000a\task\t.*git push \*\* \(the rule was added with effect allow, but now asks instead: .*remove it with cadre approvals rules remove 0000000a\)\n/,
   );
+  const { checks } = (await cadre(['doctor', '--json'])).json() as {
+    checks: { check: string; status: string; detail: string }[];
+  };
+  expect(checks.find(({ check }) => check === 'rules')).toEqual({
+    check: 'rules',
+    status: 'warn',
+    detail: expect.stringMatching(
+      /^remove these rules with .*: rule_0+a \(git push \*\*\): the rule was added with effect allow/,
+    ) as unknown,
+  });
+  expect((await cadre(['approvals', 'rules', 'remove', '0000000a'])).code).toBe(0);
 });
 
 it('A search in a directory that is not an absolute path is refused.', async () => {

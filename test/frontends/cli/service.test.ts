@@ -5,7 +5,7 @@ import { identify, isAlive } from '../../../src/core/children/identity.ts';
 import type { ServiceStatus } from '../../../src/frontends/cli/service/status.ts';
 import { runCadre, runHere, startCadre } from '../../support/cli/cadre.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
-import { withRuntime } from '../../support/runtime.ts';
+import { testRuntime } from '../../support/runtime.ts';
 import { untilNothingCarries } from '../../support/server.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
@@ -88,7 +88,7 @@ describe('serve --detach', () => {
     ]);
   });
 
-  test('service status and service logs show a detached server.', async () => {
+  test('cadre service status and service logs show a detached server.', async () => {
     const status = (await here('service', 'status', '--json')).json() as ServiceStatus;
     const { url, pid } = started;
     expect(status).toMatchObject({
@@ -107,7 +107,7 @@ describe('serve --detach', () => {
     expect(lines.every(({ msg }) => typeof msg === 'string')).toBe(true);
   });
 
-  test('service logs -f follows the log, even after the log was emptied.', async () => {
+  test('cadre service logs -f follows the log, even after the log was emptied.', async () => {
     const follower = startCadre(place.path, ['service', 'logs', '-f', '--tail', '1'], { env });
     await follower.until('\n');
     fs.copyFileSync(log, `${log}.1`);
@@ -119,7 +119,7 @@ describe('serve --detach', () => {
     expect(follower.stdout()).toContain('configuration reloaded');
   });
 
-  test('service stop stops the server cleanly, and its log is still shown.', async () => {
+  test('cadre service stop stops the server cleanly, and its log is still shown.', async () => {
     const stopped = await here('service', 'stop', '--json');
     expect(stopped.json()).toEqual({ stopped: true, pid: started.pid });
     expect(runs(started.pid)).toBe(false);
@@ -138,22 +138,22 @@ function runs(pid: number): boolean {
 }
 
 describe('a server in the foreground', () => {
-  test('service status shows a server in the foreground, and service logs names its stderr.', () =>
-    withRuntime(async ({ directory }) => {
-      const { pid } = process;
-      const place = ['--data-dir', directory];
-      const status = await runHere(directory, [...place, 'service', 'status', '--json']);
-      expect(status.json()).toMatchObject({ server: { started_by: 'foreground', log: null, pid } });
-      const logs = await runHere(directory, [...place, 'service', 'logs']);
-      expect(logs).toMatchObject({ code: 7, stdout: '' });
-      expect(logs.stderr).toContain(
-        `the server (pid ${pid}): a server in the foreground writes its log only to stderr`,
-      );
-    }));
+  test('cadre service status shows a server in the foreground, and service logs names its stderr.', async () => {
+    const { directory } = await testRuntime();
+    const { pid } = process;
+    const place = ['--data-dir', directory];
+    const status = await runHere(directory, [...place, 'service', 'status', '--json']);
+    expect(status.json()).toMatchObject({ server: { started_by: 'foreground', log: null, pid } });
+    const logs = await runHere(directory, [...place, 'service', 'logs']);
+    expect(logs).toMatchObject({ code: 7, stdout: '' });
+    expect(logs.stderr).toContain(
+      `the server (pid ${pid}): a server in the foreground writes its log only to stderr`,
+    );
+  });
 });
 
 describe('service install', () => {
-  test('service install --print shows the file for both managers, and writes nothing.', async () => {
+  test('cadre service install --print shows the file for both managers, and writes nothing.', async () => {
     await using place = tempDirectory('service');
     const print = ['service', 'install', '--print', '--config', 'mine.toml', '--manager'];
     fs.writeFileSync(path.join(place.path, 'mine.toml'), '[auth]\ntoken = "cadre-secret-token"\n');
@@ -173,7 +173,7 @@ describe('service install', () => {
     expect(fs.readdirSync(place.path)).toEqual(['mine.toml']);
   });
 
-  test('service install refuses an invalid configuration, and an address that other machines reach.', async () => {
+  test('cadre service install refuses an invalid configuration, and an address that other machines reach.', async () => {
     await using place = tempDirectory('service');
     const print = ['service', 'install', '--print', '--manager', 'systemd'];
     const wrong = await runHere(place.path, [...print, '--bind', 'nowhere']);
@@ -196,7 +196,7 @@ describe('service install', () => {
   });
 
   test.skipIf(process.geteuid?.() !== 0)(
-    'service install as root is refused with the reason.',
+    'cadre service install as root is refused with the reason.',
     async () => {
       await using place = tempDirectory('service');
       const root = await runHere(place.path, ['service', 'install', '--manager', 'systemd']);

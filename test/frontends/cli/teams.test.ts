@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { sharedDemo, withDemo } from '../../support/demo-server.ts';
+import { sharedDemo, testDemo } from '../../support/demo-server.ts';
 import type { Client } from '../../../src/client/client.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import { streamEvents } from '../../../src/client/stream.ts';
@@ -41,14 +41,14 @@ describe('cadre teams', () => {
     return { ...made, message };
   }
 
-  test('teams create opens a team of sessions by the ends of their ids, and teams list shows it.', async () => {
+  test('cadre teams create opens a team of sessions by the ends of their ids, and teams list shows it.', async () => {
     const { id, team, lead } = await shop();
     expect(id).toMatch(/^team_[0-9a-f]{32}$/);
     expect(await ok('list')).toMatch(new RegExp(`^${team}\t${end(lead)}\t\\d+s\tshop$`, 'm'));
     expect(await ok('get', team)).toContain('shop');
   });
 
-  test('teams add, lead and remove change the members and show them.', async () => {
+  test('cadre teams add, lead and remove change the members and show them.', async () => {
     const { team, member } = await shop();
     const third = await open();
     expect(await ok('add', team, end(third), '--title', 'tester')).toMatch(
@@ -58,7 +58,7 @@ describe('cadre teams', () => {
     expect(await ok('remove', team, end(third))).not.toContain(third);
   });
 
-  test('teams message sends a message, which messages, deliveries and show list.', async () => {
+  test('cadre teams message sends a message, which messages, deliveries and show list.', async () => {
     const { team, lead, member, message } = await talking();
     const row = new RegExp(`${end(message)}\t${end(lead)}\tconsumed`);
     expect(await ok('deliveries', team)).toMatch(row);
@@ -91,12 +91,12 @@ describe('cadre teams', () => {
     expect((await cadre(['teams', 'cancel', team, end(message)])).code).toBe(7);
   });
 
-  test('teams interrupt-all reports that no turn is running.', async () => {
+  test('cadre teams interrupt-all reports that no turn is running.', async () => {
     const { team } = await shop();
     expect(await ok('interrupt-all', team)).toBe('No turns are running\n');
   });
 
-  test('teams spawn adds a member, which view and events tail show.', async () => {
+  test('cadre teams spawn adds a member, which view and events tail show.', async () => {
     const { team, member } = await talking();
     const spawned = (await ok('spawn', team, 'say "hi"', '--source', end(member))).trim();
     expect(await ok('view', team)).toContain(end(spawned));
@@ -119,51 +119,51 @@ describe('cadre teams', () => {
   test(
     'A spawned member can have a worktree of its own and metadata.',
     { timeout: scaled(60_000) },
-    () =>
-      withDemo(async (server) => {
-        const cadre = cadreOn(server);
-        const { id } = await openSession(server.client, server.directory);
-        const { team } = await server.client.call(endpoints.createTeam, {
-          body: { name: 'one', lead_agent_id: id },
-        });
-        const spawn = (...more: string[]) =>
-          cadre(['teams', 'spawn', team.id, '--source', id, '--json', ...more]);
-        const made = await spawn('--metadata', '{"for":"tests"}');
-        expect(JSON.parse(made.stdout)).toMatchObject({ session: { metadata: { for: 'tests' } } });
-        const wrong = [
-          ['--base', 'main'],
-          ['--no-init'],
-          ['--no-include'],
-          ['--branch-prefix', 'x'],
-          ['--metadata', '{'],
-        ];
-        const codes = await Promise.all(wrong.map(async (one) => (await spawn(...one)).code));
-        expect(codes).toEqual([2, 2, 2, 2, 2]);
-        const repository = makeRepository(path.join(server.directory, 'repository'));
-        const source = await openSession(server.client, repository);
-        await cadre(['teams', 'add', team.id, source.id]);
-        write(repository, {
-          '.worktreeinclude': '.env\n',
-          '.gitignore': '.env\n',
-          '.env': 'X=1\n',
-        });
-        commit(repository, 'a list of files');
-        const none = ['--no-init', '--no-include', '--worktree', 'w'];
-        const how = ['--branch-prefix', 'mine', '--base', 'HEAD', ...none];
-        const of = ['teams', 'spawn', team.id, '--source', source.id, '--json', ...how];
-        const spawned = await cadre(of);
-        expect(JSON.parse(spawned.stdout)).toMatchObject({
-          worktree: {
-            branch: expect.stringMatching(/^mine/),
-            base_ref: 'HEAD',
-            included: { status: 'off' },
-          },
-        });
-      }),
+    async () => {
+      const server = await testDemo();
+      const cadre = cadreOn(server);
+      const { id } = await openSession(server.client, server.directory);
+      const { team } = await server.client.call(endpoints.createTeam, {
+        body: { name: 'one', lead_agent_id: id },
+      });
+      const spawn = (...more: string[]) =>
+        cadre(['teams', 'spawn', team.id, '--source', id, '--json', ...more]);
+      const made = await spawn('--metadata', '{"for":"tests"}');
+      expect(JSON.parse(made.stdout)).toMatchObject({ session: { metadata: { for: 'tests' } } });
+      const wrong = [
+        ['--base', 'main'],
+        ['--no-init'],
+        ['--no-include'],
+        ['--branch-prefix', 'x'],
+        ['--metadata', '{'],
+      ];
+      const codes = await Promise.all(wrong.map(async (one) => (await spawn(...one)).code));
+      expect(codes).toEqual([2, 2, 2, 2, 2]);
+      const repository = makeRepository(path.join(server.directory, 'repository'));
+      const source = await openSession(server.client, repository);
+      await cadre(['teams', 'add', team.id, source.id]);
+      write(repository, {
+        '.worktreeinclude': '.env\n',
+        '.gitignore': '.env\n',
+        '.env': 'X=1\n',
+      });
+      commit(repository, 'a list of files');
+      const none = ['--no-init', '--no-include', '--worktree', 'w'];
+      const how = ['--branch-prefix', 'mine', '--base', 'HEAD', ...none];
+      const of = ['teams', 'spawn', team.id, '--source', source.id, '--json', ...how];
+      const spawned = await cadre(of);
+      expect(JSON.parse(spawned.stdout)).toMatchObject({
+        worktree: {
+          branch: expect.stringMatching(/^mine/),
+          base_ref: 'HEAD',
+          included: { status: 'off' },
+        },
+      });
+    },
   );
 
   test(
-    'teams view --watch prints changes until it is interrupted.',
+    'cadre teams view --watch prints changes until it is interrupted.',
     { timeout: scaled(60_000) },
     () =>
       withServer(async (server) => {

@@ -7,14 +7,14 @@ import {
 } from '../../../src/frontends/terminal/approval-text.ts';
 import { colorless } from '../../../src/frontends/terminal/palette.ts';
 import { widthOf } from '../../../src/frontends/terminal/width.ts';
-import { colors, columns, hasUnsafe, text, withoutColors } from '../../support/terminal/texts.ts';
+import { colors, columns, hasUnsafe, text, withoutColors } from './texts.ts';
 
 function asked(...details: ApprovalDetail[]): ApprovalToShow {
   const rest = { request: { raw: true }, questions: null, session_allows: null };
   return { kind: 'command', title: 'a title', details, ...rest };
 }
 
-describe('The text of an approval', () => {
+describe('the text of an approval', () => {
   test('The text has all lines of a command, and its directory.', () => {
     const command = 'cd build && \\\nmake clean && \\\nrm -rf /precious';
     const sheet = approvalText(asked({ type: 'command', command, cwd: '/srv' }), {

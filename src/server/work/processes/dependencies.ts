@@ -1,8 +1,5 @@
+import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { Supervisor } from '../../../core/children/supervisor.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
-import type { Ids } from '../../../core/lib/ids.ts';
-import type { Logger } from '../../../core/lib/log.ts';
-import type { Database } from '../../../core/store/database.ts';
 import type { SessionStore } from '../../conversations/sessions/store.ts';
 import type { ExitNotices } from './notices.ts';
 import type { ProcessStore } from './store.ts';
@@ -21,15 +18,11 @@ export interface ProcessSettings {
 }
 
 /** The dependencies of everything that accepts and runs processes. */
-export interface ProcessDependencies {
-  db: Database;
+export interface ProcessDependencies extends Pick<ServerParts, 'db' | 'clock' | 'ids' | 'logger'> {
   store: ProcessStore;
   sessionStore: SessionStore;
   supervisor: Supervisor;
   notices: ExitNotices;
-  clock: Clock;
-  ids: Ids;
-  logger: Logger;
   /** The directory of the logs. */
   directory: string;
   settings: () => ProcessSettings;

@@ -1,0 +1,92 @@
+import { expect } from 'vitest';
+import { until } from '../../support/providers/calls.ts';
+import {
+  initialized,
+  type Params,
+  type RawAgent,
+  type RawOptions,
+  type RawSession,
+  type RawStage,
+  type Role,
+  type sharedRawAgent,
+  testRawAgent,
+} from '../../support/providers/raw-agent.ts';
+import { dies } from '../../support/providers/rows.ts';
+
+export type Play = NonNullable<Role['methods']>[string];
+
+/** The capabilities of an agent that can load sessions, and not resume them. */
+export const onlyLoad = { loadSession: true };
+/** The fields of a session that has lost only its turn. */
+export const ready = { status: 'ready', failure: null, active_turn_id: null };
+
+export function opened(_params: Params, agent: RawAgent): { sessionId: string } {
+  return { sessionId: `raw-${agent.pid}` };
+}
+
+/** Returns the session id that an agent has chosen. */
+export function refOf(agents: readonly RawAgent[], index = 0): string {
+  return `raw-${agents[index]?.pid}`;
+}
+
+export function offering(agentCapabilities: unknown): Record<string, Play> {
+  return { initialize: () => initialized({ agentCapabilities }) };
+}
+
+export function select(id: string, category: string, ...values: string[]): object {
+  const options = values.map((value) => ({ value, name: value }));
+  return { id, category, type: 'select', name: id, currentValue: values[0], options };
+}
+
+/** Returns the role of an agent that answers the request to resume a session with `play`. */
+export function reopened(method: string, play: Play): Role {
+  const can = method === 'session/load' ? offering(onlyLoad) : {};
+  return { methods: { ...can, [method]: play } };
+}
+
+/** Calls `then` at the nth call, and `usually` at all others. */
+export function onTime(n: number, then: (agent: RawAgent) => unknown, usually: Play): Play {
+  let times = 0;
+  return (params, agent) => (++times === n ? then(agent) : usually(params, agent));
+}
+
+/** Returns the methods of all messages that cadre has sent to an agent, in order. */
+export function asked(agent: RawAgent | undefined): string[] {
+  return (agent?.heard ?? []).flatMap(({ method }) => method ?? []);
+}
+
+/** Calls `play` at the first call, and answers the others correctly. */
+export function sick(play: (agent: RawAgent) => unknown): Play {
+  return onTime(1, play, () => ({}));
+}
+
+/**
+ * Returns a function that opens a session whose agent has completed a turn and is gone. It uses the shared runtime
+ * unless the test needs another configuration or clock.
+ */
+export function losing(on: ReturnType<typeof sharedRawAgent>) {
+  return async (
+    role: Role,
+    { open = {}, ...own }: Pick<RawOptions, 'acp' | 'clock'> & { open?: object } = {},
+  ): Promise<[stage: RawStage, session: RawSession]> => {
+    const stage = Object.keys(own).length > 0 ? await testRawAgent(role, own) : on(role);
+    const session = await stage.open(open);
+    await expectWorks(session, 'before');
+    await loseAgent(stage);
+    return [stage, session];
+  };
+}
+
+/** Ends the newest agent; resolves once cadre has noticed. */
+export async function loseAgent(stage: RawStage): Promise<void> {
+  await dies(stage.agents.at(-1));
+  await untilNoneLives(stage);
+}
+
+export function untilNoneLives({ diagnostics }: RawStage): Promise<void> {
+  return until('cadre knows of it', async () => (await diagnostics()).sessions === 0);
+}
+
+export async function expectWorks(session: RawSession, text = 'after', wish = {}): Promise<void> {
+  expect(await session.run(text, wish)).toMatchObject({ status: 'completed', text, error: null });
+}

@@ -1,0 +1,171 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { expect } from 'vitest';
+import { endpoints } from '../../../src/api/index.ts';
+import { expectEventually } from '../../support/expect-eventually.ts';
+import { keptPort } from '../../support/kept-port.ts';
+import { startServer, untilNothingCarries } from '../../support/server.ts';
+import { tempDirectory } from '../../support/temp.ts';
+import { type InTerminal, inTerminal } from '../../support/tui/pty.ts';
+
+/** Where what is shown is kept. */
+const KEPT = import.meta.dirname;
+/** Nothing needs a person, and nothing is unseen. */
+const allSeen = /1:(Needs you )?0 +2:(Running )?0/;
+
+/** Does a day's work on the screen, in a real terminal of that size; what it shows has to be what is kept in test/campaigns/day. */
+export async function expectADayAsKept(size: { rows: number; columns: number }): Promise<void> {
+  await using place = tempDirectory('server');
+  const directory = place.path;
+  const shop = path.join(directory, 'ada', 'shop');
+  mkdirSync(shop, { recursive: true });
+  writeFileSync(path.join(shop, 'notes.txt'), 'one\nthree\n');
+  const args = ['--port', String(await keptPort())];
+  let server = await startServer(directory, { args });
+  try {
+    await using terminal = inTerminal(directory, [], { NO_COLOR: '1' }, size);
+    const day = new Day(terminal);
+    const { type, expectShows, glass } = terminal;
+
+    await expectShows('press n to open one');
+    await day.saveResponse('start');
+
+    type('n');
+    await expectShows('worktree   None');
+    type('say **Hello** from the `agent`');
+    await expectShows('**Hello** from the');
+    for (const field of ['provider', 'model', 'permission', 'mode', 'cwd']) {
+      type('\t');
+      await expectShows(`▌${field}`);
+    }
+    type('\u0015');
+    await expectShows('Directory of the');
+    type(shop);
+    await expectShows(/ada.shop/);
+    type('\u0013');
+    await expectShows(/[○●] +say \*\*Hello/);
+    type('\r');
+    await expectShows(/(^|│ )Hello from/m);
+    await expectShows(allSeen);
+    await day.saveResponse('talk');
+
+    type('i');
+    await expectShows('⏎ send');
+    type('ask rm -rf build\r');
+    await expectShows('a approve');
+    type('a');
+    await expectShows(/⏎ approve|space \d+ more/);
+    await day.saveResponse('approve');
+    type('\u001b[F');
+    await expectShows('⏎ approve');
+    type('\r');
+    await expectShows('Approved');
+
+    type('i');
+    await expectShows('⏎ send');
+    type('edit notes.txt => two\r');
+    await expectShows(/a approve/);
+    type('a');
+    await expectShows(/⏎ approve|space \d+ more/);
+    type('\u001b[F');
+    await expectShows('+two');
+    await expectShows('⏎ approve');
+    await day.saveResponse('diff');
+    type('\r');
+    await expectShows('Approved "Edit');
+    await expectShows(allSeen);
+
+    await server.client.call(endpoints.createProcess, {
+      body: { command: 'echo tests run; echo all passed', cwd: shop },
+    });
+    type('q');
+    await expectShows('PROCESSES 1');
+    type('G\r');
+    await expectShows(/(^|│ )all passed/m);
+    await expectShows(/4:(Ended )?1/);
+    await expectShows('exited  o switch');
+    await day.saveResponse('log');
+    type('r');
+    await expectShows('Restarted');
+    await expectShows(/4:(Ended )?2/);
+    await expectShows(/(^|│ )all passed/m);
+    await expectShows('exited  o switch');
+    // The notice goes after a few seconds.
+    await day.saveResponse('restart', { isWithoutFoot: true });
+
+    type('q/echo');
+    await expectShows('/ echo');
+    await day.saveResponse('filter');
+    type('\r');
+    type('y');
+    await expectShows('Copy: 1');
+    await day.saveResponse('copy');
+    type('1');
+    await expectShows('Copied');
+    expect(glass.written).toContain('\u001b]52;c;');
+    type('\u001b');
+    await expectShows('SESSIONS 1');
+
+    await server.end('SIGKILL');
+    await expectShows('reconnecting');
+    await day.saveResponse('server killed');
+    server = await startServer(directory, { args });
+    await expectShows(/live$/m);
+    await day.saveResponse('server back');
+    type('q');
+    expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });
+    await expect(day.text()).toMatchFileSnapshot(
+      path.join(KEPT, `${size.columns}x${size.rows}.txt`),
+    );
+  } finally {
+    await server.end('SIGKILL');
+    await untilNothingCarries(directory);
+  }
+}
+
+/** Longer than the time between two frames, and shorter than a second, after which counters of seconds change. */
+const STILL_MS = 200;
+
+/** The saved states of the screen, with ids, times and paths replaced by constants. */
+class Day {
+  readonly #terminal: InTerminal;
+  readonly #kept: string[] = [];
+
+  constructor(terminal: InTerminal) {
+    this.#terminal = terminal;
+  }
+
+  /** Saves the state of the screen once the output stops. */
+  async saveResponse(name: string, { isWithoutFoot = false } = {}): Promise<void> {
+    const { glass } = this.#terminal;
+    let before = -1;
+    let since = 0;
+    await expectEventually(() => {
+      if (glass.written.length !== before) since = performance.now();
+      before = glass.written.length;
+      return performance.now() - since > STILL_MS;
+    }).toBe(true);
+    const lines = isWithoutFoot ? glass.lines().slice(0, -1) : glass.lines();
+    this.#kept.push(`===== ${name} =====\n${stable(lines.join('\n'))}\n`);
+  }
+
+  text(): string {
+    return this.#kept.join('\n');
+  }
+}
+
+/** Returns a pattern for the random part of the name of a test directory. */
+const random = (name: string) => new RegExp(`(?<=${name}-)\\w{6}`, 'g');
+
+function stable(text: string): string {
+  return (
+    text
+      .replaceAll(random('cadre-test'), 'XXXXXX')
+      .replaceAll(random('server'), 'XXXXXX')
+      // The whole path of the file has a different length on each machine.
+      .replace(/^(.*\n)[\s\S]*?(?=@@)/, '$1file_change: Edit PATH\n')
+      .replaceAll(/reconnecting \(\d+s\)/g, 'reconnecting (Ns)')
+      .replaceAll(/ \dm(?= *(│|\n|$))/g, 'now')
+      .replaceAll(/\n{3,}/g, '\n\n')
+  );
+}
