@@ -1,11 +1,10 @@
 import { z } from 'zod';
-import { goalKinds } from './event-kinds/goals.ts';
 import { hookKinds } from './event-kinds/hooks.ts';
 import { budgetKinds } from './event-kinds/budgets.ts';
 import { agentKinds, itemKinds } from './event-kinds/items.ts';
 import type { EventScope, ValuesOf } from './event-kinds/kind.ts';
 import { processKinds } from './event-kinds/processes.ts';
-import { queueKinds } from './event-kinds/queue.ts';
+import { goalKinds, queueKinds } from './event-kinds/queue.ts';
 import { reviewKinds } from './event-kinds/reviews.ts';
 import { runtimeKinds } from './event-kinds/runtime.ts';
 import { sessionKinds, turnKinds } from './event-kinds/sessions.ts';

@@ -4,7 +4,6 @@ import type { Base } from './base.ts';
 import { buildChildren } from './build/children.ts';
 import { buildDiagnostics } from './build/diagnostics.ts';
 import { buildGateway } from './build/gateway.ts';
-import { buildGoals } from './build/goals.ts';
 import { buildProcesses } from './build/processes.ts';
 import { buildProviders } from './build/providers.ts';
 import { buildServer } from './build/server.ts';
@@ -13,12 +12,18 @@ import { buildSnapshots } from './build/snapshots.ts';
 import { buildStorage } from './build/storage.ts';
 import { buildTeams } from './build/teams.ts';
 import { buildWorktrees } from './build/worktrees.ts';
+import { CheckRunner } from '../conversations/goals/check-runner.ts';
+import { GoalService } from '../conversations/goals/service.ts';
+import { GoalStore } from '../conversations/goals/store.ts';
 import { QueueInboxSource } from '../conversations/queue/inbox-source.ts';
 import { QueueService } from '../conversations/queue/service.ts';
 import { QueueStore } from '../conversations/queue/store.ts';
 import { ReviewService } from '../conversations/reviews/service.ts';
 import { ToolOffers, TOOLS_WITHIN_MS } from '../teams/gateway/tool-offers.ts';
 import { TeamStore } from '../teams/store.ts';
+import { logPath } from '../work/processes/log-file.ts';
+import { NOTICE_TAIL } from '../work/processes/notices.ts';
+import { readPrinted } from '../work/processes/reading.ts';
 import { WorktreeStore } from '../work/worktrees/store.ts';
 import { FleetSeat } from './fleet.ts';
 import { HookSeat } from './hook-seat.ts';
@@ -80,6 +85,34 @@ export function buildNouns(base: Base, options: RuntimeOptions, undo: Undo) {
   );
   const lower = { storage, children, providers, sessions, goals, queue, hooks };
   return { ...lower, processes, worktrees, snapshots, reviews, teams, gateway, searching };
+}
+
+/** Builds the goals of sessions, and the runner of their checks. */
+function buildGoals(
+  base: Base,
+  needs: Pick<Nouns, 'sessions' | 'processes' | 'snapshots' | 'storage'>,
+) {
+  const { processes, snapshots, storage } = needs;
+  const { store: sessionStore, inbox, scheduler } = needs.sessions;
+  const store = new GoalStore(base);
+  const checks = new CheckRunner({
+    ...base,
+    store,
+    sessionStore,
+    inbox,
+    processes: {
+      run: (body, saveResponse) => processes.service.run(body, saveResponse),
+      find: (rx, id) => processes.store.processes.get(rx, id),
+      kill: (tx, id, reason) =>
+        tx.whenDurable(() => processes.runner.kill(id, { status: 'killed', reason })),
+      done: (id) => processes.runner.done(id),
+      readTails: async (id) =>
+        (await readPrinted((stream) => logPath(storage.logs, id, stream), NOTICE_TAIL)).tails,
+    },
+    hasChangedFiles: (turn) => snapshots.taker.hasChangedFiles(turn),
+  });
+  const service = new GoalService({ ...base, store, checks, sessionStore, inbox, scheduler });
+  return { checks, service };
 }
 
 /** Builds the parts that admit requests. It must follow recovery, because tokens begin to expire here. */

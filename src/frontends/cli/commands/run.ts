@@ -8,18 +8,18 @@ import { sessionId } from '../find.ts';
 import { plain, shortId } from '../output.ts';
 import { type FollowOptions, withFollowOptions } from '../talk/follow-options.ts';
 import { followTurn } from '../talk/follow-turn.ts';
-import {
-  assertNoGoalOptions,
-  goalBody,
-  type GoalOptions,
-  withGoalOptions,
-} from '../talk/goal-options.ts';
 import { promptHistory } from '../talk/history.ts';
 import { latestHere } from '../talk/latest.ts';
 import { type OpenOptions, openBody, withOpenOptions } from '../talk/open-session.ts';
 import { readInput, withPrompt } from '../talk/prompt.ts';
 import { sendTurn } from '../talk/send.ts';
 import { turnSettings } from '../turn-settings.ts';
+import {
+  assertNoGoalOptions,
+  goalBody,
+  type GoalOptions,
+  withGoalOptions,
+} from './session-until.ts';
 import { clientAction, type CommandContext, type World } from '../world.ts';
 import type { InputItem } from '../../../api/input.ts';
 

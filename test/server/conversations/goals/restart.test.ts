@@ -3,71 +3,59 @@ import path from 'node:path';
 import { expect, it } from 'vitest';
 import { goalOf, WAITS } from '../../../support/goals.ts';
 import { completed } from '../../../support/scripted-provider.ts';
-import { acrossCrash, type Stage } from '../../../support/sessions/stage.ts';
-import { tempDirectory } from '../../../support/temp.ts';
+import { afterCrash, type Stage } from '../../../support/sessions/stage.ts';
+import { testDirectory } from '../../../support/temp.ts';
 
-async function begin(stage: Stage, cwd: string, command: string, more: object = {}) {
+async function begin(stage: Stage, cwd: string, command: string) {
   const session = await stage.open({ cwd });
   const goal = goalOf(stage, session);
-  await goal.set(command, more);
+  await goal.set(command);
   return { session, goal, turn: await stage.play(session) };
 }
 
 const touch = (directory: string, name: string) => fs.writeFileSync(path.join(directory, name), '');
 
 it('A server that is killed during a check runs the check again, and counts it once.', async () => {
-  await using directory = tempDirectory('goal');
-  await acrossCrash(
-    async (stage) => {
-      const { session, goal, turn } = await begin(stage, directory.path, WAITS);
-      turn.end(completed);
-      await goal.running();
-      return session;
-    },
-    async (stage, session) => {
-      touch(directory.path, 'go');
-      const next = await stage.provider.nextTurn();
-      expect(next.text).toContain('<failed_check round="1 of 5">');
-      touch(directory.path, 'done');
-      next.end(completed);
-      expect(await goalOf(stage, session).ended()).toMatchObject({ status: 'passed', round: 2 });
-    },
-  );
+  const directory = testDirectory('goal');
+  const [stage, session] = await afterCrash(async (before) => {
+    const { session, goal, turn } = await begin(before, directory, WAITS);
+    turn.end(completed);
+    await goal.running();
+    return session;
+  });
+  touch(directory, 'go');
+  const next = await stage.provider.nextTurn();
+  expect(next.text).toContain('<failed_check round="1 of 5">');
+  touch(directory, 'done');
+  next.end(completed);
+  expect(await goalOf(stage, session).ended()).toMatchObject({ status: 'passed', round: 2 });
 });
 
 it('A server that is killed during a turn checks the work after its start.', async () => {
-  await using directory = tempDirectory('goal');
-  await acrossCrash(
-    async (stage) => {
-      const { session } = await begin(stage, directory.path, 'test -f done');
-      touch(directory.path, 'done');
-      return session;
-    },
-    async (stage, session) => {
-      expect(await goalOf(stage, session).ended()).toMatchObject({ status: 'passed', round: 1 });
-      const { body } = await stage.get<{ status: string }[]>(`/v1/sessions/${session.id}/turns`);
-      expect(body.map(({ status }) => status)).toEqual(['failed']);
-    },
-  );
+  const directory = testDirectory('goal');
+  const [stage, session] = await afterCrash(async (before) => {
+    const { session } = await begin(before, directory, 'test -f done');
+    touch(directory, 'done');
+    return session;
+  });
+  expect(await goalOf(stage, session).ended()).toMatchObject({ status: 'passed', round: 1 });
+  const { body } = await stage.get<{ status: string }[]>(`/v1/sessions/${session.id}/turns`);
+  expect(body.map(({ status }) => status)).toEqual(['failed']);
 });
 
 it('A server that is killed after a failed check starts the turn for it once.', async () => {
-  await using directory = tempDirectory('goal');
-  await acrossCrash(
-    async (stage) => {
-      const { session, goal, turn } = await begin(stage, directory.path, 'false');
-      await stage.post(`/v1/sessions/${session.id}/queue/pause`, {});
-      turn.end(completed);
-      await goal.checked(1);
-      return session;
-    },
-    async (stage, session) => {
-      await stage.post(`/v1/sessions/${session.id}/queue/resume`, {});
-      expect((await stage.provider.nextTurn()).text).toContain('<failed_check round="1 of 5">');
-      const events = await stage.events(session.id);
-      expect(events.filter(({ kind }) => kind === 'goal.checked')).toHaveLength(1);
-      expect(events.filter(({ kind }) => kind === 'turn.accepted')).toHaveLength(2);
-      await goalOf(stage, session).cancel();
-    },
-  );
+  const directory = testDirectory('goal');
+  const [stage, session] = await afterCrash(async (before) => {
+    const { session, goal, turn } = await begin(before, directory, 'false');
+    await before.post(`/v1/sessions/${session.id}/queue/pause`, {});
+    turn.end(completed);
+    await goal.checked(1);
+    return session;
+  });
+  await stage.post(`/v1/sessions/${session.id}/queue/resume`, {});
+  expect((await stage.provider.nextTurn()).text).toContain('<failed_check round="1 of 5">');
+  const events = await stage.events(session.id);
+  expect(events.filter(({ kind }) => kind === 'goal.checked')).toHaveLength(1);
+  expect(events.filter(({ kind }) => kind === 'turn.accepted')).toHaveLength(2);
+  await goalOf(stage, session).cancel();
 });
