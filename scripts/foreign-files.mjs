@@ -70,6 +70,7 @@ export const served = [
 
 /** Files of those folders that may call synchronous functions, and why nothing of an agent or repository is waited for. */
 export const synchronous = {
+  'core/children/close-inherited': 'it reads /proc of this process, at the start of the server',
   'core/children/detached':
     'it opens a log of cadre in the data directory, in a command that starts a server',
   'core/children/open-again': 'it reopens a descriptor of this process',

@@ -44,7 +44,14 @@ export const houses = {
       'core/children/open-again',
       'api',
     ],
-    lazily: ['agents/configured', 'agents/demo', 'core/children/detached', 'core/store'],
+    lazily: [
+      'agents/configured',
+      'agents/demo',
+      'core/children/close-inherited',
+      'core/children/detached',
+      'core/children/sandbox',
+      'core/store',
+    ],
     because:
       'a front end is a client of the server; parts that run in the process of a command are loaded on demand',
   },

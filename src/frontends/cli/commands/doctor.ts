@@ -19,6 +19,7 @@ import {
   checkInput,
   type Verdict,
 } from '../doctor/check.ts';
+import { sandbox } from '../doctor/sandbox.ts';
 import type { GlobalOptions } from '../context.ts';
 import { exitCodes } from '../exit.ts';
 import { type Layout, stateStyle } from '../layout.ts';
@@ -34,6 +35,7 @@ const checks: Record<string, Check> = {
   'disk space': diskSpace,
   token,
   registration,
+  sandbox,
   server,
 };
 

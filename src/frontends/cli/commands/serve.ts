@@ -52,6 +52,7 @@ async function detach(world: World, options: ServeOptions): Promise<void> {
 
 async function serve(world: World, options: ServeOptions): Promise<void> {
   keepHeapSmall();
+  (await import('../../../core/children/close-inherited.ts')).closeInherited();
   const onTrouble = (message: string) => void world.stderr.write(`cadre: ${message}\n`);
   const notifier = Notifier.takenFrom(world.env, { clock: world.clock, onTrouble });
   try {

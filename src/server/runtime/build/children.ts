@@ -5,6 +5,7 @@ import { newSecret } from '../../../core/lib/ids.ts';
 import { portVariables } from '../../work/worktrees/ports.ts';
 import type { WorktreeStore } from '../../work/worktrees/store.ts';
 import type { Base } from '../base.ts';
+import { buildSandbox } from './sandbox.ts';
 
 export type Children = ReturnType<typeof buildChildren>;
 
@@ -19,5 +20,5 @@ export function buildChildren(base: Base, worktrees: WorktreeStore) {
     return worktree ? portVariables(worktree) : {};
   };
   const supervisor = new Supervisor({ keeper, ledger, clock, failpoint, log, marker, variablesAt });
-  return { marker, keeper, ledger, supervisor };
+  return { marker, keeper, ledger, supervisor, sandbox: buildSandbox(base) };
 }

@@ -1,3 +1,4 @@
+import type { Sandbox } from '../../../core/children/sandbox/sandbox.ts';
 import type { Supervisor } from '../../../core/children/supervisor.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
 import type { Ids } from '../../../core/lib/ids.ts';
@@ -26,6 +27,7 @@ export interface ProcessDependencies {
   store: ProcessStore;
   sessionStore: SessionStore;
   supervisor: Supervisor;
+  sandbox: Pick<Sandbox, 'planFor' | 'ownDirectories'>;
   notices: ExitNotices;
   clock: Clock;
   ids: Ids;

@@ -1,4 +1,5 @@
 import type { Worktree } from '../../../api/worktrees.ts';
+import type { Sandbox } from '../../../core/children/sandbox/sandbox.ts';
 import type { Supervisor } from '../../../core/children/supervisor.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
 import type { Failpoint } from '../../../core/lib/failpoint.ts';
@@ -23,6 +24,7 @@ export interface WorktreeDependencies {
   processes: ProcessStore;
   gitContext: GitContext;
   supervisor: Supervisor;
+  sandbox: Pick<Sandbox, 'planFor'>;
   initScripts: InitScripts;
   /** The mutexes of worktrees, by id, by name in a repository, and of the choice of ports. */
   mutexes: OneAtATime;
