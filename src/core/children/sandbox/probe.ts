@@ -1,5 +1,4 @@
 import fs from 'node:fs/promises';
-import os from 'node:os';
 import path from 'node:path';
 import { findProgram } from '../../lib/find-program.ts';
 import { hasProc } from '../../lib/platform.ts';
@@ -33,25 +32,27 @@ export interface ProbeOptions {
   searchPath: string;
   network: 'none' | 'all';
   nests: boolean;
-  /** The directory in which the file of the filter is written. */
-  filterDirectory: string;
+  /** The directory for the file of the filter, and for the files of the probe. */
+  directory: string;
   arch?: string;
   readMachine?: () => Promise<MachineSettings>;
 }
 
 const CONFINED = 'confined';
+/** The names of directories with the files of a probe; a server that was killed may leave one. */
+export const PROBE_PREFIX = 'probe-';
 
 /**
  * Finds the level by starting a sandbox. The command inside reports whether it is confined, so that a wrapper that merely
  * runs commands does not pass.
  */
 export async function probeSandbox(options: ProbeOptions): Promise<SandboxLevel> {
-  const { searchPath, nests, filterDirectory, arch = process.arch } = options;
+  const { searchPath, nests, directory, arch = process.arch } = options;
   if (!hasProc) return { level: 'none', ...NOT_LINUX };
   const program = findProgram('bwrap', searchPath);
   if (program === null) return { level: 'none', ...NO_BUBBLEWRAP };
   if (nests && process.geteuid?.() === 0) return { level: 'none', ...NESTS_AS_ROOT };
-  const filter = await writeFilter(filterDirectory, arch, nests);
+  const filter = await writeFilter(directory, arch, nests);
   const full = { proc: 'new', filter } as const;
   const failed = await tryVariant(program, full, options);
   if (failed === null)
@@ -68,9 +69,9 @@ export async function probeSandbox(options: ProbeOptions): Promise<SandboxLevel>
 async function tryVariant(
   program: string,
   variant: SandboxVariant,
-  { run, searchPath, network, nests, readMachine = readMachineSettings }: ProbeOptions,
+  { run, searchPath, network, nests, directory, readMachine = readMachineSettings }: ProbeOptions,
 ): Promise<Reason | null> {
-  const scratch = await fs.mkdtemp(path.join(await fs.realpath(os.tmpdir()), 'cadre-probe-'));
+  const scratch = await fs.mkdtemp(path.join(await fs.realpath(directory), PROBE_PREFIX));
   try {
     const at = Object.fromEntries(
       ['home', 'data', 'root', 'own-home', 'own-tmp'].map((name) => [
@@ -78,7 +79,7 @@ async function tryVariant(
         path.join(scratch, name),
       ]),
     ) as Record<'home' | 'data' | 'root' | 'own-home' | 'own-tmp', string>;
-    for (const directory of Object.values(at)) await fs.mkdir(directory);
+    for (const one of Object.values(at)) await fs.mkdir(one);
     const secret = path.join(at.home, 'secret');
     await fs.writeFile(secret, '');
     const view = await readHostView({

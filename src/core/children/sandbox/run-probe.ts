@@ -21,14 +21,14 @@ export function probeThisMachine(
 
 /** Probes this machine for a command that starts no sandbox. */
 export async function probeBriefly(
-  options: Omit<ProbeOptions, 'run' | 'filterDirectory'>,
+  options: Omit<ProbeOptions, 'run' | 'directory'>,
   clock: Clock,
 ): Promise<SandboxLevel> {
-  const filterDirectory = await fs.mkdtemp(path.join(os.tmpdir(), 'cadre-filter-'));
+  const directory = await fs.mkdtemp(path.join(os.tmpdir(), 'cadre-filter-'));
   try {
-    return await probeThisMachine({ ...options, filterDirectory }, clock);
+    return await probeThisMachine({ ...options, directory }, clock);
   } finally {
-    await fs.rm(filterDirectory, { recursive: true });
+    await fs.rm(directory, { recursive: true });
   }
 }
 

@@ -9,7 +9,7 @@ import { createMountPoints, findExisting, isInside, realPath } from './files.ts'
 import { findGitDirectories } from './git-directories.ts';
 import { type HostPaths, type HostView, readHostView } from './host-view.ts';
 import { type OwnDirectories, planOf } from './plan.ts';
-import type { SandboxLevel } from './probe.ts';
+import { PROBE_PREFIX, type SandboxLevel } from './probe.ts';
 
 /** The children that can run in a sandbox: processes of sessions and external callers, init scripts, other processes. */
 export type SandboxedClass = 'tools' | 'init' | 'user';
@@ -37,7 +37,7 @@ export interface SandboxRequest {
 interface SandboxDependencies {
   settings: SandboxSettings;
   paths: HostPaths;
-  probe: (filterDirectory: string) => Promise<SandboxLevel>;
+  probe: (directory: string) => Promise<SandboxLevel>;
   clock: Clock;
   logger: Logger;
 }
@@ -134,11 +134,12 @@ export class Sandbox {
       );
   }
 
-  /** Removes the own directories of sessions that are not open. */
+  /** Removes the own directories of sessions that are not open, and the files of an interrupted probe. */
   async removeClosed(isOpen: (sessionId: string) => boolean): Promise<void> {
     const names = await fs.readdir(this.#directory).catch(() => []);
-    for (const name of names)
-      if (name.startsWith('sess_') && !isOpen(name)) await this.removeSession(name);
+    const isLeft = (name: string) =>
+      name.startsWith(PROBE_PREFIX) || (name.startsWith('sess_') && !isOpen(name));
+    for (const name of names.filter(isLeft)) await this.removeSession(name);
   }
 
   get #directory(): string {

@@ -17,10 +17,10 @@ export function buildSandbox({ config, clock, logger, directory }: Base): Sandbo
       worktrees: worktrees.root_dir ?? path.join(directory, 'worktrees'),
       searchPath,
     },
-    async probe(filterDirectory) {
+    async probe(own) {
       const { probeThisMachine } = await import('../../../core/children/sandbox/run-probe.ts');
       const { network, nests } = settings;
-      return probeThisMachine({ searchPath, network, nests, filterDirectory }, clock);
+      return probeThisMachine({ searchPath, network, nests, directory: own }, clock);
     },
   });
 }

@@ -117,7 +117,7 @@ describe.skipIf(!hasProc)('the level', () => {
       searchPath: directory.path,
       network: 'none',
       nests: false,
-      filterDirectory: directory.path,
+      directory: directory.path,
       arch: 'x64',
       readMachine: async () => machine,
       run: async () => ({ stdout: '', stderr: '', ...left.shift() }),
@@ -158,7 +158,7 @@ describe.skipIf(!hasProc)('the level', () => {
       searchPath: '/nonexistent',
       network: 'none',
       nests: false,
-      filterDirectory: '/',
+      directory: '/',
     } as const;
     const run = () => Promise.reject(new Error('not run'));
     expect(await probeSandbox({ ...options, run })).toEqual({
@@ -176,7 +176,7 @@ describe.skipIf(!hasProc)('the level', () => {
       searchPath: `${directory.path}:${process.env.PATH ?? ''}`,
       network: 'none',
       nests: false,
-      filterDirectory: directory.path,
+      directory: directory.path,
     } as const;
     expect(await probeThisMachine(options, systemClock)).toMatchObject({
       level: 'none',

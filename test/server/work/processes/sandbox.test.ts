@@ -124,22 +124,29 @@ describe.skipIf(!hasSandbox)('a process in a sandbox', () => {
       await expect(run(stage, 'pwd', { session_id: id })).rejects.toThrow(/replaced by a link/);
     }));
 
-  test('A link that a process planted in its home directory creates nothing outside in the next process.', () =>
+  test('A link that a process planted in its home directory or /tmp creates nothing outside in the next process.', () =>
     onStage(async (stage) => {
       await using victim = tempDirectory('victim');
-      const [first = ''] = path.relative('/', stage.root).split('/');
-      // Bubblewrap creates mount points while the host is still mounted at /oldroot.
-      const targets = [victim.path, `/oldroot${victim.path}`, `../../../../..${victim.path}`];
-      for (const target of targets)
-        for (const base of ['/tmp', '~']) {
-          const names = `${first} .config .local .gitconfig .cache $(ls -A)`;
-          // Unlike mv, rename copies nothing if it fails.
-          const move = `perl -e 'rename $ARGV[0], "moved-$ARGV[0]"' $name; rmdir $name; rm -f $name`;
-          const plant = `cd ${base}; for name in ${names}; do ${move}; ln -s ${target} $name; done`;
-          await ranTo(stage, plant, stage.session);
-          expect(await ranTo(stage, 'pwd', stage.session)).toMatchObject({ status: 'completed' });
-        }
-      expect(fs.readdirSync(victim.path)).toEqual([]);
+      const base = fs.mkdtempSync('/tmp/cadre-root-');
+      try {
+        const root = path.join(base, 'deep/root');
+        fs.mkdirSync(root, { recursive: true });
+        const session = { session_id: (await openSession(stage.client, root)).id };
+        const names = `${path.basename(base)} .config .local .gitconfig $(ls -A)`;
+        // Unlike mv, rename copies nothing if it fails.
+        const move = `perl -e 'rename $ARGV[0], "moved-$ARGV[0]"' $name; rmdir $name; rm -f $name`;
+        // Bubblewrap creates mount points while the files of the host are still at /oldroot.
+        for (const target of [`/oldroot${victim.path}`, victim.path, `../../..${victim.path}`])
+          for (const place of ['/tmp', '~']) {
+            const plant = `cd ${place}; for name in ${names}; do ${move}; ln -s ${target} $name; done`;
+            await ranTo(stage, plant, session);
+            const next = await ranTo(stage, 'pwd', session);
+            expect(await stdout(stage, next)).toBe(`${root}\n`);
+            expect(fs.readdirSync(victim.path)).toEqual([]);
+          }
+      } finally {
+        fs.rmSync(base, { recursive: true });
+      }
     }));
 
   test('The git directory of a repository is visible and read-only.', () =>
