@@ -30,7 +30,7 @@ export interface SandboxRequest {
   root: string;
   cwd: string;
   own: OwnDirectories;
-  /** More paths that the child may read. */
+  /** More directories that the child may read. One that contains the home directory is not shown. */
   read?: readonly string[];
 }
 
@@ -77,8 +77,8 @@ export class Sandbox {
     childClass: SandboxedClass,
     request: SandboxRequest,
   ): Promise<BarrierSandbox | null> {
-    const { mode, children, network, read, write, hide, nests, max_processes } =
-      this.#deps.settings;
+    const { settings, paths } = this.#deps;
+    const { mode, children, network, read, write, hide, nests, max_processes } = settings;
     if (mode === 'off' || !children.includes(childClass)) return null;
     const level = await this.#probe();
     if (level.level === 'none') {
@@ -91,7 +91,10 @@ export class Sandbox {
     const root = await this.#rootOf(request.root);
     const [view, shown, writable, hidden, repository, cwd] = await Promise.all([
       this.#readView(),
-      findExisting([...this.#expanded(read), ...(request.read ?? [])]),
+      findExisting([
+        ...this.#expanded(read),
+        ...(request.read ?? []).filter((one) => !isInside(paths.home, one)),
+      ]),
       findExisting(this.#expanded(write)),
       findExisting(this.#expanded(hide)),
       findGitDirectories(root),

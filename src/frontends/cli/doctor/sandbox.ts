@@ -6,9 +6,7 @@ import { type Check, fail, ok, warn } from './check.ts';
 export const sandbox: Check = async ({ config, directory, world }) => {
   const { mode, network, nests } = config.sandbox;
   if (mode === 'off')
-    return ok(
-      'off: set sandbox.mode to "auto" to isolate processes, after CADRE_SANDBOX_MODE=auto cadre doctor',
-    );
+    return ok('off; to check this machine, run CADRE_SANDBOX_MODE=auto cadre doctor');
   const searchPath = world.env.PATH ?? '';
   const { probeBriefly } = await import('../../../core/children/sandbox/run-probe.ts');
   const level = await probeBriefly({ searchPath, network, nests }, world.clock);
