@@ -3,7 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import type { Figure, Result } from './report/result.ts';
 import { ratios, spread } from './report/statistics.ts';
-import type { Subject } from './subject.ts';
+import { bareServer, type Subject } from './subject.ts';
 import type { Measures, Sized } from './workload.ts';
 
 /** Who is measured: each subject, and the baseline. */
@@ -48,7 +48,8 @@ class Run {
   constructor(workload: Sized, root: string, subjects: readonly Subject[]) {
     this.#workload = workload;
     this.#root = root;
-    this.#sides = [...subjects.filter((one) => canRun(one, workload)), 'bare'];
+    const all = workload.onBareServer ? [...subjects, bareServer] : subjects;
+    this.#sides = [...all.filter((one) => canRun(one, workload)), 'bare'];
     this.measured = new Map(this.#sides.map((side) => [nameOf(side), []]));
   }
 
@@ -110,16 +111,20 @@ export function figuresOf(
     const valuesOf = (side: string) =>
       (measured.get(side) ?? []).map((one) => one[what] ?? Number.NaN).filter(Number.isFinite);
     const bare = valuesOf('bare');
+    const ofServer = valuesOf('bare-server');
     const sides: Figure['sides'] = {};
     const ratio: Figure['ratios'] = {};
+    const serverRatios: Figure['ratios'] = {};
     for (const side of measured.keys()) {
       const values = valuesOf(side);
       if (values.length === 0) continue;
       sides[side] = spread(values);
       const toBare = side === 'bare' ? null : ratios(values, bare);
       if (toBare) ratio[side] = toBare;
+      const toServer = /^bare/.test(side) ? null : ratios(values, ofServer);
+      if (toServer) serverRatios[side] = toServer;
     }
-    return { what, unit, sides, ratios: ratio };
+    return { what, unit, sides, ratios: ratio, ...(ofServer.length > 0 && { serverRatios }) };
   });
 }
 

@@ -20,7 +20,7 @@ export interface Server extends Address {
 
 /** Something of which servers are started and measured. */
 export interface Subject {
-  name: 'cadre' | 'before' | 'peer';
+  name: 'cadre' | 'before' | 'peer' | 'bare-server';
   /** The words with which its commands begin; null for a server of another program. */
   program: readonly string[] | null;
   /** Whether the bench starts its servers: each with data of its own, and a process to look at. */
@@ -69,6 +69,14 @@ export function peerFrom(env: NodeJS.ProcessEnv): Subject | null {
   const server = { url, token, pid: 0, startedIn: Number.NaN, end: () => Promise.resolve() };
   return { name: 'peer', program: null, isStarted: false, start: () => Promise.resolve(server) };
 }
+
+/** The minimal server of `baselines/bare-server.mjs`, which has the part of the interface that turns need. */
+export const bareServer: Subject = {
+  name: 'bare-server',
+  program: null,
+  isStarted: true,
+  start: (directory, agent) => startCommand([process.execPath, BARE_SERVER], directory, { agent }),
+};
 
 /** A home that servers share from start to start, so that code which the first has compiled is not compiled again. */
 function keptHome(): string {

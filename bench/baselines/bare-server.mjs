@@ -8,22 +8,33 @@
 //                       share (group commit)
 //   GET  /stream        stays open, and gets what is posted to
 //   POST /publish       as /append, and then the body is written to each open stream
+//   POST /v1/sessions, POST /v1/sessions/ID/turns, GET /v1/sessions/ID/events/stream
+//                       the part of the interface that a turn needs: the prompt, each word of the agent and the end of the turn
+//                       are appended to the file and synced, and then sent to the client
+import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
+import { createInterface } from 'node:readline';
 
-const { PORT, DIRECTORY = '' } = process.env;
+const { PORT, DIRECTORY = '', AGENT = '' } = process.env;
 const log = fs.openSync(path.join(DIRECTORY, 'bare.log'), 'a');
 const followers = new Set();
 let waiting = [];
 let isSyncing = false;
+const sessions = [];
+let seq = 0;
 
 http
   .createServer((request, response) => {
     const { pathname, searchParams } = new URL(request.url, 'http://bare');
     const n = Number(searchParams.get('n'));
-    if (request.method === 'POST') append(request, response, pathname === '/publish');
-    else if (pathname === '/stream') follow(response);
+    const [, id, part] = /^\/v1\/sessions(?:\/(\d+)\/(\w+))?/.exec(pathname) ?? [pathname];
+    if (pathname === '/v1/sessions') createSession(response);
+    else if (part === 'turns') startTurn(request, response, sessions[id]);
+    else if (part === 'events') follow(response, sessions[id].followers);
+    else if (request.method === 'POST') append(request, response, pathname === '/publish');
+    else if (pathname === '/stream') follow(response, followers);
     else if (pathname === '/events') sendEvents(response, n);
     else if (pathname === '/bytes') response.end(`"${'x'.repeat(n - 2)}"`);
     else response.end('{"status":"ok"}');
@@ -31,17 +42,25 @@ http
   .listen(Number(PORT), '127.0.0.1');
 
 function append(request, response, isPublished) {
-  const chunks = [];
-  request.on('data', (chunk) => chunks.push(chunk));
-  request.on('end', () => {
-    const body = Buffer.concat(chunks);
-    fs.writeSync(log, body);
-    waiting.push(() => {
+  read(request, (body) =>
+    store(body, () => {
       if (isPublished) for (const follower of followers) follower.write(body);
       response.end('{}');
-    });
-    sync();
-  });
+    }),
+  );
+}
+
+function read(request, use) {
+  const chunks = [];
+  request.on('data', (chunk) => chunks.push(chunk));
+  request.on('end', () => use(Buffer.concat(chunks)));
+}
+
+/** Appends `body` to the file, and calls `whenStored` once it is on disk. */
+function store(body, whenStored) {
+  fs.writeSync(log, body);
+  waiting.push(whenStored);
+  sync();
 }
 
 function sync() {
@@ -56,10 +75,10 @@ function sync() {
   });
 }
 
-function follow(response) {
+function follow(response, all) {
   response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
-  followers.add(response);
-  response.once('close', () => followers.delete(response));
+  all.add(response);
+  response.once('close', () => all.delete(response));
 }
 
 function sendEvents(response, n) {
@@ -68,3 +87,50 @@ function sendEvents(response, n) {
     response,
   );
 }
+
+/** Creates a session, and starts its agent for the first turn. */
+function createSession(response) {
+  const id = sessions.push({ agent: null, followers: new Set() }) - 1;
+  store(`session ${id}\n`, () => response.end(JSON.stringify({ id: String(id) })));
+}
+
+/** Stores the prompt, and responds when it is on disk. Then sends the prompt to the agent. */
+function startTurn(request, response, session) {
+  read(request, (body) =>
+    store(body, () => {
+      response.end('{}');
+      session.agent ??= startAgent(session);
+      const { input } = JSON.parse(body);
+      session.agent('session/prompt', { sessionId: 'bench', prompt: input });
+    }),
+  );
+}
+
+/** Starts the agent of a session. Returns the function that sends a request to it. */
+function startAgent(session) {
+  const child = spawn(AGENT, { stdio: ['pipe', 'pipe', 'inherit'] });
+  process.once('exit', () => child.kill());
+  createInterface({ input: child.stdout }).on('line', (line) => takeMessage(session, line));
+  const send = (method, params) =>
+    child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id: method, method, params })}\n`);
+  send('initialize', { protocolVersion: 1 });
+  send('session/new', { cwd: '/', mcpServers: [] });
+  return send;
+}
+
+/** Stores a word or the end of a turn, and sends it to the followers of the session when it is on disk. */
+function takeMessage(session, line) {
+  const { id, method, params } = JSON.parse(line);
+  if (id === 'session/prompt') publish(session, 'turn.completed', {});
+  else if (method === 'session/update') publish(session, 'message.delta', params.update);
+}
+
+function publish(session, kind, payload) {
+  const data = JSON.stringify({ seq: ++seq, kind, payload });
+  const frame = `id: ${seq}\nevent: ${kind}\ndata: ${data}\n\n`;
+  store(`${data}\n`, () => {
+    for (const follower of session.followers) follower.write(frame);
+  });
+}
+
+process.once('SIGTERM', () => process.exit());

@@ -1,11 +1,18 @@
 import type { Figure, Result } from './result.ts';
+import type { Spread } from './statistics.ts';
 import { shortNumber } from './text.ts';
 
 const BEGIN = '<!-- The tables are written by `node bench/page.ts`. -->';
 const END = '<!-- End of the tables. -->';
 
 /** The order of the columns, with their headings. A table shows only the columns that were measured. */
-const SIDES = { cadre: 'cadre', before: 'before', peer: 'peer', bare: 'bare' } as const;
+const SIDES = {
+  cadre: 'cadre',
+  before: 'before',
+  peer: 'peer',
+  'bare-server': 'bare-server',
+  bare: 'bare',
+} as const;
 
 /** Replaces the part of a page between the two marks by the tables of the results. Throws if a mark is missing. */
 export function withTables(page: string, results: readonly Result[]): string {
@@ -24,12 +31,20 @@ function tableOf({ workload, about, form, rounds, machine, node, figures }: Resu
     figures.some((figure) => figure.sides[side]),
   );
   const compared = sides.filter((side) => figures.some((figure) => figure.ratios[side]));
-  const head = ['', '', ...sides.map((side) => SIDES[side]), ...compared.map(ratioHead)];
+  const toServer = sides.filter((side) => figures.some((figure) => figure.serverRatios?.[side]));
+  const head = [
+    '',
+    '',
+    ...sides.map((side) => SIDES[side]),
+    ...compared.map((side) => `${SIDES[side]} / bare`),
+    ...toServer.map((side) => `${SIDES[side]} / bare-server`),
+  ];
   const rows = figures.map((figure) => [
     figure.what,
     figure.unit,
     ...sides.map((side) => cell(figure, side)),
-    ...compared.map((side) => ratioCell(figure, side)),
+    ...compared.map((side) => ratioCell(figure.ratios[side])),
+    ...toServer.map((side) => ratioCell(figure.serverRatios?.[side])),
   ]);
   const rule = head.map((_, n) => (n < 2 ? '---' : '--:'));
   return [
@@ -41,10 +56,6 @@ function tableOf({ workload, about, form, rounds, machine, node, figures }: Resu
   ].join('\n');
 }
 
-function ratioHead(side: keyof typeof SIDES): string {
-  return `${SIDES[side]} / bare`;
-}
-
 function cell({ sides }: Figure, side: string): string {
   const spread = sides[side];
   if (!spread) return '';
@@ -52,6 +63,6 @@ function cell({ sides }: Figure, side: string): string {
   return `${shortNumber(median)} (${shortNumber(low)}-${shortNumber(high)})`;
 }
 
-function ratioCell({ ratios }: Figure, side: string): string {
-  return ratios[side] ? shortNumber(ratios[side].median) : '';
+function ratioCell(ratio: Spread | undefined): string {
+  return ratio ? shortNumber(ratio.median) : '';
 }

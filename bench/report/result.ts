@@ -5,10 +5,12 @@ import type { Spread } from './statistics.ts';
 export interface Figure {
   what: string;
   unit: string;
-  /** By side: `cadre`, `bare`, and where they ran `before` and `peer`. */
+  /** By side: `cadre`, `bare`, and where they ran `before`, `peer` and `bare-server`. */
   sides: Record<string, Spread>;
   /** The ratio of a side to the baseline. */
   ratios: Record<string, Spread>;
+  /** The ratio of a side to the minimal server, in workloads that the minimal server runs. */
+  serverRatios?: Record<string, Spread>;
 }
 
 /** Result of a run of one workload, stored as a line of JSON. */

@@ -1,5 +1,6 @@
 // The project's own lint rules, loaded by oxlint.config.ts: the import map, the reading of foreign files, calls of Date that
-// no native rule covers, names of types that say nothing, names that the glossary refuses, and times that tests compare.
+// no native rule covers, names of types that say nothing, names that the glossary refuses, schemas in functions, and times
+// that tests compare.
 import { isBuiltin } from 'node:module';
 import { basename, dirname, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -192,6 +193,22 @@ const noBareDate = {
         context.report({ node, message });
     };
     return { NewExpression: check, CallExpression: check };
+  },
+};
+
+/** A schema that a function builds is compiled for each call, which takes much longer than to read a message with it. */
+const noSchemaInFunction = {
+  create(context) {
+    return {
+      CallExpression(node) {
+        if (node.callee.object?.name !== 'z') return;
+        const isInFunction = context.sourceCode
+          .getAncestors(node)
+          .some(({ type }) => /Function/.test(type));
+        if (isInFunction)
+          context.report({ node, message: 'build the schema once, outside of the function' });
+      },
+    };
   },
 };
 
@@ -444,6 +461,7 @@ export default {
     'foreign-files': foreignFiles,
     'no-bare-date': noBareDate,
     'no-clock-in-expect': noClockInExpect,
+    'no-schema-in-function': noSchemaInFunction,
     'no-vague-types': noVagueTypes,
     vocabulary,
   },

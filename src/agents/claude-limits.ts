@@ -8,12 +8,14 @@ const rateLimit = z.looseObject({
   rateLimitType: z.string().nullish().catch(null),
 });
 
+const withLimit = z.looseObject({ rate_limit_info: rateLimit });
+
 /** The limits of an account, as claude reports them. */
 export type RateLimit = z.output<typeof rateLimit>;
 
 /** The limits after a message with `rate_limit_info`; as before where that cannot be read. */
 export function limitAfter(before: RateLimit | null, raw: unknown): RateLimit | null {
-  const event = z.looseObject({ rate_limit_info: rateLimit }).safeParse(raw).data;
+  const event = withLimit.safeParse(raw).data;
   return event?.rate_limit_info ?? before;
 }
 

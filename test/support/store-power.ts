@@ -1,5 +1,6 @@
 import nodeFs from 'node:fs';
 import path from 'node:path';
+import { WRITE_BYTES } from './store.ts';
 import type { FileSystem } from '../../src/core/store/host/file-system.ts';
 
 /** The unit that a disk writes completely or not at all when the power fails. */
@@ -100,7 +101,7 @@ export class PowerDisk implements Disposable {
       },
       writeSync: ((fd: number, from: Buffer, at: number, length: number, position: number) => {
         this.onWrite();
-        const written = nodeFs.writeSync(fd, from, at, length, position);
+        const written = nodeFs.writeSync(fd, from, at, Math.min(length, WRITE_BYTES), position);
         const data = Buffer.from(from.subarray(at, at + written));
         this.#inode(fd).operations.push({ kind: 'write', at: ++this.#now, offset: position, data });
         return written;

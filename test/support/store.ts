@@ -160,6 +160,9 @@ export interface HeldSyncs extends Disposable {
   asked(): number;
 }
 
+/** The most that a disk of a test takes at once, so that it can fill or lose power within the write of a commit. */
+export const WRITE_BYTES = 4096;
+
 /** The file system of `node:fs`; a test can refuse its writes and hold its fdatasync calls. */
 export interface TestDisk {
   fs: FileSystem;
@@ -195,7 +198,7 @@ export function testDisk(): TestDisk {
         return nodeFs.readSync(fd, into, at, length, position);
       }) as FileSystem['readSync'],
       writeSync: ((fd: number, from: Buffer, at: number, length: number, position: number) => {
-        const taken = Math.min(length, disk.onWrite(nameOf(fd), length));
+        const taken = Math.min(length, disk.onWrite(nameOf(fd), length), WRITE_BYTES);
         disk.journal.push(`write ${nameOf(fd)}`);
         return nodeFs.writeSync(fd, from, at, taken, position);
       }) as FileSystem['writeSync'],

@@ -1,3 +1,4 @@
+import { fieldOf } from '../lenient.ts';
 import type { LoginPage } from '../../api/agent-logins.ts';
 import type { Usage } from '../../api/sessions.ts';
 import type { Child } from '../../core/children/supervisor.ts';
@@ -333,7 +334,7 @@ export class AcpAgent implements Agent {
   #update(params: unknown): Promise<void> | undefined {
     const { clock } = this.#options;
     if (this.#state.is === 'opening') this.#state.lastHeardAt = clock.monotonic();
-    const raw = (params as { update?: unknown } | undefined)?.update;
+    const raw = fieldOf(params, 'update');
     const other = otherSession(params, this.ref);
     const choice = other === null ? readChoiceUpdate(raw) : null;
     if (choice) {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { arrayOf } from '../lenient.ts';
+import { arrayOf, fieldOf } from '../lenient.ts';
 
 const name = z.string().nullish().catch(null);
 const value = z.looseObject({ value: z.string(), name, description: name });
@@ -61,6 +61,11 @@ const choiceUpdate = z.union([
   z.looseObject({ sessionUpdate: z.literal('config_option_update'), configOptions: z.unknown() }),
 ]);
 
+const CHOICE_UPDATES: ReadonlySet<unknown> = new Set([
+  'current_mode_update',
+  'config_option_update',
+]);
+
 /** A change of a choice in a session. */
 export interface ChoiceUpdate {
   mode: string | null;
@@ -69,6 +74,7 @@ export interface ChoiceUpdate {
 
 /** Reads the update in a `session/update`; null where it changes no choice. */
 export function readChoiceUpdate(raw: unknown): ChoiceUpdate | null {
+  if (!CHOICE_UPDATES.has(fieldOf(raw, 'sessionUpdate'))) return null;
   const { data: update } = choiceUpdate.safeParse(raw);
   if (!update) return null;
   return update.sessionUpdate === 'current_mode_update'

@@ -12,7 +12,7 @@ import {
   type ReportedCall,
 } from './reported-call.ts';
 import { argumentsIn, detailsOf } from './details.ts';
-import { arrayOf } from '../lenient.ts';
+import { arrayOf, fieldOf } from '../lenient.ts';
 import { readToolCall } from './tool-call.ts';
 
 /** So many options of a request are read. */
@@ -114,7 +114,7 @@ function saidBefore(
   call: ReportedCall,
   context: { cwd: string; budget: MessageBudget; isSaid: (title: string) => boolean },
 ): AgentRequest['details'] {
-  const title = z.string().catch('').parse(call.title);
+  const title = typeof call.title === 'string' ? call.title : '';
   const details = detailsOf({ ...call, locations: null }, '', context).filter(
     (one) => one.type !== 'input' || one.name !== 'title',
   );
@@ -307,7 +307,8 @@ function detailOf({ rawInput, content, locations }: ReportedCall): string | null
   if (!isBlank(rawInput)) return wordsOf(rawInput);
   const places = list
     .parse(locations)
-    .flatMap((place) => z.looseObject({ path: z.string() }).safeParse(place).data?.path ?? []);
+    .map((place) => fieldOf(place, 'path'))
+    .filter((path) => typeof path === 'string');
   return places.length > 0 ? places.join(', ') : null;
 }
 

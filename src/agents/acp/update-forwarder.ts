@@ -8,6 +8,7 @@ import {
   type KeptFile,
   type AgentUpdate,
 } from '../provider.ts';
+import { fieldOf } from '../lenient.ts';
 import { ToolCallTracker } from './tool-call-tracker.ts';
 import type { PermissionPromptMonitor } from './permission-prompt-monitor.ts';
 import { limitAfterUpdate } from './outcome.ts';
@@ -106,14 +107,12 @@ type SaveResponse = (bytes: Buffer) => Promise<KeptFile | null>;
 /** If an update has more images and files than this, none is kept. */
 const MAX_KEPT = 32;
 
-const withContent = z.object({ content: z.unknown() });
-
 /**
  * An update whose blocks hold no data: it is kept elsewhere, and the block says where. The update itself, at once, where
  * it has no such block.
  */
 function withMediaKept(update: unknown, keep: SaveResponse): unknown {
-  const { content = null } = withContent.safeParse(update).data ?? {};
+  const content = fieldOf(update, 'content');
   if (!Array.isArray(content))
     return dataOf(content) === null ? update : replaced(update as object, content, keep);
   const isMuch = content.length > DERIVED_LIMITS.entries;
@@ -135,7 +134,7 @@ async function replaced(update: object, content: unknown, keep: SaveResponse): P
 
 /** The block in a part of the content of a tool call. */
 function blockOfPart(part: unknown): unknown {
-  return withContent.safeParse(part).data?.content;
+  return fieldOf(part, 'content');
 }
 
 const withData = z.looseObject({ type: z.enum(['image', 'audio']), data: z.string() });
@@ -144,8 +143,11 @@ const withBlob = z.looseObject({
   resource: z.looseObject({ blob: z.string() }),
 });
 
+const WITH_DATA: ReadonlySet<unknown> = new Set(['image', 'audio', 'resource']);
+
 /** The data of a block; null where it has none, and where it is cut. */
 function dataOf(block: unknown): string | null {
+  if (!WITH_DATA.has(fieldOf(block, 'type'))) return null;
   const data =
     withData.safeParse(block).data?.data ?? withBlob.safeParse(block).data?.resource.blob ?? null;
   return data?.endsWith(']') ? null : data;
@@ -217,12 +219,10 @@ class Subagents {
   }
 }
 
-const about = z.looseObject({ sessionId: z.string() });
-
 /** Returns the session of a message if it differs from `ref`; `ref` is empty until the agent's session is open. */
 export function otherSession(params: unknown, ref: string): string | null {
-  const { sessionId } = about.safeParse(params).data ?? {};
-  return sessionId === undefined || ref === '' || sessionId === ref ? null : sessionId;
+  const sessionId = fieldOf(params, 'sessionId');
+  return typeof sessionId !== 'string' || ref === '' || sessionId === ref ? null : sessionId;
 }
 
 /** Returns a unique id for a tool call of another session, because both sessions may use the same id. */

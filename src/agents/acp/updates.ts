@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { AgentUpdate } from '../provider.ts';
 import { MessageBudget } from '../budget.ts';
 import { blockText, isTextBlock } from './blocks.ts';
-import { arrayOf } from '../lenient.ts';
+import { arrayOf, fieldOf } from '../lenient.ts';
 import { readToolCall } from './tool-call.ts';
 import { readUsageUpdate } from './usage.ts';
 
@@ -22,7 +22,7 @@ export function readUpdate(
   raw: unknown,
   budget = new MessageBudget(),
 ): AgentUpdate | 'ignored' | 'unknown' {
-  const kind = z.looseObject({ sessionUpdate: z.string() }).safeParse(raw).data?.sessionUpdate;
+  const kind = fieldOf(raw, 'sessionUpdate');
   switch (kind) {
     case 'agent_message_chunk':
     case 'agent_thought_chunk':
@@ -43,7 +43,7 @@ export function readUpdate(
     case 'compaction_update':
       return readCompaction(raw);
     default:
-      return IGNORED.has(kind ?? '') ? 'ignored' : 'unknown';
+      return IGNORED.has(String(kind)) ? 'ignored' : 'unknown';
   }
 }
 
@@ -95,8 +95,8 @@ function readPlan(raw: unknown): AgentUpdate | 'unknown' {
 
 /** A title; null clears it, which leaves the session the title that it has. */
 function readInfo(raw: unknown): AgentUpdate | 'ignored' {
-  const title = z.looseObject({ title: z.string() }).safeParse(raw).data?.title;
-  return title === undefined ? 'ignored' : { type: 'title', title };
+  const title = fieldOf(raw, 'title');
+  return typeof title === 'string' ? { type: 'title', title } : 'ignored';
 }
 
 const commands = z.looseObject({

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Usage } from '../../api/sessions.ts';
+import { fieldOf } from '../lenient.ts';
 import { reported } from '../../core/lib/reported-numbers.ts';
 import type { AgentUpdate } from '../provider.ts';
 
@@ -123,21 +124,15 @@ class CostMeter {
   }
 }
 
-const promptAnswer = z.looseObject({ usage: z.unknown().optional() });
-
 /** The usage in the answer to a prompt: in its own field, or where some agents put it; undefined where there is none. */
 export function readPromptUsage(answer: unknown): Tokens | undefined {
-  const { usage } = promptAnswer.safeParse(answer).data ?? {};
   const { usage: inMeta, quota } = metaOf(answer);
-  return tokensIn(usage) ?? tokensIn(inMeta) ?? tokensInQuota(quota);
+  return tokensIn(fieldOf(answer, 'usage')) ?? tokensIn(inMeta) ?? tokensInQuota(quota);
 }
 
-const withMeta = z.looseObject({
-  _meta: z.looseObject({ usage: z.unknown().optional(), quota: z.unknown().optional() }),
-});
-
-function metaOf(raw: unknown): { usage?: unknown; quota?: unknown } {
-  return withMeta.safeParse(raw).data?._meta ?? {};
+function metaOf(raw: unknown): { usage: unknown; quota: unknown } {
+  const meta = fieldOf(raw, '_meta');
+  return { usage: fieldOf(meta, 'usage'), quota: fieldOf(meta, 'quota') };
 }
 
 const count = reported.tokens;
@@ -149,6 +144,7 @@ const tokens = z.looseObject({
 });
 
 function tokensIn(raw: unknown): Tokens | undefined {
+  if (raw === undefined) return undefined;
   const { data } = tokens.safeParse(raw);
   if (!data) return undefined;
   return {
@@ -169,6 +165,7 @@ const quotaTokens = z.looseObject({
 });
 
 function tokensInQuota(raw: unknown): Tokens | undefined {
+  if (raw === undefined) return undefined;
   const { token_count: counts } = quotaTokens.safeParse(raw).data ?? {};
   if (!counts) return undefined;
   const { input_tokens: input = null, output_tokens: output = null } = counts;

@@ -17,6 +17,8 @@ const grant = z.discriminatedUnion('type', [
   z.looseObject({ type: z.literal('setMode'), mode: z.literal('acceptEdits') }),
 ]);
 
+const grants = z.array(grant);
+
 /** Something that claude proposes to allow from now on. Its `destination` is the session, whatever claude proposes. */
 export type Grant = z.output<typeof grant> & { destination: 'session' };
 
@@ -25,7 +27,7 @@ export type Grant = z.output<typeof grant> & { destination: 'session' };
  * part alone may not be what a person would read.
  */
 function readGrants(suggestions: unknown): Grant[] {
-  const { data = [] } = z.array(grant).safeParse(suggestions ?? []);
+  const { data = [] } = grants.safeParse(suggestions ?? []);
   return data.map((one) => ({ ...one, destination: 'session' }));
 }
 

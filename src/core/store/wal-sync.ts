@@ -81,6 +81,12 @@ export class WalSync {
     const { host, fs, times, took, onLost } = this.#deps;
     const wal = host.file(`${DATABASE_FILE}-wal`);
     if (!wal) return;
+    try {
+      // The write of the last page has emptied it, unless SQLite writes a commit in another way than expected.
+      wal.buffer?.flush();
+    } catch (error) {
+      return onLost('cannot write the log', error);
+    }
     this.#isRunning = true;
     const end = times.begin();
     fs.fdatasync(wal.fd, (error) => {

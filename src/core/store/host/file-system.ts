@@ -1,4 +1,5 @@
 import type nodeFs from 'node:fs';
+import type { WalBuffer } from './wal-buffer.ts';
 
 /** The file operations of `node:fs` that the store uses; tests pass others to make disks fill, fail and lose power. */
 export type FileSystem = Pick<
@@ -29,6 +30,8 @@ export interface HostFile {
   written: number;
   /** The number of writes so far. */
   writes: number;
+  /** The writes that are not written yet; null for a file other than a WAL. */
+  readonly buffer: WalBuffer | null;
   /** While true, SQLite's own sync of this file is only noted in `syncPending`. */
   deferSync: boolean;
   syncPending: boolean;

@@ -1,6 +1,7 @@
 import path from 'node:path';
 import type { FileSystem, HostFile } from './file-system.ts';
 import type { WasmMemory } from './memory.ts';
+import { WalBuffer } from './wal-buffer.ts';
 
 /** sql.js numbers its own files from 0 to 4096; ours begin well above. */
 const FIRST_FD = 10_000;
@@ -57,6 +58,7 @@ export class OpenFiles {
       position: 0,
       written: 0,
       writes: 0,
+      buffer: filePath.endsWith('-wal') ? new WalBuffer({ fs, fd }) : null,
       deferSync: false,
       syncPending: false,
     };
@@ -65,7 +67,12 @@ export class OpenFiles {
   close(fd: number): void {
     const file = this.get(fd);
     this.#open[fd - FIRST_FD] = undefined;
-    if (file) file.fs.closeSync(file.fd);
+    if (!file) return;
+    try {
+      file.buffer?.flush();
+    } finally {
+      file.fs.closeSync(file.fd);
+    }
   }
   /** Returns the real file behind a virtual path, or null if the path is sql.js's own. */
   resolve(pointer: number): HostPath | null {
@@ -83,6 +90,8 @@ export class OpenFiles {
     return WASI_ERRNO[code] ?? WASI_EIO;
   }
   sync(file: HostFile): void {
+    // If this write fails, the content of the disk is still known.
+    file.buffer?.flush();
     try {
       file.fs.fsyncSync(file.fd);
     } catch (error) {

@@ -94,8 +94,7 @@ function fileCalls(files: OpenFiles, memory: WasmMemory): Partial<Record<Name, F
     write: (file, vector = 0, count = 0, out = 0) =>
       wasi(files, () => {
         const total = transfer(memory, vector, count, (pointer, length) => {
-          const bytes = memory.bytes();
-          const written = file.fs.writeSync(file.fd, bytes, pointer, length, file.position);
+          const written = writeSome(memory.bytes(), file, pointer, length);
           file.position += written;
           return written;
         });
@@ -105,6 +104,7 @@ function fileCalls(files: OpenFiles, memory: WasmMemory): Partial<Record<Name, F
       }),
     seek: (file, offset = 0, whence = 0, out = 0) =>
       wasi(files, () => {
+        if (whence === 2) file.buffer?.flush();
         const base =
           whence === 1 ? file.position : whence === 2 ? file.fs.fstatSync(file.fd).size : 0;
         file.position = base + fromInt64(offset);
@@ -116,9 +116,15 @@ function fileCalls(files: OpenFiles, memory: WasmMemory): Partial<Record<Name, F
         else files.sync(file);
       }),
     ftruncate: (file, length = 0) =>
-      syscall(files, () => file.fs.ftruncateSync(file.fd, fromInt64(length))),
+      syscall(files, () => {
+        file.buffer?.flush();
+        file.fs.ftruncateSync(file.fd, fromInt64(length));
+      }),
     fstat: (file, at = 0) =>
-      syscall(files, () => writeStat(memory, at, file.fs.fstatSync(file.fd, { bigint: true }))),
+      syscall(files, () => {
+        file.buffer?.flush();
+        writeStat(memory, at, file.fs.fstatSync(file.fd, { bigint: true }));
+      }),
     // The lock of the directory keeps other servers out, so each lock of SQLite's own is granted.
     fcntl: (_file, command = 0, varargs = 0) => {
       if (command === F_GETLK) memory.bytes().writeInt16LE(F_UNLCK, memory.uint32(varargs));
@@ -243,8 +249,17 @@ function transfer(
   return total;
 }
 
+/** Writes bytes, or adds them to the buffer of the file; returns the number of bytes. */
+function writeSome(memory: Buffer, file: HostFile, pointer: number, length: number): number {
+  const { buffer, fs, fd, position } = file;
+  if (!buffer) return fs.writeSync(fd, memory, pointer, length, position);
+  buffer.write(memory.subarray(pointer, pointer + length), position);
+  return length;
+}
+
 /** Reads until `length` bytes are there or the file ends; returns the bytes read. */
 function readFully(memory: WasmMemory, file: HostFile, pointer: number, length: number): number {
+  file.buffer?.flush();
   let got = 0;
   while (got < length) {
     const read = file.fs.readSync(

@@ -30,6 +30,8 @@ import type { StoredInputItem } from '../../../api/input.ts';
 
 /** The time that an agent has to end an interrupted turn before it is killed, in ms. */
 const INTERRUPT_MS = 10_000;
+/** A reason of its own, because an AbortController without a reason creates an error with a stack for each turn. */
+const OVER = new Error('the turn has ended');
 
 interface TurnRunnerDeps extends TimeLimitDeps, Pick<ServerParts, 'log' | 'ids' | 'failpoint'> {
   pool: AgentPool;
@@ -85,7 +87,7 @@ export class TurnRunner {
       )
       .finally(() => {
         this.#running.delete(turn.turn_id);
-        running.over.abort();
+        running.over.abort(OVER);
         if (running.live) this.#deps.pool.release(running.live);
         finish();
       });
@@ -120,7 +122,7 @@ export class TurnRunner {
   #cleanUp({ turn_id }: Turn): void {
     const running = this.#running.get(turn_id);
     this.#deps.broker.cancelRequests(turn_id);
-    running?.over.abort();
+    running?.over.abort(OVER);
     running?.cutShort({ status: 'interrupted', error: null });
   }
 
@@ -197,7 +199,7 @@ export class TurnRunner {
     await Promise.all(rest.map(({ done }) => done));
     for (const turn of this.#running.values()) {
       turn.left = true;
-      turn.over.abort();
+      turn.over.abort(OVER);
     }
     broker.close();
     await (hurry.aborted ? pool.endAll(0) : pool.endAll());

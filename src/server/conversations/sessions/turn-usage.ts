@@ -51,9 +51,11 @@ export class TurnUsage {
   constructor(db: Database) {
     this.#add = db.prepare(
       `INSERT INTO turn_usage VALUES (?, ?, ?, ?, ?,
-       (SELECT nullif(json_group_array(team_members.team_id), '[]') FROM team_members
-         JOIN teams ON teams.id = team_members.team_id
-         WHERE team_members.agent_id = ?3 AND teams.record ->> '$.deleted_at' IS NULL),
+       CASE WHEN EXISTS (SELECT 1 FROM team_members WHERE agent_id = ?3) THEN
+         (SELECT nullif(json_group_array(team_members.team_id), '[]') FROM team_members
+           JOIN teams ON teams.id = team_members.team_id
+           WHERE team_members.agent_id = ?3 AND teams.record ->> '$.deleted_at' IS NULL)
+       END,
        ?, ?, ?, ?, ?)`,
     );
     this.#amend = db.prepare(
