@@ -70,10 +70,9 @@ export const served = [
 
 /** Files of those folders that may call synchronous functions, and why nothing of an agent or repository is waited for. */
 export const synchronous = {
-  'core/children/close-inherited': 'it reads /proc of this process, at the start of the server',
   'core/children/detached':
     'it opens a log of cadre in the data directory, in a command that starts a server',
-  'core/children/open-again': 'it reopens a descriptor of this process',
+  'core/children/descriptors': 'it reopens or closes descriptors of this process',
   'core/children/procfs': 'it reads /proc, which is in memory, and needs a consistent state',
   'fleet/keys': 'it writes a key of cadre once, in a command',
   'server/hooks/signature':

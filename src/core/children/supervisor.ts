@@ -1,3 +1,4 @@
+import os from 'node:os';
 import { type Readable, Writable } from 'node:stream';
 import type { Clock } from '../lib/clock.ts';
 import type { Failpoint } from '../lib/failpoint.ts';
@@ -12,7 +13,6 @@ import {
 } from './spawn-barrier.ts';
 import { groupRuns, isAlive, membersOf, signal } from './identity.ts';
 import type { Keeper } from './keeper.ts';
-import { exitInside, signalInside } from './sandbox/signals.ts';
 import type { Ledger } from './ledger.ts';
 import { MARKER_VARIABLE } from './marker.ts';
 import { processTable } from './this-machine.ts';
@@ -21,6 +21,10 @@ export type { ChildExit } from './spawn-barrier.ts';
 
 /** How long to wait, in milliseconds, for a killed process to exit before the signal is sent again. */
 const KILLED_MS = 1000;
+
+const signalNames = new Map(
+  Object.entries(os.constants.signals).map(([name, number]) => [number, name as NodeJS.Signals]),
+);
 
 /** A process group that the supervisor started. */
 export interface Child {
@@ -272,4 +276,24 @@ function letGo(group: Group): void {
 /** Whether a process accepts this user's signals. */
 function isReachable(pid: number): boolean {
   return signal(pid, 0) !== 'refused';
+}
+
+/**
+ * Signals the members of a sandboxed group, except bubblewrap itself: its end would kill the command at once. Bubblewrap is
+ * the leader of the group, and the child of the leader that is the first process of the new namespace. Resolves with whether
+ * there was a member to signal.
+ */
+async function signalInside(leader: number, name: NodeJS.Signals): Promise<boolean> {
+  const members = await membersOf(leader);
+  const inside = members.filter(
+    (pid) => pid !== leader && processTable.find(pid)?.parent !== leader,
+  );
+  for (const pid of inside) signal(pid, name);
+  return inside.length > 0;
+}
+
+/** Returns the exit of a sandboxed command: bubblewrap exits with 128 + n if signal n ended the command. */
+function exitInside(exit: ChildExit): ChildExit {
+  const name = signalNames.get((exit.code ?? 0) - 128);
+  return name === undefined ? exit : { code: null, signal: name };
 }

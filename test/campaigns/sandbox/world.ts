@@ -52,6 +52,7 @@ export async function withWorld<T>(
     const session = await server.client.call(endpoints.createSession, { body });
     return await test({
       server,
+      mode,
       home,
       data,
       root,
@@ -125,7 +126,13 @@ export async function tryEscapes(world: World): Promise<Escapes> {
     const common = path.join(repository, '.git');
     const own = path.join(common, 'worktrees/mine');
     const facts = {
-      ...{ home, data, otherTmp, sharedFile, shared, ...sockets, abstract: name },
+      home,
+      data,
+      otherTmp,
+      sharedFile,
+      shared,
+      abstract: name,
+      ...sockets,
       server: server.pid,
       port: Number(new URL(server.url).port),
       // Without a sandbox, the attempts destroy the repository.

@@ -50,8 +50,8 @@ export async function createMountPoints(points: readonly Found[]): Promise<void>
       isDirectory ? fs.mkdir(at, { mode: 0o700 }) : fs.writeFile(at, '', { flag: 'wx' })
     ).catch(
       // Another child of the same session may have been first.
-      (error: NodeJS.ErrnoException) => {
-        if (error.code !== 'EEXIST') throw error;
+      (error: unknown) => {
+        if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
       },
     );
   }

@@ -58,7 +58,7 @@ export const PROC_HIDDEN = [
 ];
 
 /** Settings in the home directory that are shown read-only. Without them, a commit has no author. */
-export const HOME_SHOWN = [
+export const HOME_READABLE = [
   '.gitconfig',
   '.config/git',
   '.gitignore',

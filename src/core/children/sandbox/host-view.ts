@@ -3,7 +3,7 @@ import path from 'node:path';
 import { type Found, findExisting, isInside, realPath } from './files.ts';
 import {
   HOME_SECRETS,
-  HOME_SHOWN,
+  HOME_READABLE,
   PROC_HIDDEN,
   PROC_READ_ONLY,
   SYSTEM,
@@ -50,7 +50,7 @@ export async function readHostView(paths: HostPaths): Promise<HostView> {
   const [top, system, homeShown, tools, secrets, procReadOnly, procHidden] = await Promise.all([
     readTop(),
     findExisting(SYSTEM),
-    findExisting(inHome(HOME_SHOWN)),
+    findExisting(inHome(HOME_READABLE)),
     findTools(paths.searchPath, home),
     findExisting([...SYSTEM_SECRETS, ...inHome(HOME_SECRETS)]),
     findExisting(PROC_READ_ONLY),

@@ -61,6 +61,18 @@ interface Mount {
   isDirectory: boolean;
 }
 
+/** The namespaces of every sandbox. It ends with the server, and has no capabilities. */
+const ISOLATION = [
+  '--unshare-user',
+  '--unshare-pid',
+  '--unshare-ipc',
+  '--unshare-uts',
+  '--unshare-cgroup-try',
+  '--die-with-parent',
+  '--cap-drop',
+  'ALL',
+];
+
 /** The home directory inside if the server has `/` as its home directory. */
 const HOME_INSTEAD_OF_ROOT = '/home/cadre';
 
@@ -89,8 +101,7 @@ export function planOf(input: PlanInput): SandboxPlan {
   const { view, variant, cwd, network, nests, maxProcesses } = input;
   const sorted = sortedByPath(mounts);
   const words = [
-    ...['--unshare-user', '--unshare-pid', '--unshare-ipc', '--unshare-uts'],
-    ...['--unshare-cgroup-try', '--die-with-parent', '--cap-drop', 'ALL'],
+    ...ISOLATION,
     ...(network === 'none' ? ['--unshare-net'] : []),
     // Without a filter, only this option refuses further namespaces.
     ...(variant.filter === null && !nests ? ['--disable-userns'] : []),
@@ -98,22 +109,35 @@ export function planOf(input: PlanInput): SandboxPlan {
       link === null ? ['--ro-bind', at, at] : ['--symlink', link, at],
     ),
     ...(variant.proc === 'new' ? ['--proc', '/proc'] : ['--ro-bind', '/proc', '/proc']),
-    ...['--dev', '/dev', '--tmpfs', '/run'],
+    '--dev',
+    '/dev',
+    '--tmpfs',
+    '/run',
     // A masked /proc would prevent programs inside from mounting a new one.
     ...(variant.proc === 'new' && !nests ? procMasks(view) : []),
     ...sorted.flatMap(wordsOf),
     // Last, because deeper mounts need their mount points.
-    ...sorted
-      .filter(({ kind, isDirectory }) => kind === 'hidden' && isDirectory)
-      .flatMap(({ at }) => ['--remount-ro', at]),
-    ...['--remount-ro', '/run', '--remount-ro', '/', '--chdir', cwd],
-    ...['--setenv', 'HOME', homeInside(view), '--setenv', 'TMPDIR', '/tmp'],
-    ...UNSET.flatMap((name) => ['--unsetenv', name]),
+    ...[...hiddenDirectories(sorted), '/run', '/'].flatMap((at) => ['--remount-ro', at]),
+    '--chdir',
+    cwd,
+    ...environmentInside(view),
     ...(variant.filter === null ? [] : ['--seccomp', '9']),
     '--',
     ...shellInside(maxProcesses),
   ];
   return { words, filter: variant.filter, mountPoints };
+}
+
+function hiddenDirectories(mounts: readonly Mount[]): string[] {
+  return mounts.filter((one) => one.kind === 'hidden' && one.isDirectory).map(({ at }) => at);
+}
+
+function environmentInside(view: HostView): string[] {
+  const set = { HOME: homeInside(view), TMPDIR: '/tmp' };
+  return [
+    ...Object.entries(set).flatMap(([name, value]) => ['--setenv', name, value]),
+    ...UNSET.flatMap((name) => ['--unsetenv', name]),
+  ];
 }
 
 function homeInside({ home }: HostView): string {

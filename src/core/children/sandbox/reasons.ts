@@ -14,6 +14,10 @@ export interface Reason {
   help: string;
 }
 
+export function textOf({ reason, help }: Reason): string {
+  return `${reason}: ${help}`;
+}
+
 const SYSCTL = {
   reason: 'user namespaces are switched off (user.max_user_namespaces is 0)',
   help: 'run "sysctl user.max_user_namespaces=10000" as root',

@@ -47,7 +47,7 @@ async function runToEnd(
   const printed = Promise.all([process.stdout, process.stderr].map((one) => text(one as Readable)));
   openBarrier(started);
   await exit.promise;
-  // What it has left in its group may hold the pipes open.
+  // Processes that are left in the group may hold the pipes open.
   signal(-leader.pid, 'SIGKILL');
   const [stdout = '', stderr = ''] = await printed;
   if (isLate) throw new Error(`no answer within ${LIMIT_MS / 1000} s`);

@@ -10,6 +10,7 @@ import { findGitDirectories } from './git-directories.ts';
 import { type HostPaths, type HostView, readHostView } from './host-view.ts';
 import { type OwnDirectories, planOf } from './plan.ts';
 import { PROBE_PREFIX, type SandboxLevel } from './probe.ts';
+import { textOf } from './reasons.ts';
 
 /** The children that can run in a sandbox: processes of sessions and external callers, init scripts, other processes. */
 export type SandboxedClass = 'tools' | 'init' | 'user';
@@ -200,6 +201,6 @@ export class Sandbox {
 }
 
 /** Returns why a level is not full, with what helps; null if it is full. */
-export function detailOf(level: SandboxLevel): string | null {
-  return level.level === 'full' ? null : `${level.reason}: ${level.help}`;
+function detailOf(level: SandboxLevel): string | null {
+  return level.level === 'full' ? null : textOf(level);
 }

@@ -21,7 +21,7 @@ interface Calls {
   refused: readonly number[];
 }
 
-/** Of the modern calls for mounts, the numbers are the same on all architectures: open_tree to mount_setattr, open_tree_attr. */
+/** The modern calls for mounts, from open_tree to open_tree_attr, have the same numbers on all architectures. */
 const NEW_MOUNT_CALLS = [428, 429, 430, 431, 432, 433, 442, 467];
 const IO_URING = [425, 426, 427];
 

@@ -10,6 +10,7 @@ import {
   git,
   node,
   prerequisites,
+  sandbox,
 } from '../doctor/machine.ts';
 import {
   type Check,
@@ -19,7 +20,6 @@ import {
   checkInput,
   type Verdict,
 } from '../doctor/check.ts';
-import { sandbox } from '../doctor/sandbox.ts';
 import type { GlobalOptions } from '../context.ts';
 import { exitCodes } from '../exit.ts';
 import { type Layout, stateStyle } from '../layout.ts';

@@ -155,7 +155,7 @@ describe.each(['x64', 'arm64'] as const)('the filter for %s', (arch) => {
     // The bit of a time namespace belongs to the exit signal of clone.
     expect(ask(strict, clone, 0x80n)).toBe('allow');
     expect(ask(strict, unshare, 0x80n)).toBe(EPERM);
-    // CLONE_FILES and CLONE_FS are no namespaces.
+    // CLONE_FILES and CLONE_FS.
     expect(ask(strict, unshare, 0x600n)).toBe('allow');
   });
 
@@ -175,8 +175,9 @@ describe.each(['x64', 'arm64'] as const)('the filter for %s', (arch) => {
   });
 
   test('A call of another architecture kills the program.', () => {
-    for (const other of ['x64', 'arm64', 'i386'] as const)
-      if (other !== arch) expect(evaluateFilter(strict, { arch: other, number: 1 })).toBe('kill');
+    const others = (['x64', 'arm64', 'i386'] as const).filter((other) => other !== arch);
+    const answers = others.map((other) => evaluateFilter(strict, { arch: other, number: 1 }));
+    expect(answers).toEqual(['kill', 'kill']);
   });
 });
 
