@@ -275,8 +275,10 @@ describe('a machine without a sandbox', () => {
   async function withoutBubblewrap(mode: string, test: (given: TestRuntime) => Promise<void>) {
     await using directory = tempDirectory('path');
     const before = process.env.PATH;
-    for (const name of ['flock', 'grep', 'git', 'sleep', 'cat'])
-      fs.symlinkSync(findProgram(name, before) ?? `/${name}`, path.join(directory.path, name));
+    for (const name of ['flock', 'grep', 'git', 'sleep', 'cat', 'ps', 'awk', 'lsof']) {
+      const program = findProgram(name, before);
+      if (program !== null) fs.symlinkSync(program, path.join(directory.path, name));
+    }
     process.env.PATH = directory.path;
     try {
       const config = { sandbox: { mode, children: ['user', 'tools'] } };
