@@ -8,7 +8,15 @@ export interface Found {
   /** Its path without links. */
   path: string;
   isDirectory: boolean;
+  /** The links that lead from `asked` to `path`, each by its path without links. */
+  links: readonly string[];
 }
+
+/** A file or directory on which another path is mounted. */
+export type MountPoint = Pick<Found, 'path' | 'isDirectory'>;
+
+/** The number of links that the kernel follows in one path. */
+const MAX_LINKS = 40;
 
 /** Whether a path is a directory or in it. */
 export function isInside(file: string, directory: string): boolean {
@@ -25,10 +33,37 @@ async function find(named: string): Promise<Found | null> {
   const asked = path.resolve(named);
   try {
     const real = await fs.realpath(asked);
-    return { asked, path: real, isDirectory: (await fs.stat(real)).isDirectory() };
+    const isDirectory = (await fs.stat(real)).isDirectory();
+    const links = real === asked ? [] : await linksOf(asked);
+    return { asked, path: real, isDirectory, links };
   } catch {
     return null;
   }
+}
+
+/** Follows a path that exists, and resolves with the links that it contains. */
+async function linksOf(file: string): Promise<string[]> {
+  const links: string[] = [];
+  let at = '/';
+  const names = partsOf(file);
+  for (let name = names.shift(); name !== undefined; name = names.shift()) {
+    const next = path.join(at, name);
+    const target = await fs.readlink(next).catch(() => null);
+    if (target === null) {
+      at = next;
+      continue;
+    }
+    links.push(next);
+    // A program may be changing the links just now.
+    if (links.length > MAX_LINKS) break;
+    names.unshift(...partsOf(path.resolve(at, target)));
+    at = '/';
+  }
+  return links;
+}
+
+function partsOf(file: string): string[] {
+  return file.split('/').filter(Boolean);
 }
 
 /** Resolves with a path without links; with the path itself if it does not exist. */
@@ -40,7 +75,7 @@ export async function realPath(file: string): Promise<string> {
  * Creates mount points in directories that sandboxed programs write. A link or a file of the wrong type is removed first, so
  * that no mount follows it. `points` has parents first.
  */
-export async function createMountPoints(points: readonly Found[]): Promise<void> {
+export async function createMountPoints(points: readonly MountPoint[]): Promise<void> {
   for (const { path: at, isDirectory } of points) {
     const now = await fs.lstat(at).catch(() => null);
     const isRight = isDirectory ? now?.isDirectory() : now?.isFile();

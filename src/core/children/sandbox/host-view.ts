@@ -20,7 +20,7 @@ export interface HostView {
   /** The directories directly below /. `link` is the target of a link. */
   top: readonly { path: string; link: string | null }[];
   system: readonly Found[];
-  homeShown: readonly Found[];
+  homeReadable: readonly Found[];
   /** Directories below the home directory that the programs of PATH need. */
   tools: readonly Found[];
   secrets: readonly Found[];
@@ -47,10 +47,10 @@ export async function readHostView(paths: HostPaths): Promise<HostView> {
     [paths.home, paths.dataDirectory, paths.worktrees].map(realPath),
   )) as [string, string, string];
   const inHome = (names: readonly string[]) => names.map((name) => path.join(home, name));
-  const [top, system, homeShown, tools, secrets, procReadOnly, procHidden] = await Promise.all([
+  const [top, system, homeReadable, tools, secrets, procReadOnly, procHidden] = await Promise.all([
     readTop(),
     findExisting(SYSTEM),
-    findExisting(inHome(HOME_READABLE)),
+    findSettings(inHome(HOME_READABLE)),
     findTools(paths.searchPath, home),
     findExisting([...SYSTEM_SECRETS, ...inHome(HOME_SECRETS)]),
     findExisting(PROC_READ_ONLY),
@@ -62,7 +62,7 @@ export async function readHostView(paths: HostPaths): Promise<HostView> {
     worktrees,
     top,
     system,
-    homeShown,
+    homeReadable,
     tools,
     secrets,
     procReadOnly,
@@ -73,12 +73,17 @@ export async function readHostView(paths: HostPaths): Promise<HostView> {
 /** Resolves with the directories of PATH that exist and are not visible in a sandbox. */
 export async function hiddenEntries(
   searchPath: string,
-  { system, tools, homeShown }: HostView,
+  { system, tools, homeReadable }: HostView,
 ): Promise<string[]> {
   const found = await findExisting(searchPath.split(':').filter((entry) => path.isAbsolute(entry)));
-  const shown = [...system, ...tools, ...homeShown].map((one) => one.path);
+  const shown = [...system, ...tools, ...homeReadable].map((one) => one.path);
   const isHidden = (file: string) => !shown.some((directory) => isInside(file, directory));
   return [...new Set(found.map((one) => one.path))].filter(isHidden);
+}
+
+/** Only one link is followed: agents may write the directory to which it leads, and could make a second link lead anywhere. */
+async function findSettings(paths: readonly string[]): Promise<Found[]> {
+  return (await findExisting(paths)).filter((one) => one.links.length <= 1);
 }
 
 async function readTop(): Promise<HostView['top']> {

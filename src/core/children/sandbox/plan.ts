@@ -1,7 +1,6 @@
 import path from 'node:path';
 import { invalidError } from '../../../api/errors.ts';
-import { isInside } from './files.ts';
-import type { Found } from './files.ts';
+import { type Found, isInside, type MountPoint } from './files.ts';
 import type { HostView } from './host-view.ts';
 import { NEVER_WORKED_IN, UNSET } from './host-paths.ts';
 import type { GitDirectories } from './git-directories.ts';
@@ -49,7 +48,7 @@ export interface SandboxPlan {
   /** The file of the filter, which is passed as descriptor 9. */
   filter: string | null;
   /** Files and directories that have to exist in the own directories, parents first: other paths are mounted on them. */
-  mountPoints: readonly Found[];
+  mountPoints: readonly MountPoint[];
 }
 
 type Kind = 'read' | 'write' | 'own' | 'hidden';
@@ -193,7 +192,13 @@ function addShown(mounts: Map<string, Mount>, input: PlanInput): void {
   put('/tmp', 'own', true, own.tmp);
   put('/var/tmp', 'own', true, own.tmp);
   put(homeInside(view), 'own', true, own.home);
-  [...view.homeShown, ...view.tools, ...read].forEach(show('read'));
+  for (const found of view.homeReadable) {
+    show('read')(found);
+    // A link to a file keeps its name. In a directory, names of secrets would not be hidden.
+    if (!found.isDirectory && !isMisleading(found, input))
+      put(found.asked, 'read', false, found.path);
+  }
+  [...view.tools, ...read].forEach(show('read'));
   write.forEach(show('write'));
   put(root, 'write');
   if (repository === null) return;
@@ -203,22 +208,17 @@ function addShown(mounts: Map<string, Mount>, input: PlanInput): void {
 }
 
 /**
- * Whether a link leads to a path that is to be shown, and is in a directory that sandboxed programs write: they could make it
- * lead anywhere.
+ * Whether a link on the way to a path is in a directory that programs inside write: they could make it lead anywhere.
  */
-function isMisleading({ asked, path: real }: Found, { root, write }: PlanInput): boolean {
-  return (
-    asked !== real &&
-    [{ asked: root, path: root }, ...write].some(
-      (one) => asked !== one.asked && (isInside(asked, one.asked) || isInside(asked, one.path)),
-    )
-  );
+function isMisleading({ links }: Found, { root, write }: PlanInput): boolean {
+  const writable = [root, ...write.map((one) => one.path)];
+  return links.some((link) => writable.some((directory) => isInside(link, directory)));
 }
 
 /** Hides secrets, the data directory and `hide` where a directory of the host above them is shown. */
 function addHidden(mounts: Map<string, Mount>, { view, read, write, hide }: PlanInput): void {
   const named = new Set([...read, ...write].map((one) => one.path));
-  const data = { asked: view.dataDirectory, path: view.dataDirectory, isDirectory: true };
+  const data = { path: view.dataDirectory, isDirectory: true };
   const secrets = [...view.secrets, data].filter((one) => !named.has(one.path));
   for (const { path: at, isDirectory } of [...secrets, ...hide]) {
     const above = nearest(mounts, at);
@@ -232,10 +232,9 @@ function addHidden(mounts: Map<string, Mount>, { view, read, write, hide }: Plan
  * directories. Programs inside cannot rename or replace a mount. Otherwise they could replace such a directory by a link, and
  * bubblewrap would create the mount points of the next child wherever the link leads, outside of the sandbox.
  */
-function pinAncestors(mounts: Map<string, Mount>): Found[] {
-  const points: Found[] = [];
-  const addPoint = (at: string, isDirectory: boolean) =>
-    points.push({ asked: at, path: at, isDirectory });
+function pinAncestors(mounts: Map<string, Mount>): MountPoint[] {
+  const points: MountPoint[] = [];
+  const addPoint = (at: string, isDirectory: boolean) => points.push({ path: at, isDirectory });
   for (const { at, isDirectory } of sortedByPath(mounts)) {
     const base = nearest(mounts, path.dirname(at));
     if (base?.kind !== 'own' || at === base.at) continue;

@@ -196,7 +196,7 @@ export class Sandbox {
 
   #expanded(entries: readonly string[]): string[] {
     const { home } = this.#deps.paths;
-    return entries.map((entry) => entry.replace(/^~(?=\/|$)/, home));
+    return entries.map((entry) => entry.replace(/^~(?=\/|$)/, () => home));
   }
 }
 

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { createMountPoints } from '../../../../src/core/children/sandbox/files.ts';
+import { createMountPoints, findExisting } from '../../../../src/core/children/sandbox/files.ts';
 import { findGitDirectories } from '../../../../src/core/children/sandbox/git-directories.ts';
 import { hiddenEntries, readHostView } from '../../../../src/core/children/sandbox/host-view.ts';
 import { tempDirectory } from '../../../support/temp.ts';
@@ -47,6 +47,29 @@ describe('the programs of PATH', () => {
     fs.symlinkSync('../secrets', path.join(home.path, 'project/tool'));
     const { tools } = await viewOf(home.path, path.join(home.path, 'bin'));
     expect(tools.map((one) => path.relative(home.path, one.path))).toEqual(['bin']);
+  });
+
+  test('The links that lead to a path are known, and settings behind two links are not visible.', async () => {
+    await using home = tempDirectory('home');
+    make(home.path, ['dotfiles', 'deep']);
+    const at = (name: string) => path.join(home.path, name);
+    fs.writeFileSync(at('deep/real'), '');
+    fs.symlinkSync('dotfiles/one', at('.gitconfig'));
+    fs.symlinkSync(at('nested/real'), at('dotfiles/one'));
+    fs.symlinkSync('deep', at('nested'));
+    const [found] = await findExisting([at('.gitconfig')]);
+    expect(found).toEqual({
+      asked: at('.gitconfig'),
+      path: at('deep/real'),
+      isDirectory: false,
+      links: [at('.gitconfig'), at('dotfiles/one'), at('nested')],
+    });
+    expect((await viewOf(home.path, '')).homeReadable).toEqual([]);
+    fs.rmSync(at('dotfiles/one'));
+    fs.writeFileSync(at('dotfiles/one'), '');
+    expect(await viewOf(home.path, '')).toMatchObject({
+      homeReadable: [{ path: at('dotfiles/one') }],
+    });
   });
 
   test('The directories of PATH that are not visible inside are known.', async () => {
@@ -129,7 +152,7 @@ describe('the directories of git', () => {
 });
 
 describe('mount points', () => {
-  const point = (file: string, isDirectory: boolean) => ({ asked: file, path: file, isDirectory });
+  const point = (file: string, isDirectory: boolean) => ({ path: file, isDirectory });
 
   test('A link at a mount point is replaced, and nothing is created where it leads.', async () => {
     await using directory = tempDirectory('points');

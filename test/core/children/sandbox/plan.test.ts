@@ -7,8 +7,16 @@ const HOME = '/home/u';
 const DATA = '/home/u/.local/share/cadre';
 const OWN = `${DATA}/sandbox/sess_1`;
 
-const directory = (path: string, asked = path): Found => ({ asked, path, isDirectory: true });
-const file = (path: string, asked = path): Found => ({ asked, path, isDirectory: false });
+const directory = (path: string, ...links: string[]): Found => ({
+  asked: links[0] ?? path,
+  path,
+  isDirectory: true,
+  links,
+});
+const file = (path: string, ...links: string[]): Found => ({
+  ...directory(path, ...links),
+  isDirectory: false,
+});
 
 const view: HostView = {
   home: HOME,
@@ -19,7 +27,7 @@ const view: HostView = {
     { path: '/lib', link: null },
   ],
   system: [directory('/usr'), directory('/etc')],
-  homeShown: [file(`${HOME}/.gitconfig`), directory(`${HOME}/.config/git`)],
+  homeReadable: [file(`${HOME}/.gitconfig`), directory(`${HOME}/.config/git`)],
   tools: [directory(`${HOME}/.nvm/versions/node/v22`)],
   secrets: [
     file('/etc/shadow'),
@@ -92,7 +100,7 @@ describe('the mounts of a plan', () => {
     expect(optionsOf()).toContain('--ro-bind /dev/null /etc/shadow');
     expect(optionsOf()).toContain(`--ro-bind /dev/null ${HOME}/.config/git/credentials`);
     expect(optionsOf().join()).not.toContain('.ssh');
-    const shown = optionsOf({ read: [directory(HOME, '~')] });
+    const shown = optionsOf({ read: [directory(HOME)] });
     expect(shown).toContain(`--ro-bind ${HOME} ${HOME}`);
     expect(shown).toContain(`--tmpfs ${HOME}/.ssh`);
     expect(shown).toContain(`--tmpfs ${DATA}`);
@@ -131,12 +139,18 @@ describe('the mounts of a plan', () => {
     const link = directory(`${HOME}/other`, `${HOME}/project/link`);
     const cache = directory(`${HOME}/.npm`);
     const inCache = directory(`${HOME}/secrets`, `${HOME}/.npm/link`);
-    const options = optionsOf({ read: [link, inCache], write: [cache] }).join();
-    expect(options).not.toContain(`${HOME}/other`);
-    expect(options).not.toContain(`${HOME}/secrets`);
-    expect(optionsOf({ read: [directory(`${HOME}/other`, `${HOME}/link`)] }).join()).toContain(
-      `${HOME}/other`,
-    );
+    const second = directory(`${HOME}/third`, `${HOME}/link`, `${HOME}/project/link`);
+    const options = optionsOf({ read: [link, inCache, second], write: [cache] }).join();
+    for (const name of ['other', 'secrets', 'third'])
+      expect(options).not.toContain(`${HOME}/${name}`);
+    const trusted = directory(`${HOME}/other`, `${HOME}/link`);
+    expect(optionsOf({ read: [trusted] })).toContain(`--ro-bind ${HOME}/other ${HOME}/other`);
+  });
+
+  test('A file of settings that is a link has its name inside.', () => {
+    const settings = file(`${HOME}/dotfiles/gitconfig`, `${HOME}/.gitconfig`);
+    const options = optionsOf({ view: { ...view, homeReadable: [settings] } });
+    expect(options).toContain(`--ro-bind ${HOME}/dotfiles/gitconfig ${HOME}/.gitconfig`);
   });
 
   test('A directory between an own directory and a deeper mount is a mount, so that no program can replace it.', () => {
@@ -144,8 +158,8 @@ describe('the mounts of a plan', () => {
     expect(options).toContain(`--bind ${OWN}/home/.config ${HOME}/.config`);
     expect(options).toContain(`--bind ${OWN}/home/.nvm/versions ${HOME}/.nvm/versions`);
     const { mountPoints } = planOf(input);
-    expect(mountPoints).toContainEqual(file(`${OWN}/home/.gitconfig`));
-    expect(mountPoints).toContainEqual(directory(`${OWN}/home/project`));
+    expect(mountPoints).toContainEqual({ path: `${OWN}/home/.gitconfig`, isDirectory: false });
+    expect(mountPoints).toContainEqual({ path: `${OWN}/home/project`, isDirectory: true });
     const paths = mountPoints.map((one) => one.path);
     expect(paths.indexOf(`${OWN}/home/.nvm`)).toBeLessThan(
       paths.indexOf(`${OWN}/home/.nvm/versions`),
