@@ -121,7 +121,7 @@ export function figuresOf(
       sides[side] = spread(values);
       const toBare = side === 'bare' ? null : ratios(values, bare);
       if (toBare) ratio[side] = toBare;
-      const toServer = /^bare/.test(side) ? null : ratios(values, ofServer);
+      const toServer = side.startsWith('bare') ? null : ratios(values, ofServer);
       if (toServer) serverRatios[side] = toServer;
     }
     return { what, unit, sides, ratios: ratio, ...(ofServer.length > 0 && { serverRatios }) };

@@ -10,8 +10,8 @@ import { expectEventually } from '../support/expect-eventually.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { until } from '../support/providers/calls.ts';
 import { putProgram } from '../support/providers/demo-agents.ts';
-import { withRuntime } from '../support/runtime.ts';
-import { tempDirectory } from '../support/temp.ts';
+import { testRuntime } from '../support/runtime.ts';
+import { testDirectory } from '../support/temp.ts';
 
 const yes: AuthStatus = { authenticated: true, mode: 'account', detail: 'yes' };
 const no: AuthStatus = { authenticated: false, mode: 'not_configured', detail: 'no' };
@@ -108,72 +108,60 @@ while read -r line; do
 done`;
 
 test('Providers show whether claude and codex are logged in, as their programs report it.', async () => {
-  await using own = tempDirectory('logins');
-  const file = (name: string) => path.join(own.path, name);
+  const own = testDirectory('logins');
+  const file = (name: string) => path.join(own, name);
   fs.writeFileSync(file('claude-says'), '{"loggedIn": false}');
   fs.writeFileSync(file('codex-says'), 'Not logged in');
   fs.writeFileSync(file('needed'), 'true');
+  putProgram(own, 'claude', `cd ${own}; [ "$*" = "auth status --json" ] && cat claude-says`);
   putProgram(
-    own.path,
-    'claude',
-    `cd ${own.path}; [ "$*" = "auth status --json" ] && cat claude-says`,
-  );
-  putProgram(
-    own.path,
+    own,
     'codex',
-    `cd ${own.path}
+    `cd ${own}
 [ "$*" = "login status" ] && { cat codex-says >&2; ! grep -q Not codex-says; exit; }${APP_SERVER}`,
   );
   const providers = {
     claude: { command: file('claude') },
     codex: { command: file('codex') },
   };
-  await withRuntime(
-    async ({ client }) => {
-      const claude = async () => provider(client, 'claude');
-      const codex = async () => provider(client, 'codex');
-      await expectEventually(claude).toMatchObject({
-        healthy: true,
-        logged_in: false,
-        detail: expect.stringContaining('not logged in: run "claude auth login"'),
-      });
-      await expectEventually(codex).toMatchObject({
-        healthy: true,
-        logged_in: false,
-        detail: expect.stringContaining('not logged in: run "codex login"'),
-      });
-      expect(await client.call(endpoints.getHealth, {})).toMatchObject({ status: 'ok' });
-      fs.writeFileSync(file('claude-says'), '{"loggedIn": true, "authMethod": "claude.ai"}');
-      fs.writeFileSync(file('needed'), 'false');
-      // A request for the login status always reads it again, and lists show the result.
-      await client.call(endpoints.getClaudeAuthStatus, {});
-      expect(await claude()).toMatchObject({ logged_in: true, detail: 'ready' });
-      await client.call(endpoints.getCodexAuthStatus, {});
-      // The models that codex is configured with need no login.
-      expect(await codex()).toMatchObject({ logged_in: true, detail: 'ready' });
-    },
-    { asksLogins: true, config: { providers } },
-  );
+  const { client } = await testRuntime({ asksLogins: true, config: { providers } });
+  const claude = async () => provider(client, 'claude');
+  const codex = async () => provider(client, 'codex');
+  await expectEventually(claude).toMatchObject({
+    healthy: true,
+    logged_in: false,
+    detail: expect.stringContaining('not logged in: run "claude auth login"'),
+  });
+  await expectEventually(codex).toMatchObject({
+    healthy: true,
+    logged_in: false,
+    detail: expect.stringContaining('not logged in: run "codex login"'),
+  });
+  expect(await client.call(endpoints.getHealth, {})).toMatchObject({ status: 'ok' });
+  fs.writeFileSync(file('claude-says'), '{"loggedIn": true, "authMethod": "claude.ai"}');
+  fs.writeFileSync(file('needed'), 'false');
+  // A request for the login status always reads it again, and lists show the result.
+  await client.call(endpoints.getClaudeAuthStatus, {});
+  expect(await claude()).toMatchObject({ logged_in: true, detail: 'ready' });
+  await client.call(endpoints.getCodexAuthStatus, {});
+  // The models that codex is configured with need no login.
+  expect(await codex()).toMatchObject({ logged_in: true, detail: 'ready' });
 });
 
 test('A login program that hangs is killed, delays no request, and leaves the login unknown.', async () => {
-  await using own = tempDirectory('logins');
-  const pid = path.join(own.path, 'pid');
-  putProgram(own.path, 'claude', `echo $$ > ${pid}.new; mv ${pid}.new ${pid}; exec sleep 1000`);
+  const own = testDirectory('logins');
+  const pid = path.join(own, 'pid');
+  putProgram(own, 'claude', `echo $$ > ${pid}.new; mv ${pid}.new ${pid}; exec sleep 1000`);
   const clock = new ManualClock();
-  await withRuntime(
-    async ({ client }) => {
-      expect(await provider(client, 'claude')).toMatchObject({ healthy: true, logged_in: null });
-      await until('it runs', () => fs.existsSync(pid));
-      const started = fs.readFileSync(pid, 'utf8').trim();
-      clock.advance(LOGIN_MS);
-      await until('it is killed', () => !fs.existsSync(`/proc/${started}`));
-      expect(await provider(client, 'claude')).toMatchObject({ healthy: true, logged_in: null });
-    },
-    {
-      clock,
-      asksLogins: true,
-      config: { providers: { claude: { command: path.join(own.path, 'claude') } } },
-    },
-  );
+  const { client } = await testRuntime({
+    clock,
+    asksLogins: true,
+    config: { providers: { claude: { command: path.join(own, 'claude') } } },
+  });
+  expect(await provider(client, 'claude')).toMatchObject({ healthy: true, logged_in: null });
+  await until('it runs', () => fs.existsSync(pid));
+  const started = fs.readFileSync(pid, 'utf8').trim();
+  clock.advance(LOGIN_MS);
+  await until('it is killed', () => !fs.existsSync(`/proc/${started}`));
+  expect(await provider(client, 'claude')).toMatchObject({ healthy: true, logged_in: null });
 });

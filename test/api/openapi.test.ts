@@ -8,8 +8,8 @@ import { unreadRefusals } from '../../src/api/refusals.ts';
 import { AppError, type ErrorCode } from '../../src/api/errors.ts';
 import { errorReply } from '../../src/server/http/errors.ts';
 import { version } from '../../src/core/lib/self.ts';
-import { withRuntime } from '../support/runtime.ts';
-import { openApi } from '../support/http/openapi-document.ts';
+import { testRuntime } from '../support/runtime.ts';
+import { openApi } from './openapi-document.ts';
 import { send, table } from '../support/http/request.ts';
 
 const file = readFileSync(new URL('../../src/api/openapi.yaml', import.meta.url), 'utf8');
@@ -70,13 +70,13 @@ describe('openapi.yaml', () => {
     expect(file).toBe(openApiYaml(version));
   });
 
-  test('The server returns openapi.yaml without a token.', () =>
-    withRuntime(async ({ url }) => {
-      const reply = await send(url, { path: '/openapi.yaml' });
-      expect(reply.status).toBe(200);
-      expect(reply.headers['content-type']).toBe('application/yaml; charset=utf-8');
-      expect(reply.text).toBe(file);
-    }));
+  test('The server returns openapi.yaml without a token.', async () => {
+    const { url } = await testRuntime();
+    const reply = await send(url, { path: '/openapi.yaml' });
+    expect(reply.status).toBe(200);
+    expect(reply.headers['content-type']).toBe('application/yaml; charset=utf-8');
+    expect(reply.text).toBe(file);
+  });
 
   test('openapi.yaml is OpenAPI 3.1 with a name, a version and the bearer scheme.', () => {
     expect(document.openapi).toMatch(/^3\.1\.\d+$/);

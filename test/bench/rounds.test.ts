@@ -88,4 +88,17 @@ describe('rounds', () => {
     const { figures } = await runRounds(sized, [subject('cadre')], 1, quiet);
     expect(figures).toEqual([{ what: 'time', unit: 'ms', sides: {}, ratios: {} }]);
   });
+
+  it('A workload that the minimal server runs has the ratio of each server to the minimal server.', async () => {
+    const { sized } = noted((side) => ({ time: { cadre: 12, 'bare-server': 4 }[side] ?? 2 }));
+    const { figures } = await runRounds(
+      { ...sized, onBareServer: true },
+      [subject('cadre')],
+      1,
+      quiet,
+    );
+    const three = { median: 3, low: 3, high: 3 };
+    expect(figures[0]?.serverRatios).toEqual({ cadre: three });
+    expect(Object.keys(figures[0]?.sides ?? {})).toEqual(['cadre', 'bare-server', 'bare']);
+  });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Approval } from '../../src/api/approvals.ts';
 import type { ApprovalLink } from '../../src/api/hooks.ts';
-import { browserProgram, openPhone, PHONE, type PhonePage } from '../support/browser/chromium.ts';
+import { browserProgram, openPhone, PHONE, type PhonePage } from './chromium.ts';
 import { onStage, type Stage } from '../support/sessions/stage.ts';
 
 const diff = [
@@ -37,8 +37,8 @@ async function statusOf(stage: Stage, { session_id, id }: Approval): Promise<str
   return body.status;
 }
 
-describe.skipIf(browserProgram === null)('The page of a link in a browser on a phone', () => {
-  test('shows the whole change, fits the width, has buttons for a thumb, and accepts with one tap.', () =>
+describe.skipIf(browserProgram === null)('approval links in a browser on a phone', () => {
+  test('The page of an approval link shows the whole change, fits the width, has buttons for a thumb, and accepts with one tap.', () =>
     onPhone(
       { title: 'edit', details: [{ type: 'diff', path: 'src/login.ts', diff }] },
       async (phone, { stage, approval }) => {
@@ -56,7 +56,7 @@ describe.skipIf(browserProgram === null)('The page of a link in a browser on a p
       },
     ));
 
-  test('declines with one tap, and a second use of the link is not valid.', () =>
+  test('The page of an approval link declines with one tap, and a second use of the link is not valid.', () =>
     onPhone(
       { title: 'rm -rf build', details: [{ type: 'command', command: 'rm -rf build', cwd: '/w' }] },
       async (phone, { stage, approval }) => {
@@ -67,7 +67,7 @@ describe.skipIf(browserProgram === null)('The page of a link in a browser on a p
       },
     ));
 
-  test('is dark where the phone is dark, and light where it is light.', () =>
+  test('The page of an approval link is dark if the phone prefers dark pages, and light if it prefers light pages.', () =>
     onPhone({ title: 'ls' }, async (phone) => {
       await phone.prefer('light');
       const light = await phone.styleOf('.accent, .faint', 'color');

@@ -1,5 +1,5 @@
 import { describe, test } from 'vitest';
-import { expectADayAsKept } from '../support/tui/day.ts';
+import { expectADayAsKept } from './day/screen.ts';
 import { hasPty } from '../support/tui/pty.ts';
 
 const sizes = [

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { startServer } from '../support/server.ts';
-import { describeProvider } from '../support/providers/describe-provider.ts';
+import { describeProvider } from '../agents/describe-provider.ts';
 import type { ProviderFixture } from '../support/providers/fixture.ts';
 
 /** The agent of `cadre serve --demo`, which does what its prompts say: src/agents/demo/script.ts. */

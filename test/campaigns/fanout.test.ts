@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
-import { type TestServer, withServer } from '../support/server.ts';
+import { type TestServer, testServer } from '../support/server.ts';
 import { openSession, send } from '../support/turns.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { Subscriber, settledReplay } from './fanout-follower.ts';
@@ -28,72 +28,72 @@ const options = { env: { NODE_OPTIONS: heap } };
 test(
   'many followers at 100 events a second have each event before 50 more are there, though one of them does not read',
   { timeout: scaled(60_000 + seconds * 10_000) },
-  () =>
-    withServer(async (server) => {
-      const lag = new Lag();
-      const stalled = await Subscriber.open(server, { keeps: true });
-      stalled.pause();
-      for (let i = 1; i < followers; i++) {
-        lag.followers.push(await Subscriber.open(server, { onTaken: (one) => lag.taken(one) }));
-      }
-      const turn = `repeat ${seconds * 20} 50 ${'one of many words '.repeat(20)}`;
-      for (let i = 0; i < SPEAKERS; i++) {
-        const { id } = await openSession(server.client, server.directory);
-        await send(server.client, id, turn);
-      }
-      await untilIdle(server);
-      const latest = await latestSeq(server);
-      await Promise.all(lag.followers.map((one) => one.untilSeq(latest)));
-      process.stdout.write(
-        `fan-out: ${latest} events to ${followers} followers, at most ${lag.worst} behind\n`,
-      );
+  async () => {
+    const server = await testServer(options);
+    const lag = new Lag();
+    const stalled = await Subscriber.open(server, { keeps: true });
+    stalled.pause();
+    for (let i = 1; i < followers; i++) {
+      lag.followers.push(await Subscriber.open(server, { onTaken: (one) => lag.taken(one) }));
+    }
+    const turn = `repeat ${seconds * 20} 50 ${'one of many words '.repeat(20)}`;
+    for (let i = 0; i < SPEAKERS; i++) {
+      const { id } = await openSession(server.client, server.directory);
+      await send(server.client, id, turn);
+    }
+    await untilIdle(server);
+    const latest = await latestSeq(server);
+    await Promise.all(lag.followers.map((one) => one.untilSeq(latest)));
+    process.stdout.write(
+      `fan-out: ${latest} events to ${followers} followers, at most ${lag.worst} behind\n`,
+    );
 
-      expect(latest).toBeGreaterThan(seconds * SPEAKERS * 10);
-      expect(lag.worst).toBeLessThan(MAX_LAG);
-      for (const one of lag.followers) {
-        expect(one).toMatchObject({ jumps: [], gaps: 0, last: latest, events: latest });
-        expect(one.sum).toBe(lag.followers[0]?.sum);
-      }
-      stalled.resume();
-      await stalled.untilSeq(latest);
-      expect(stalled.settled()).toEqual(await settledReplay(server.client));
-      for (const one of [stalled, ...lag.followers]) one.close();
-    }, options),
+    expect(latest).toBeGreaterThan(seconds * SPEAKERS * 10);
+    expect(lag.worst).toBeLessThan(MAX_LAG);
+    for (const one of lag.followers) {
+      expect(one).toMatchObject({ jumps: [], gaps: 0, last: latest, events: latest });
+      expect(one.sum).toBe(lag.followers[0]?.sum);
+    }
+    stalled.resume();
+    await stalled.untilSeq(latest);
+    expect(stalled.settled()).toEqual(await settledReplay(server.client));
+    for (const one of [stalled, ...lag.followers]) one.close();
+  },
 );
 
 test(
   'followers that do not read while the log grows cost the server no memory, and have all of it later',
   { timeout: scaled(60_000 + (warmUp + megabytes) * 2000) },
-  () =>
-    withServer(async (server) => {
-      const open = (count: number) =>
-        Promise.all(Array.from({ length: count }, () => Subscriber.open(server, { keeps: true })));
-      const stalled = await open(stalledReaders);
-      for (const one of stalled) one.pause();
-      const readers = await open(3);
-      const [first] = readers as [Subscriber];
-      const { id } = await openSession(server.client, server.directory);
-      const level = Math.max(...(await grow(server, id, first, warmUp)));
-      const later = await grow(server, id, first, megabytes);
-      const growth = Math.max(...later) - level;
-      const { streams } = await server.client.call(endpoints.getDiagnostics, {});
-      process.stdout.write(
-        `fan-out: ${inMib(first.bytes)} of events, ${inMib(level)} before, ${inMib(growth)} more at most, ` +
-          `the slowest follower ${streams.max_lag} events behind\n`,
-      );
-      expect(growth).toBeLessThan(MAX_GROWTH);
-      expect(streams.max_lag).toBeGreaterThan(0);
+  async () => {
+    const server = await testServer(options);
+    const open = (count: number) =>
+      Promise.all(Array.from({ length: count }, () => Subscriber.open(server, { keeps: true })));
+    const stalled = await open(stalledReaders);
+    for (const one of stalled) one.pause();
+    const readers = await open(3);
+    const [first] = readers as [Subscriber];
+    const { id } = await openSession(server.client, server.directory);
+    const level = Math.max(...(await grow(server, id, first, warmUp)));
+    const later = await grow(server, id, first, megabytes);
+    const growth = Math.max(...later) - level;
+    const { streams } = await server.client.call(endpoints.getDiagnostics, {});
+    process.stdout.write(
+      `fan-out: ${inMib(first.bytes)} of events, ${inMib(level)} before, ${inMib(growth)} more at most, ` +
+        `the slowest follower ${streams.max_lag} events behind\n`,
+    );
+    expect(growth).toBeLessThan(MAX_GROWTH);
+    expect(streams.max_lag).toBeGreaterThan(0);
 
-      for (const one of stalled) one.resume();
-      const latest = await latestSeq(server);
-      for (const one of [...stalled, ...readers]) await one.untilSeq(latest);
-      const replay = await settledReplay(server.client);
-      for (const one of [...stalled, ...readers]) {
-        expect(one.gaps).toBe(0);
-        expect(one.settled()).toEqual(replay);
-        one.close();
-      }
-    }, options),
+    for (const one of stalled) one.resume();
+    const latest = await latestSeq(server);
+    for (const one of [...stalled, ...readers]) await one.untilSeq(latest);
+    const replay = await settledReplay(server.client);
+    for (const one of [...stalled, ...readers]) {
+      expect(one.gaps).toBe(0);
+      expect(one.settled()).toEqual(replay);
+      one.close();
+    }
+  },
 );
 
 /** How far the last of some followers is behind the first. */

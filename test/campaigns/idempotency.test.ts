@@ -1,4 +1,4 @@
-import { describeKeyed } from '../support/sessions/describe-keyed.ts';
-import { keyedRoutes } from '../support/sessions/keyed-requests.ts';
+import { describeKeyed } from '../server/http/describe-keyed.ts';
+import { keyedRoutes } from '../server/http/keyed-requests.ts';
 
 describeKeyed(keyedRoutes);

@@ -8,7 +8,7 @@ import {
   poll,
   sayUntil,
   withDirectory,
-} from '../support/children/keeper.ts';
+} from '../core/children/keeper.ts';
 import { startServer, startServerWithAgent } from '../support/server.ts';
 import { stubbornAgent, stubbornProcesses } from './stubborn-agent.ts';
 

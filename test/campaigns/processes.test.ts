@@ -7,7 +7,7 @@ import type { Process } from '../../src/api/processes.ts';
 import { streamEvents } from '../../src/client/stream.ts';
 import { AppError } from '../../src/api/errors.ts';
 import { systemClock } from '../../src/core/lib/clock.ts';
-import { type TestServer, withServer } from '../support/server.ts';
+import { type TestServer, testServer } from '../support/server.ts';
 import { endingsIn, logs, run } from '../support/processes/work.ts';
 import { scaled } from '../support/patience.ts';
 
@@ -23,99 +23,95 @@ const LINE = '漢字🙂é of the output\n';
 it(
   'Many short commands of clients that wait for them have one exit code, one output and one end each.',
   { timeout: scaled(60_000 + commands * 200) },
-  () =>
-    withServer(
-      async (server) => {
-        const endings = countEndings(server);
-        const over = new Map<string, { n: number; process: Process }>();
-        let next = 0;
-        let refused = 0;
-        // The first commands fill every place until one was refused: a fast server would refuse none.
-        const gate = path.join(server.directory, 'gate');
-        const untilRefused = `while [ ! -e '${gate}' ]; do sleep 0.01; done`;
-        const refusal = () => {
-          if (refused++ === 0) fs.writeFileSync(gate, '');
-        };
-        const started = performance.now();
-        const work = async () => {
-          for (let n = next++; n < commands; n = next++) {
-            const taken = await patiently(
-              () => run(server, `${untilRefused}; echo ${n}; echo ${n}! >&2; exit ${n % 200}`),
-              refusal,
-            );
-            const params = { process_id: taken.process_id };
-            const { process } = await server.client.call(endpoints.waitForProcess, { params });
-            over.set(taken.process_id, { n, process });
-          }
-        };
-        await Promise.all(Array.from({ length: CLIENTS }, work));
-        const seconds = (performance.now() - started) / 1000;
-        process.stdout.write(
-          `short commands: ${commands} in ${seconds.toFixed(1)} s, ${refused} times told to wait\n`,
+  async () => {
+    const server = await testServer({
+      env: { CADRE_PROCESSES_MAX_CONCURRENT: '8', CADRE_PROCESSES_MAX_QUEUED: '16' },
+    });
+    const endings = countEndings(server);
+    const over = new Map<string, { n: number; process: Process }>();
+    let next = 0;
+    let refused = 0;
+    // The first commands fill every place until one was refused: a fast server would refuse none.
+    const gate = path.join(server.directory, 'gate');
+    const untilRefused = `while [ ! -e '${gate}' ]; do sleep 0.01; done`;
+    const refusal = () => {
+      if (refused++ === 0) fs.writeFileSync(gate, '');
+    };
+    const started = performance.now();
+    const work = async () => {
+      for (let n = next++; n < commands; n = next++) {
+        const taken = await patiently(
+          () => run(server, `${untilRefused}; echo ${n}; echo ${n}! >&2; exit ${n % 200}`),
+          refusal,
         );
-        expect(over.size).toBe(commands);
-        const dropped = server
-          .log()
-          .split('\n')
-          .filter((line) => line.includes('cannot store output'));
-        expect(dropped).toEqual([]);
-        expect(refused).toBeGreaterThan(0);
-        for (const [process_id, { n, process: record }] of over) {
-          const status = n % 200 === 0 ? 'completed' : 'failed';
-          expect(record).toMatchObject({
-            status,
-            exit_code: n % 200,
-            signal: null,
-            stdout_bytes: `${n}\n`.length,
-            stderr_bytes: `${n}!\n`.length,
-          });
-          expect(await logs(server, { process_id })).toMatchObject({
-            stdout: { content: `${n}\n` },
-            stderr: { content: `${n}!\n` },
-          });
-        }
-        const counted = await endings.until(commands);
-        expect([...counted.keys()].toSorted()).toEqual([...over.keys()].toSorted());
-        for (const kinds of counted.values()) expect(kinds).toHaveLength(1);
-      },
-      { env: { CADRE_PROCESSES_MAX_CONCURRENT: '8', CADRE_PROCESSES_MAX_QUEUED: '16' } },
-    ),
+        const params = { process_id: taken.process_id };
+        const { process } = await server.client.call(endpoints.waitForProcess, { params });
+        over.set(taken.process_id, { n, process });
+      }
+    };
+    await Promise.all(Array.from({ length: CLIENTS }, work));
+    const seconds = (performance.now() - started) / 1000;
+    process.stdout.write(
+      `short commands: ${commands} in ${seconds.toFixed(1)} s, ${refused} times told to wait\n`,
+    );
+    expect(over.size).toBe(commands);
+    const dropped = server
+      .log()
+      .split('\n')
+      .filter((line) => line.includes('cannot store output'));
+    expect(dropped).toEqual([]);
+    expect(refused).toBeGreaterThan(0);
+    for (const [process_id, { n, process: record }] of over) {
+      const status = n % 200 === 0 ? 'completed' : 'failed';
+      expect(record).toMatchObject({
+        status,
+        exit_code: n % 200,
+        signal: null,
+        stdout_bytes: `${n}\n`.length,
+        stderr_bytes: `${n}!\n`.length,
+      });
+      expect(await logs(server, { process_id })).toMatchObject({
+        stdout: { content: `${n}\n` },
+        stderr: { content: `${n}!\n` },
+      });
+    }
+    const counted = await endings.until(commands);
+    expect([...counted.keys()].toSorted()).toEqual([...over.keys()].toSorted());
+    for (const kinds of counted.values()) expect(kinds).toHaveLength(1);
+  },
 );
 
 it(
   'a command that prints without end costs the server no memory; its log is capped and keeps beginning and end, and is read in a moment',
   { timeout: scaled(120_000 + megabytes * 200) },
-  () =>
-    withServer(
-      async (server) => {
-        // The memory that printing and reading need anyway does not count as growth.
-        const before = await print(server, WARM_MB);
-        const { printing, total, rss, reads, seconds } = await print(server, megabytes);
-        const growth = (rss - before.rss) / MB;
-        const median = reads.toSorted((a, b) => a - b)[Math.floor(reads.length / 2)] ?? 0;
-        process.stdout.write(
-          `much output: ${megabytes} MB in ${seconds.toFixed(1)} s, ${growth.toFixed(1)} MB more memory at most, ` +
-            `${reads.length} reads of a tail, half of them within ${median.toFixed(1)} ms\n`,
-        );
-        expect(printing).toMatchObject({
-          status: 'completed',
-          stdout_bytes: total,
-          stdout_truncated: true,
-        });
-        expect(growth).toBeLessThan(64);
-        expect(median).toBeLessThan(scaled(50));
-        const file = path.join(server.directory, 'logs', `${printing.process_id}.stdout`);
-        expect(fs.statSync(file).size).toBe(CAP);
-        expect((await logs(server, printing, { tail_lines: 3 })).stdout).toMatchObject({
-          content: `${LINE}${LINE}the end\n`,
-          total_bytes: total,
-          truncated: true,
-        });
-        await expectWholeText(server, printing);
-        // V8's young generation is filled once and does not count as growth.
-      },
-      { env: { NODE_OPTIONS: '--max-semi-space-size=1' } },
-    ),
+  async () => {
+    const server = await testServer({ env: { NODE_OPTIONS: '--max-semi-space-size=1' } });
+    // The memory that printing and reading need anyway does not count as growth.
+    const before = await print(server, WARM_MB);
+    const { printing, total, rss, reads, seconds } = await print(server, megabytes);
+    const growth = (rss - before.rss) / MB;
+    const median = reads.toSorted((a, b) => a - b)[Math.floor(reads.length / 2)] ?? 0;
+    process.stdout.write(
+      `much output: ${megabytes} MB in ${seconds.toFixed(1)} s, ${growth.toFixed(1)} MB more memory at most, ` +
+        `${reads.length} reads of a tail, half of them within ${median.toFixed(1)} ms\n`,
+    );
+    expect(printing).toMatchObject({
+      status: 'completed',
+      stdout_bytes: total,
+      stdout_truncated: true,
+    });
+    expect(growth).toBeLessThan(64);
+    expect(median).toBeLessThan(scaled(50));
+    const file = path.join(server.directory, 'logs', `${printing.process_id}.stdout`);
+    expect(fs.statSync(file).size).toBe(CAP);
+    expect((await logs(server, printing, { tail_lines: 3 })).stdout).toMatchObject({
+      content: `${LINE}${LINE}the end\n`,
+      total_bytes: total,
+      truncated: true,
+    });
+    await expectWholeText(server, printing);
+    // V8's young generation is filled once and does not count as growth.
+  },
 );
 
 /** Has a command print so much, and reads its log all the while. */

@@ -2,7 +2,7 @@ import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { numbered } from '../support/diffs.ts';
-import { withServer } from '../support/server.ts';
+import { testServer } from '../support/server.ts';
 import type { Glass } from '../support/tui/glass.ts';
 import { openSession, runTurn } from '../support/turns.ts';
 import { hasPty, inTerminal } from '../support/tui/pty.ts';
@@ -19,53 +19,53 @@ describe.skipIf(!hasPty)('the screen', () => {
     { rows: 60, columns: 200 },
   ])(
     'is drawn at most 20 times a second and writes little in a flood at $columns x $rows, and nothing when idle.',
-    (size) =>
-      withServer(async ({ client, directory }) => {
-        const { id } = await openSession(client, directory, { title: 'the flood' });
-        await using terminal = inTerminal(directory, ['top'], {}, size);
-        const { glass, expectShows, type, ended } = terminal;
-        await expectShows('the flood');
-        type('\r');
-        await expectShows('No messages yet');
-        const before = glass.written.length;
-        const [frames, began] = [glass.frames, performance.now()];
-        await runTurn(client, id, `flood ${deltas} 20`);
-        await expectShows(String(deltas - 1));
-        const seconds = (performance.now() - began) / 1000;
-        expect(glass.frames - frames).toBeLessThanOrEqual(20 * seconds + 3);
-        const written = glass.written.length - before;
-        // A larger screen takes more, and no more than in proportion.
-        const share = Math.max(1, (size.rows * size.columns) / (24 * 80));
-        expect(written).toBeLessThanOrEqual(20_000 * share);
-        await expectIdle(glass);
-        type('\u0003');
-        expect((await ended).code).toBe(130);
-      }),
+    async (size) => {
+      const { client, directory } = await testServer();
+      const { id } = await openSession(client, directory, { title: 'the flood' });
+      await using terminal = inTerminal(directory, ['top'], {}, size);
+      const { glass, expectShows, type, ended } = terminal;
+      await expectShows('the flood');
+      type('\r');
+      await expectShows('No messages yet');
+      const before = glass.written.length;
+      const [frames, began] = [glass.frames, performance.now()];
+      await runTurn(client, id, `flood ${deltas} 20`);
+      await expectShows(String(deltas - 1));
+      const seconds = (performance.now() - began) / 1000;
+      expect(glass.frames - frames).toBeLessThanOrEqual(20 * seconds + 3);
+      const written = glass.written.length - before;
+      // A larger screen takes more, and no more than in proportion.
+      const share = Math.max(1, (size.rows * size.columns) / (24 * 80));
+      expect(written).toBeLessThanOrEqual(20_000 * share);
+      await expectIdle(glass);
+      type('\u0003');
+      expect((await ended).code).toBe(130);
+    },
   );
 
-  test('The screen writes nothing while marks or a dialog are shown and nothing changes.', () =>
-    withServer(async ({ client, directory }) => {
-      const repo = makeRepository(path.join(directory, 'repo'));
-      const { cwd } = await openSession(client, repo, { title: 'the job', worktree: true });
-      write(cwd, { 'new.txt': numbered(1, 40) });
-      const size = { rows: 60, columns: 200 };
-      await using terminal = inTerminal(directory, ['top'], {}, size);
-      const { glass, expectShows, type, until } = terminal;
-      await expectShows('the job');
-      for (const [keys, shown] of [
-        [':', 'tab complete'],
-        [' ', '1 marked'],
-        ['?G', 'Enter; Ctrl and S'],
-        ['M', 's squash'],
-        ['D', 't unified'],
-      ] as const) {
-        for (const key of keys) type(key);
-        await expectShows(shown);
-        await expectIdle(glass);
-        type('\u001B');
-        await until(() => !glass.text().includes(shown));
-      }
-    }));
+  test('The screen writes nothing while marks or a dialog are shown and nothing changes.', async () => {
+    const { client, directory } = await testServer();
+    const repo = makeRepository(path.join(directory, 'repo'));
+    const { cwd } = await openSession(client, repo, { title: 'the job', worktree: true });
+    write(cwd, { 'new.txt': numbered(1, 40) });
+    const size = { rows: 60, columns: 200 };
+    await using terminal = inTerminal(directory, ['top'], {}, size);
+    const { glass, expectShows, type, until } = terminal;
+    await expectShows('the job');
+    for (const [keys, shown] of [
+      [':', 'tab complete'],
+      [' ', '1 marked'],
+      ['?G', 'Enter; Ctrl and S'],
+      ['M', 's squash'],
+      ['D', 't unified'],
+    ] as const) {
+      for (const key of keys) type(key);
+      await expectShows(shown);
+      await expectIdle(glass);
+      type('\u001B');
+      await until(() => !glass.text().includes(shown));
+    }
+  });
 });
 
 /** Waits until the screen is still, and expects that it writes nothing from then on. */

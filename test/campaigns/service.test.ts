@@ -8,7 +8,7 @@ import { identify, isAlive } from '../../src/core/children/identity.ts';
 import { type Ended, runCadre, runHere } from '../support/cli/cadre.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { untilNothingCarries } from '../support/server.ts';
-import { canManage, withUserManager } from '../support/service/user-manager.ts';
+import { canManage, withUserManager } from './user-manager.ts';
 import { tempDirectory } from '../support/temp.ts';
 
 const install = ['service', 'install', '--allow-root', '--demo', '--port', '0'];

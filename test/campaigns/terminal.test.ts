@@ -1,19 +1,19 @@
 import { describe, expect, test } from 'vitest';
-import { withDemo } from '../support/demo-server.ts';
+import { testDemo } from '../support/demo-server.ts';
 import { hasPty, inTerminal } from '../support/tui/pty.ts';
 
 // Which palette an environment gives is tried in the suite, and so is what commands make of it.
 describe.skipIf(!hasPty)('the screen on a terminal', () => {
-  test('has no colours where NO_COLOR is set.', () =>
-    withDemo(async ({ directory }) => {
-      const colored = /\u001b\[(?:3|4|9|10)\d[;\d]*m/;
-      for (const env of [{}, { NO_COLOR: '1' }]) {
-        await using terminal = inTerminal(directory, ['events', 'tail'], env);
-        const { glass, expectShows, type, ended } = terminal;
-        await expectShows('live');
-        type('q');
-        await ended;
-        expect(colored.test(glass.written)).toBe(!('NO_COLOR' in env));
-      }
-    }));
+  test('has no colours where NO_COLOR is set.', async () => {
+    const { directory } = await testDemo();
+    const colored = /\u001b\[(?:3|4|9|10)\d[;\d]*m/;
+    for (const env of [{}, { NO_COLOR: '1' }]) {
+      await using terminal = inTerminal(directory, ['events', 'tail'], env);
+      const { glass, expectShows, type, ended } = terminal;
+      await expectShows('live');
+      type('q');
+      await ended;
+      expect(colored.test(glass.written)).toBe(!('NO_COLOR' in env));
+    }
+  });
 });

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import { NodeClient } from '../../src/fleet/node-client.ts';
 import { namesOf } from '../../src/fleet/names.ts';
-import { ScriptedEngine } from '../support/fleet/scripted-engine.ts';
+import { ScriptedEngine } from './scripted-engine.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 const names = namesOf('f');

@@ -4,8 +4,8 @@ import type { FollowAll, FromServer } from '../../src/client/servers.ts';
 import { type FollowedNode, FleetEventStream } from '../../src/fleet/fleet-event-stream.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { append, hurriedClock, startMirror } from '../support/fleet/mirroring.ts';
-import { ScriptedStream } from '../support/fleet/scripted-stream.ts';
-import { type TestStore, withStore } from '../support/memory-store.ts';
+import { ScriptedStream } from './scripted-stream.ts';
+import { type TestStore, testStore } from '../support/memory-store.ts';
 
 function following(stream: ScriptedStream, options: FollowAll, entries: FollowedNode[] = []) {
   const stopping = new AbortController();
@@ -35,55 +35,55 @@ function appendWhole(
 const told = (got: readonly FromServer[]) =>
   got.map((one) => ('event' in one ? one.event.seq : one.notice.state));
 
-test('The events of a fleet are filtered by kind, and continue from the cursor.', () =>
-  withStore(async (store) => {
-    const stream = new ScriptedStream();
-    await using _mirror = startMirror(store, stream.of('n1'));
-    await appendWhole(store, 2);
-    await appendWhole(store, 2, 'message.delta');
-    await expectEventually(() => stream.messages.length).toBe(4);
-    const kinds = ['session.*'];
-    const first = following(stream, { from: 'start', kinds, isStoredOnly: true });
-    await first.done;
-    expect(told(first.got)).toEqual([1, 2]);
-    await appendWhole(store, 1);
-    await expectEventually(() => stream.messages.length).toBe(5);
-    const cursor = first.events.cursor();
-    const second = following(stream, { from: { cursor }, kinds, isStoredOnly: true });
-    await second.done;
-    expect(told(second.got)).toEqual([5]);
-    const latest = following(stream, { from: 'latest', isStoredOnly: true });
-    await latest.done;
-    expect(latest.got).toEqual([]);
-    expect(() => following(stream, { from: { cursor: 'x' } })).toThrow(
-      'the event cursor is not from a fleet',
-    );
-  }));
+test('The events of a fleet are filtered by kind, and continue from the cursor.', async () => {
+  const store = await testStore();
+  const stream = new ScriptedStream();
+  await using _mirror = startMirror(store, stream.of('n1'));
+  await appendWhole(store, 2);
+  await appendWhole(store, 2, 'message.delta');
+  await expectEventually(() => stream.messages.length).toBe(4);
+  const kinds = ['session.*'];
+  const first = following(stream, { from: 'start', kinds, isStoredOnly: true });
+  await first.done;
+  expect(told(first.got)).toEqual([1, 2]);
+  await appendWhole(store, 1);
+  await expectEventually(() => stream.messages.length).toBe(5);
+  const cursor = first.events.cursor();
+  const second = following(stream, { from: { cursor }, kinds, isStoredOnly: true });
+  await second.done;
+  expect(told(second.got)).toEqual([5]);
+  const latest = following(stream, { from: 'latest', isStoredOnly: true });
+  await latest.done;
+  expect(latest.got).toEqual([]);
+  expect(() => following(stream, { from: { cursor: 'x' } })).toThrow(
+    'the event cursor is not from a fleet',
+  );
+});
 
-test('A reader of a fleet gets a notice for each change of the nodes that are alive.', () =>
-  withStore(async (store) => {
-    const stream = new ScriptedStream();
-    const entry = (state: FollowedNode['state'], remark: string | null = null): FollowedNode => ({
-      remark,
-      name: 'n1',
-      url: 'fleet',
-      state,
-      client: null,
-      detail: state === 'reachable' ? null : 'n1 is gone',
-    });
-    const entries = [entry('reachable')];
-    const reader = following(stream, { from: 'start' }, entries);
-    await expectEventually(() => told(reader.got)).toEqual(['reachable']);
-    entries[0] = entry('unreachable');
-    await expectEventually(() => told(reader.got)).toEqual(['reachable', 'unreachable']);
-    await using _mirror = startMirror(store, stream.of('n1'));
-    await appendWhole(store, 1);
-    await expectEventually(() => told(reader.got)).toEqual(['reachable', 'unreachable', 1]);
-    entries[0] = entry('reachable', 'its events do not come');
-    await expectEventually(() => told(reader.got).slice(3)).toEqual(['reachable', 'gap']);
-    reader.stop();
-    await reader.done;
-  }));
+test('A reader of a fleet gets a notice for each change of the nodes that are alive.', async () => {
+  const store = await testStore();
+  const stream = new ScriptedStream();
+  const entry = (state: FollowedNode['state'], remark: string | null = null): FollowedNode => ({
+    remark,
+    name: 'n1',
+    url: 'fleet',
+    state,
+    client: null,
+    detail: state === 'reachable' ? null : 'n1 is gone',
+  });
+  const entries = [entry('reachable')];
+  const reader = following(stream, { from: 'start' }, entries);
+  await expectEventually(() => told(reader.got)).toEqual(['reachable']);
+  entries[0] = entry('unreachable');
+  await expectEventually(() => told(reader.got)).toEqual(['reachable', 'unreachable']);
+  await using _mirror = startMirror(store, stream.of('n1'));
+  await appendWhole(store, 1);
+  await expectEventually(() => told(reader.got)).toEqual(['reachable', 'unreachable', 1]);
+  entries[0] = entry('reachable', 'its events do not come');
+  await expectEventually(() => told(reader.got).slice(3)).toEqual(['reachable', 'gap']);
+  reader.stop();
+  await reader.done;
+});
 
 test('A reader of stored events gets a notice for nodes whose events the fleet does not get.', async () => {
   const about = { url: 'fleet', state: 'reachable', client: null, detail: null } as const;
@@ -98,18 +98,18 @@ test('A reader of stored events gets a notice for nodes whose events the fleet d
   ]);
 });
 
-test('An invalid event of one node becomes a notice, and readers get the events of the others.', () =>
-  withStore(async (store) => {
-    const stream = new ScriptedStream();
-    const drafts = [{ kind: 'turn.started', seq: 1, text: '{"seq":1}' }];
-    await stream.of('n0').publish({ epoch: 'epoch_x', expected: 0, prev: 0, drafts });
-    await using _mirror = startMirror(store, stream.of('n1'));
-    await appendWhole(store, 1);
-    await expectEventually(() => stream.messages.length).toBe(2);
-    const reader = following(stream, { from: 'start', isStoredOnly: true });
-    await reader.done;
-    expect(reader.got).toMatchObject([
-      { node: 'n0', notice: { text: expect.stringContaining('event 1 of kind') } },
-      { node: 'n1', event: { seq: 1 } },
-    ]);
-  }));
+test('An invalid event of one node becomes a notice, and readers get the events of the others.', async () => {
+  const store = await testStore();
+  const stream = new ScriptedStream();
+  const drafts = [{ kind: 'turn.started', seq: 1, text: '{"seq":1}' }];
+  await stream.of('n0').publish({ epoch: 'epoch_x', expected: 0, prev: 0, drafts });
+  await using _mirror = startMirror(store, stream.of('n1'));
+  await appendWhole(store, 1);
+  await expectEventually(() => stream.messages.length).toBe(2);
+  const reader = following(stream, { from: 'start', isStoredOnly: true });
+  await reader.done;
+  expect(reader.got).toMatchObject([
+    { node: 'n0', notice: { text: expect.stringContaining('event 1 of kind') } },
+    { node: 'n1', event: { seq: 1 } },
+  ]);
+});

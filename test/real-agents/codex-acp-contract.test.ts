@@ -1,5 +1,5 @@
 import { stringify } from 'smol-toml';
-import { describeProvider } from '../support/providers/describe-provider.ts';
+import { describeProvider } from '../agents/describe-provider.ts';
 import { type AgentPlace, imageInUrl, openAgentWorld } from './agent-world.ts';
 import { codexEnvironment } from './codex-env.ts';
 import { codexFixture } from './codex-fixture.ts';

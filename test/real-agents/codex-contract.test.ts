@@ -1,4 +1,4 @@
-import { describeProvider } from '../support/providers/describe-provider.ts';
+import { describeProvider } from '../agents/describe-provider.ts';
 import { codexFixture } from './codex-fixture.ts';
 
 describeProvider('codex', codexFixture('codex'));

@@ -1,4 +1,4 @@
-import { describeProvider } from '../support/providers/describe-provider.ts';
+import { describeProvider } from '../agents/describe-provider.ts';
 import { codexFixture } from './codex-fixture.ts';
 
 /** They take long, and hold more of cadre's part than of the agent's. */

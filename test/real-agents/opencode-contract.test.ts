@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'smol-toml';
-import { describeProvider } from '../support/providers/describe-provider.ts';
+import { describeProvider } from '../agents/describe-provider.ts';
 import type { ProviderFixture } from '../support/providers/fixture.ts';
 import { type AgentPlace, imageInUrl, openAgentWorld } from './agent-world.ts';
 import { agentStart } from './install.ts';

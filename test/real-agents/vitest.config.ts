@@ -16,7 +16,7 @@ const titles = [
 ];
 
 // A title that was reworded would silently leave its test out.
-const sources = globSync('test/{real-agents/*.test,support/providers/describe-provider}.ts');
+const sources = globSync('test/{real-agents/*.test,agents/describe-provider}.ts');
 const texts = sources.map((file) => readFileSync(file, 'utf8'));
 for (const title of titles)
   if (!texts.some((text) => text.includes(title)))

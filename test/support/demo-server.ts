@@ -1,6 +1,6 @@
 import { withPlayedDemoAgent } from './demo-agent/played.ts';
 import { type TestRuntime, withRuntime } from './runtime.ts';
-import { shared } from './shared.ts';
+import { openForTest, shared } from './shared.ts';
 import { tempDirectory } from './temp.ts';
 
 /**
@@ -14,15 +14,22 @@ export async function withDemo<T>(
   await using own = tempDirectory('server');
   const { directory = own.path, port = 0 } = before ?? {};
   return await withPlayedDemoAgent(directory, (acp) =>
-    withRuntime(test, {
-      directory,
-      config: {
-        server: { bind_address: `127.0.0.1:${port}`, drain_ms: 200 },
-        providers: { acp },
-        defaults: { provider: 'acp' },
-      },
-    }),
+    withRuntime(test, { directory, config: demoConfig(port, acp) }),
   );
+}
+
+/** Returns the configuration of a server on this port with this agent. */
+export function demoConfig(port: number | string, acp: object): Record<string, unknown> {
+  return {
+    server: { bind_address: `127.0.0.1:${port}`, drain_ms: 200 },
+    providers: { acp },
+    defaults: { provider: 'acp' },
+  };
+}
+
+/** Starts such a server, which is closed when the test has finished. */
+export function testDemo(before?: { directory: string; port?: number }): Promise<TestRuntime> {
+  return openForTest((use) => withDemo(use, before));
 }
 
 /** One such server for all tests of a file or `describe`, for tests whose changes do not affect each other. */

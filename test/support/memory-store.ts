@@ -5,6 +5,7 @@ import { SessionStore } from '../../src/server/conversations/sessions/store.ts';
 import type { Database } from '../../src/core/store/database.ts';
 import type { DatabaseOptions } from '../../src/core/store/open.ts';
 import { openDatabase } from './database.ts';
+import { openForTest } from './shared.ts';
 import { tempDirectory } from './temp.ts';
 import { ManualClock } from './manual-clock.ts';
 
@@ -32,6 +33,11 @@ export async function withStore<T>(
   } finally {
     await db.close();
   }
+}
+
+/** Opens a new store, which is closed when the test has finished. */
+export function testStore(options?: Parameters<typeof withStore>[1]): Promise<TestStore> {
+  return openForTest((use) => withStore(use, options));
 }
 
 /** A disk whose syncs wait until the test releases them. */

@@ -4,7 +4,7 @@ import type { Config } from '../../src/core/config/schema.ts';
 import { configSchema } from '../../src/core/config/schema.ts';
 import type { RuntimeOptions } from '../../src/server/runtime/options.ts';
 import { type Runtime, startRuntime } from '../../src/server/runtime/start.ts';
-import { shared } from './shared.ts';
+import { openForTest, shared } from './shared.ts';
 import { asDataDirectory, tempDirectory } from './temp.ts';
 
 /** A runtime in this process, with a real store, a real port and a client. */
@@ -76,8 +76,12 @@ export async function withRuntime<T>(
   }
 }
 
+/** Starts a runtime, which is stopped when the test has finished. */
+export function testRuntime(options?: TestRuntimeOptions): Promise<TestRuntime> {
+  return openForTest((use) => withRuntime(use, options));
+}
+
 /** One runtime for all tests of a file or `describe`, for tests whose changes do not affect each other. */
-export function sharedRuntime(options: TestRuntimeOptions = {}) {
-  const opened = shared<TestRuntime>('runtime', (use) => withRuntime(use, options));
-  return <T>(test: (given: TestRuntime) => Promise<T>): Promise<T> => test(opened());
+export function sharedRuntime(options?: TestRuntimeOptions): () => TestRuntime {
+  return shared('runtime', (use) => withRuntime(use, options));
 }

@@ -1,3 +1,4 @@
+import { onTestFinished } from 'vitest';
 import { sqlWasm } from '../../src/core/lib/self.ts';
 import type { QueryOf } from '../../src/api/endpoint.ts';
 import type { endpoints } from '../../src/api/index.ts';
@@ -6,7 +7,7 @@ import type { Item, Session } from '../../src/api/sessions.ts';
 import { systemClock } from '../../src/core/lib/clock.ts';
 import { SearchService, type SearchDeps } from '../../src/server/conversations/search/service.ts';
 import { expectEventually } from './expect-eventually.ts';
-import { withStore, type TestStore } from './memory-store.ts';
+import { testStore, type TestStore } from './memory-store.ts';
 import { aSession, aTurn } from './records.ts';
 
 type Query = Partial<QueryOf<typeof endpoints.search>>;
@@ -40,90 +41,80 @@ export const tool = (title: string, input: unknown, output = ''): Partial<Item> 
   tool: { call_ref: 'c', title, kind: 'execute', input },
 });
 
-/** Runs `test` with a search on a separate store; always ends both afterwards. */
-export function withSearch<T>(
-  test: (given: TestSearch) => Promise<T>,
-  more: Partial<SearchDeps> = {},
-): Promise<T> {
-  return withStore(async (given) => {
-    const { db, store, directory } = given;
-    const logger = { warn: () => undefined } as unknown as SearchDeps['logger'];
-    const needs: SearchDeps = {
-      db,
-      store,
-      directory,
-      clock: systemClock,
-      logger,
-      wasm: sqlWasm,
-      bootId: 'boot',
-      teams: { agentsOf: () => [] },
-      shortage: () => null,
-      ...more,
-    };
-    let count = 0;
-    let at = 1000;
-    const stage: TestSearch = {
-      ...given,
-      service: new SearchService(needs),
-      async restart(other = {}) {
-        await stage.service.stop();
-        stage.service = new SearchService({ ...needs, ...other });
-      },
-      async open(id, record = {}) {
-        const session = aSession({ id, created_at: ++at, updated_at: at, ...record });
-        await db.transact((tx) => store.sessions.insert(tx, session));
-        return session;
-      },
-      async say(session_id, prompt, ...items) {
-        const turn_id = `turn_${++count}`;
-        const input = [{ type: 'text' as const, text: prompt }];
-        await db.transact((tx) => {
-          store.turns.insert(tx, aTurn({ session_id, turn_id, input, accepted_at: ++at }));
-          for (const one of items) store.items.insert(tx, itemOf(one));
-        });
-        return turn_id;
-
-        function itemOf(one: Partial<Item>): Item {
-          return {
-            item_id: `item_${++count}`,
-            session_id,
-            turn_id,
-            kind: 'message',
-            status: 'completed',
-            text: '',
-            tool: null,
-            created_at: ++at,
-            completed_at: at,
-            ...one,
-          };
-        }
-      },
-      async change(session) {
-        await db.transact((tx) => store.updateSession(tx, session, 'session.updated'));
-      },
-      async find(q, query = {}) {
-        const { records } = await stage.page({ q, ...query });
-        return records.map(bracketed);
-      },
-      page: (query) =>
-        stage.service.search(
-          { order: 'newest', limit: 20, ...query },
-          new AbortController().signal,
-        ),
-      async built() {
-        // Otherwise a search that never waits for the disk would starve the index, which grows by timers.
-        await expectEventually(async () => {
-          await stage.page({});
-          return stage.service.status().state;
-        }).toBe('ready');
-      },
-    };
-    try {
-      return await test(stage);
-    } finally {
+/** Opens a search on a separate store; both are closed when the test has finished. */
+export async function testSearch(more: Partial<SearchDeps> = {}): Promise<TestSearch> {
+  const given = await testStore();
+  const { db, store, directory } = given;
+  const logger = { warn: () => undefined } as unknown as SearchDeps['logger'];
+  const needs: SearchDeps = {
+    db,
+    store,
+    directory,
+    clock: systemClock,
+    logger,
+    wasm: sqlWasm,
+    bootId: 'boot',
+    teams: { agentsOf: () => [] },
+    shortage: () => null,
+    ...more,
+  };
+  let count = 0;
+  let at = 1000;
+  const stage: TestSearch = {
+    ...given,
+    service: new SearchService(needs),
+    async restart(other = {}) {
       await stage.service.stop();
-    }
-  });
+      stage.service = new SearchService({ ...needs, ...other });
+    },
+    async open(id, record = {}) {
+      const session = aSession({ id, created_at: ++at, updated_at: at, ...record });
+      await db.transact((tx) => store.sessions.insert(tx, session));
+      return session;
+    },
+    async say(session_id, prompt, ...items) {
+      const turn_id = `turn_${++count}`;
+      const input = [{ type: 'text' as const, text: prompt }];
+      await db.transact((tx) => {
+        store.turns.insert(tx, aTurn({ session_id, turn_id, input, accepted_at: ++at }));
+        for (const one of items) store.items.insert(tx, itemOf(one));
+      });
+      return turn_id;
+
+      function itemOf(one: Partial<Item>): Item {
+        return {
+          item_id: `item_${++count}`,
+          session_id,
+          turn_id,
+          kind: 'message',
+          status: 'completed',
+          text: '',
+          tool: null,
+          created_at: ++at,
+          completed_at: at,
+          ...one,
+        };
+      }
+    },
+    async change(session) {
+      await db.transact((tx) => store.updateSession(tx, session, 'session.updated'));
+    },
+    async find(q, query = {}) {
+      const { records } = await stage.page({ q, ...query });
+      return records.map(bracketed);
+    },
+    page: (query) =>
+      stage.service.search({ order: 'newest', limit: 20, ...query }, new AbortController().signal),
+    async built() {
+      // Otherwise a search that never waits for the disk would starve the index, which grows by timers.
+      await expectEventually(async () => {
+        await stage.page({});
+        return stage.service.status().state;
+      }).toBe('ready');
+    },
+  };
+  onTestFinished(() => stage.service.stop());
+  return stage;
 }
 
 function bracketed({ text, marks }: SearchHit): string {

@@ -9,6 +9,7 @@ import { isTestOfPosix } from '../../src/core/lib/platform.ts';
 import { selfCommand } from '../../src/core/lib/self.ts';
 import { asDataDirectory, tempDirectory } from './temp.ts';
 import { scaled } from './patience.ts';
+import { openForTest } from './shared.ts';
 
 /** A real server in a separate process. */
 export interface TestServer {
@@ -146,6 +147,11 @@ export async function withServer<T>(
     await server.end('SIGKILL');
     await untilNothingCarries(directory.path);
   }
+}
+
+/** Starts a server, which is stopped when the test has finished. */
+export function testServer(options?: ServerOptions): Promise<TestServer> {
+  return openForTest((use) => withServer(use, options));
 }
 
 /** Makes a user the owner of a test directory and the files directly in it. */

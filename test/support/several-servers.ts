@@ -6,6 +6,7 @@ import { connect } from '../../src/frontends/cli/connect.ts';
 import { systemClock } from '../../src/core/lib/clock.ts';
 import { type Ended, runHere, type RunOptions } from './cli/cadre.ts';
 import { withPlayedDemoAgent } from './demo-agent/played.ts';
+import { demoConfig } from './demo-server.ts';
 import { keptPort } from './kept-port.ts';
 import { expectEventually } from './expect-eventually.ts';
 import { openRuntime, type TestRuntime } from './runtime.ts';
@@ -52,9 +53,7 @@ async function serve<T>(
   const start = async (name: string) => {
     const { url: before } = places.get(name) ?? {};
     const port = before === undefined ? await keptPort() : new URL(before).port;
-    const given = await openRuntime(directory(name), {
-      config: demoAt(`127.0.0.1:${port}`, acp),
-    });
+    const given = await openRuntime(directory(name), { config: demoConfig(port, acp) });
     running.set(name, given);
     const { url, token, tokenFile } = given.runtime;
     places.set(name, { url, tokenFile: tokenFile ?? '' });
@@ -107,14 +106,6 @@ function found<T>(all: ReadonlyMap<string, T>, name: string): T {
   const one = all.get(name);
   if (one === undefined) throw new Error(`no server ${name}`);
   return one;
-}
-
-function demoAt(bind_address: string, acp: object): Record<string, unknown> {
-  return {
-    server: { bind_address, drain_ms: 200 },
-    providers: { acp },
-    defaults: { provider: 'acp' },
-  };
 }
 
 function writeConfiguration(

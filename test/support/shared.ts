@@ -1,30 +1,47 @@
-import { afterAll, beforeAll } from 'vitest';
+import { afterAll, beforeAll, onTestFinished } from 'vitest';
+
+/** Opens a value, runs a function with the value, and closes it afterwards. */
+export type Lend<T> = (use: (opened: T) => Promise<void>) => Promise<void>;
+
+/** Opens a value and keeps it open until `close` is called. */
+export function openUntilClosed<T>(lend: Lend<T>): {
+  opened: Promise<T>;
+  close: () => Promise<void>;
+} {
+  const ready = Promise.withResolvers<T>();
+  const over = Promise.withResolvers<void>();
+  const closed = lend(async (opened) => {
+    ready.resolve(opened);
+    await over.promise;
+  });
+  closed.catch(ready.reject);
+  const close = () => {
+    over.resolve();
+    return closed;
+  };
+  return { opened: ready.promise, close };
+}
+
+/** Opens a value, which is closed when the test has finished. */
+export function openForTest<T>(lend: Lend<T>): Promise<T> {
+  const { opened, close } = openUntilClosed(lend);
+  onTestFinished(close);
+  return opened;
+}
 
 /**
  * Opens a value before the tests of a file or `describe`, and closes it after the last one, for tests whose changes do
- * not affect each other. `open` runs a function with the value, and closes it afterwards. Returns a getter.
+ * not affect each other. Returns a getter.
  */
-export function shared<T>(
-  noun: string,
-  open: (use: (opened: T) => Promise<void>) => Promise<void>,
-): () => T {
-  const over = Promise.withResolvers<void>();
+export function shared<T>(noun: string, lend: Lend<T>): () => T {
   let found: { opened: T } | undefined;
-  let closed: Promise<void> = Promise.resolve();
+  let close: () => Promise<void>;
   beforeAll(async () => {
-    const ready = Promise.withResolvers<void>();
-    closed = open(async (opened) => {
-      found = { opened };
-      ready.resolve();
-      await over.promise;
-    });
-    // If the value cannot be opened, all tests fail with that error.
-    await Promise.race([ready.promise, closed]);
+    const opening = openUntilClosed(lend);
+    close = opening.close;
+    found = { opened: await opening.opened };
   });
-  afterAll(async () => {
-    over.resolve();
-    await closed;
-  });
+  afterAll(() => close());
   return () => {
     if (!found) throw new Error(`no ${noun}: call it inside a test`);
     return found.opened;

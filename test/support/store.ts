@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import nodeFs from 'node:fs';
 import path from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { onTestFinished } from 'vitest';
 import type { RuntimeEventRecord } from '../../src/api/events.ts';
 import type { EventDraft } from '../../src/core/events/event.ts';
 import { EventLog, type LogEntry } from '../../src/core/events/log.ts';
@@ -16,7 +17,7 @@ import type { SqlValue } from '../../src/core/store/raw-statement.ts';
 import { RecordTable } from '../../src/core/store/records.ts';
 import type { Writer } from '../../src/core/store/transaction.ts';
 import { openDatabase } from './database.ts';
-import { tempDirectory } from './temp.ts';
+import { tempDirectory, testDirectory } from './temp.ts';
 import { untypedDraft } from './untyped-events.ts';
 import { pageOf } from './entries.ts';
 
@@ -106,6 +107,22 @@ export async function openStore(
       if (fatal.length === 0) await db.close();
     },
   };
+}
+
+/** Opens a store in a new directory, which is closed when the test has finished. */
+export async function freshStore(
+  options?: Partial<DatabaseOptions>,
+): Promise<{ store: TestStore; directory: string }> {
+  const directory = testDirectory();
+  const store = await openStore(directory, options);
+  onTestFinished(() => store[Symbol.asyncDispose]());
+  return { store, directory };
+}
+
+/** Opens a store on a test disk, which is closed when the test has finished. */
+export async function storeOnTestDisk(options?: Partial<DatabaseOptions>) {
+  const disk = testDisk();
+  return { disk, ...(await freshStore({ fs: disk.fs, ...options })) };
 }
 
 /** Returns the system clock, except that each call of `now` is one millisecond later. */

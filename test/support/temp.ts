@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { onTestFinished } from 'vitest';
 
 /** A directory of a test's own, removed when disposed. All lie in one root, which the run checks at its end. */
 export function tempDirectory(
@@ -15,6 +16,13 @@ export function tempDirectory(
       remove();
     },
   };
+}
+
+/** Makes such a directory, which is removed when the test has finished, and returns its path. */
+export function testDirectory(name?: string): string {
+  const directory = tempDirectory(name);
+  onTestFinished(directory[Symbol.dispose]);
+  return directory.path;
 }
 
 /** Makes a directory in which a test has put something one that a server takes for its own. */

@@ -37,3 +37,13 @@ export const sandboxSection = z
     max_processes: z.int().min(16).max(1_000_000).default(4096),
   })
   .prefault({});
+
+type SandboxPaths = Pick<z.output<typeof sandboxSection>, 'read' | 'write' | 'hide'>;
+
+/** Returns the section with absolute paths. */
+export function withHome<T extends SandboxPaths>(section: T, home: string): T {
+  const expand = (paths: readonly string[]) =>
+    paths.map((one) => one.replace(/^~(?=\/|$)/, () => home));
+  const { read, write, hide } = section;
+  return { ...section, read: expand(read), write: expand(write), hide: expand(hide) };
+}

@@ -5,7 +5,7 @@ import { readPermission } from '../../../src/agents/acp/permission.ts';
 import type { ReportedCall } from '../../../src/agents/acp/reported-call.ts';
 import { ofKind } from '../../support/turns.ts';
 import { asked } from '../../support/providers/calls.ts';
-import { endTurn, usualOptions, withRawAgent } from '../../support/providers/raw-agent.ts';
+import { endTurn, usualOptions, testRawAgent } from '../../support/providers/raw-agent.ts';
 import { asking, goes, touch } from '../../support/providers/rows.ts';
 
 const message = { recipient_agent_id: 'sess_1', message: 'hello' };
@@ -247,7 +247,6 @@ const foreign: [string, Asking][] = [
     { call: { kind: 'other', rawInput: { name, toolName: name } } },
   ],
 ];
-
 function isOwn({ before, call, more, opencode = false }: Asking): boolean {
   const { quirks = [] } = catalogue.find((one) => opencode && one.name === 'opencode') ?? {};
   const params = { toolCall: { toolCallId: 't1', ...call }, options: usualOptions, ...more };
@@ -269,43 +268,41 @@ describe('permission requests for tools of cadre', () => {
     return endTurn;
   });
 
-  test('A request for a cadre tool is allowed once without an approval in every permission mode.', () =>
-    withRawAgent(asks, async ({ open }) => {
-      const session = await open();
-      for (const more of [{}, asking, { permission_mode: 'default' }]) {
-        expect(await session.run('go', more)).toMatchObject({
-          status: 'completed',
-          text: 'answered a1',
-        });
-      }
-      expect(ofKind(session.watch.events, 'approval.requested')).toEqual([]);
-    }));
+  test('A request for a cadre tool is allowed once without an approval in every permission mode.', async () => {
+    const { open } = await testRawAgent(asks);
+    const session = await open();
+    for (const more of [{}, asking, { permission_mode: 'default' }]) {
+      expect(await session.run('go', more)).toMatchObject({
+        status: 'completed',
+        text: 'answered a1',
+      });
+    }
+    expect(ofKind(session.watch.events, 'approval.requested')).toEqual([]);
+  });
 
-  test('A request for a cadre tool needs an approval if the agent has no option to allow it once.', () =>
-    withRawAgent(
+  test('A request for a cadre tool needs an approval if the agent has no option to allow it once.', async () => {
+    const { open } = await testRawAgent(
       goes(async (agent) => {
         const call = { toolCallId: 't1', name, rawInput: message };
         await agent.ask(call, [{ optionId: 'aa', kind: 'allow_always', name: 'Always' }]);
         return endTurn;
       }),
-      async ({ open }) => {
-        const session = await open(asking);
-        const approval = await asked(session.watch, await session.send('go'));
-        expect(approval.scopes).toEqual([]);
-      },
-    ));
+    );
+    const session = await open(asking);
+    const approval = await asked(session.watch, await session.send('go'));
+    expect(approval.scopes).toEqual([]);
+  });
 
-  test('A command whose title names a cadre tool needs an approval, or fails the turn by default.', () =>
-    withRawAgent(
+  test('A command whose title names a cadre tool needs an approval, or fails the turn by default.', async () => {
+    const { open } = await testRawAgent(
       goes(async (agent) => {
         await agent.ask({ ...touch, title: name, rawInput: { command: `rm -rf ${name}` } });
         return endTurn;
       }),
-      async ({ open }) => {
-        const session = await open();
-        expect((await session.run('go')).error?.code).toBe('permission_required');
-        const turnId = await session.send('go', asking);
-        expect(await asked(session.watch, turnId)).toMatchObject({ kind: 'command' });
-      },
-    ));
+    );
+    const session = await open();
+    expect((await session.run('go')).error?.code).toBe('permission_required');
+    const turnId = await session.send('go', asking);
+    expect(await asked(session.watch, turnId)).toMatchObject({ kind: 'command' });
+  });
 });

@@ -5,10 +5,9 @@ import { agentsOnPath } from '../../../src/frontends/cli/talk/agents-on-path.ts'
 import { catalogue } from '../../../src/agents/acp/catalogue.ts';
 import { type CatalogueEntry, unknownAgent } from '../../../src/agents/acp/catalogue-entry.ts';
 import { pathWith } from '../../support/providers/demo-agents.ts';
-import { initialized, withRawAgent } from '../../support/providers/raw-agent.ts';
-import { withRuntime } from '../../support/runtime.ts';
-import { tempDirectory } from '../../support/temp.ts';
-
+import { initialized, testRawAgent } from '../../support/providers/raw-agent.ts';
+import { testRuntime } from '../../support/runtime.ts';
+import { testDirectory } from '../../support/temp.ts';
 const added: CatalogueEntry = {
   ...unknownAgent,
   name: 'novel',
@@ -55,35 +54,31 @@ describe('the agent catalogue', () => {
     expect(passed('kimi')).toEqual(expect.arrayContaining(model.map((one) => `KIMI_MODEL_${one}`)));
   });
 
-  test('An agent with a custom command is found in the catalogue by the name that it reports.', () =>
-    withRawAgent(
-      {
-        methods: { initialize: () => initialized({ agentInfo: { name: 'pi-acp', version: '1' } }) },
-      },
-      async ({ open }) => {
-        const session = await open();
-        expect((await session.record()).agent_asks).toBeNull();
-        await session.run('hello');
-        expect((await session.record()).agent_asks).toBe(false);
-      },
-    ));
+  test('An agent with a custom command is found in the catalogue by the name that it reports.', async () => {
+    const { open } = await testRawAgent({
+      methods: { initialize: () => initialized({ agentInfo: { name: 'pi-acp', version: '1' } }) },
+    });
+    const session = await open();
+    expect((await session.record()).agent_asks).toBeNull();
+    await session.run('hello');
+    expect((await session.record()).agent_asks).toBe(false);
+  });
 
   test('An agent that is added to the catalogue is found on PATH, listed, and used by its name.', async () => {
-    await using bin = tempDirectory();
-    const PATH = pathWith(bin.path, 'novel-agent');
+    const bin = testDirectory();
+    const PATH = pathWith(bin, 'novel-agent');
     (catalogue as CatalogueEntry[]).push(added);
     expect(agentsOnPath({ PATH }).map(({ name }) => name)).toContain('novel');
     vi.stubEnv('PATH', PATH);
-    await withRuntime(async ({ client }) => {
-      const [acp] = await client.call(endpoints.listProviders, {});
-      expect(acp?.detail).toContain('novel');
-      expect(acp?.agents).toContainEqual(
-        expect.objectContaining({ name: 'novel', display_name: 'Novel Agent', healthy: true }),
-      );
-      const named = (agent: string) =>
-        client.call(endpoints.createSession, { body: { provider: 'acp', agent } });
-      expect((await named('novel')).agent).toBe('novel');
-      await expect(named('nobody')).rejects.toThrow(/choose from .*novel/);
-    });
+    const { client } = await testRuntime();
+    const [acp] = await client.call(endpoints.listProviders, {});
+    expect(acp?.detail).toContain('novel');
+    expect(acp?.agents).toContainEqual(
+      expect.objectContaining({ name: 'novel', display_name: 'Novel Agent', healthy: true }),
+    );
+    const named = (agent: string) =>
+      client.call(endpoints.createSession, { body: { provider: 'acp', agent } });
+    expect((await named('novel')).agent).toBe('novel');
+    await expect(named('nobody')).rejects.toThrow(/choose from .*novel/);
   });
 });

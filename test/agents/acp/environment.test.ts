@@ -1,22 +1,12 @@
-import fs from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { withRawAgent } from '../../support/providers/raw-agent.ts';
+import { testRawAgent } from '../../support/providers/raw-agent.ts';
+import { envOf } from '../../support/providers/scripted-agent.ts';
 
 /** Returns the environment of the agent process of a new session. */
 async function environmentOf(env: Record<string, string> = {}): Promise<Map<string, string>> {
-  let found = new Map<string, string>();
-  await withRawAgent(
-    {},
-    async ({ open, agents }) => {
-      await (await open()).run('hello');
-      const lines = fs.readFileSync(`/proc/${agents[0]?.pid}/environ`, 'utf8').split('\0');
-      found = new Map(
-        lines.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
-      );
-    },
-    { acp: { env } },
-  );
-  return found;
+  const { open, agents } = await testRawAgent({}, { acp: { env } });
+  await (await open()).run('hello');
+  return new Map(Object.entries(envOf(agents[0]?.pid ?? 0)));
 }
 
 describe('the environment of an agent', () => {

@@ -44,44 +44,41 @@ describe('large permission requests', () => {
       /more than 50000 values/,
     ],
     ['nested 1,000 levels deep', () => ({ deep: nested(1000) }), /nested deeper than 200 levels/],
-  ])('A permission request %s is declined with a notice.', (_name, rawInput, why) =>
-    on(
+  ])('A permission request %s is declined with a notice.', async (_name, rawInput, why) => {
+    const { client, open } = on(
       asksFor(() => ({ toolCallId: 'c', title: 'do it', kind: 'execute', rawInput: rawInput() })),
-      async ({ client, open }) => {
-        const session = await open(asking);
-        const turnId = await session.send('go');
-        await session.watch.end(turnId);
-        expect(await turnOf(client, session, turnId)).toMatchObject({
-          status: 'completed',
-          text: 'selected r1',
-        });
-        const [notice] = ofKind(session.watch.of(turnId), 'session.notice');
-        expect(notice?.payload).toMatchObject({
-          code: 'request_too_large',
-          message: expect.stringMatching(why) as string,
-        });
-        expect(ofKind(session.watch.of(turnId), 'approval.requested')).toEqual([]);
-        const [call] = ofKind(session.watch.of(turnId), 'tool.completed');
-        expect(call?.payload).toMatchObject({ status: 'failed' });
-      },
-    ),
-  );
+    );
+    const session = await open(asking);
+    const turnId = await session.send('go');
+    await session.watch.end(turnId);
+    expect(await turnOf(client, session, turnId)).toMatchObject({
+      status: 'completed',
+      text: 'selected r1',
+    });
+    const [notice] = ofKind(session.watch.of(turnId), 'session.notice');
+    expect(notice?.payload).toMatchObject({
+      code: 'request_too_large',
+      message: expect.stringMatching(why) as string,
+    });
+    expect(ofKind(session.watch.of(turnId), 'approval.requested')).toEqual([]);
+    const [call] = ofKind(session.watch.of(turnId), 'tool.completed');
+    expect(call?.payload).toMatchObject({ status: 'failed' });
+  });
 
-  test('A permission request just below the limits can be approved.', () =>
-    on(
+  test('A permission request just below the limits can be approved.', async () => {
+    const { client, open } = on(
       asksFor(() => ({
         toolCallId: 'c',
         title: 'do it',
         kind: 'execute',
         rawInput: { text: 'y'.repeat(7.9 * 1024 * 1024), deep: nested(150) },
       })),
-      async ({ client, open }) => {
-        const session = await open(asking);
-        const turnId = await session.send('go');
-        const approval = await asked(session.watch, turnId);
-        await decide(client, approval, 'accept');
-        await session.watch.end(turnId);
-        expect(await turnOf(client, session, turnId)).toMatchObject({ text: 'selected a1' });
-      },
-    ));
+    );
+    const session = await open(asking);
+    const turnId = await session.send('go');
+    const approval = await asked(session.watch, turnId);
+    await decide(client, approval, 'accept');
+    await session.watch.end(turnId);
+    expect(await turnOf(client, session, turnId)).toMatchObject({ text: 'selected a1' });
+  });
 });

@@ -17,56 +17,51 @@ async function askAndReport(agent: RawAgent, call: object, report: object): Prom
   return endTurn;
 }
 
-test('An approval shows the arguments of a call that is reported just after its request.', () =>
-  on(
-    goes((agent) => askAndReport(agent, shell, reported)),
-    async ({ client, open }) => {
-      const session = await open(asking);
-      const turnId = await session.send('go');
-      const approval = await asked(session.watch, turnId);
-      expect(approval.arguments_missing).toBeUndefined();
-      expect(approval.details).toMatchObject([{ type: 'command', command: 'touch it' }]);
-      await decide(client, approval, 'accept');
-      await session.watch.end(turnId);
-    },
-  ));
+test('An approval shows the arguments of a call that is reported just after its request.', async () => {
+  const { client, open } = on(goes((agent) => askAndReport(agent, shell, reported)));
+  const session = await open(asking);
+  const turnId = await session.send('go');
+  const approval = await asked(session.watch, turnId);
+  expect(approval.arguments_missing).toBeUndefined();
+  expect(approval.details).toMatchObject([{ type: 'command', command: 'touch it' }]);
+  await decide(client, approval, 'accept');
+  await session.watch.end(turnId);
+});
 
-test('An approval skips reports without arguments and shows the first report with arguments.', () =>
-  on(
+test('An approval skips reports without arguments and shows the first report with arguments.', async () => {
+  const { client, open } = on(
     goes(async (agent) => {
       const answer = agent.ask(shell);
       agent.update({ sessionUpdate: 'tool_call', ...shell }, { ...reported, title: 'Shell' });
       await answer;
       return endTurn;
     }),
-    async ({ client, open }) => {
-      const session = await open(asking);
-      const turnId = await session.send('go');
-      const approval = await asked(session.watch, turnId);
-      expect(approval.arguments_missing).toBeUndefined();
-      expect(JSON.stringify(approval.details)).toContain('touch it');
-      await decide(client, approval, 'decline');
-      await session.watch.end(turnId);
-    },
-  ));
+  );
+  const session = await open(asking);
+  const turnId = await session.send('go');
+  const approval = await asked(session.watch, turnId);
+  expect(approval.arguments_missing).toBeUndefined();
+  expect(JSON.stringify(approval.details)).toContain('touch it');
+  await decide(client, approval, 'decline');
+  await session.watch.end(turnId);
+});
 
-test('An approval whose call is reported under another id says that the arguments are missing.', () =>
-  on(
+test('An approval whose call is reported under another id says that the arguments are missing.', async () => {
+  const { client, open } = on(
     goes((agent) => askAndReport(agent, { ...shell, toolCallId: 'other' }, reported)),
-    async ({ client, open }) => {
-      const session = await open(asking);
-      const turnId = await session.send('go');
-      const approval = await asked(session.watch, turnId);
-      expect(approval).toMatchObject({ arguments_missing: true, subject: null });
-      expect(JSON.stringify(approval.details)).not.toContain('touch it');
-      await decide(client, approval, 'decline');
-      await session.watch.end(turnId);
-    },
-  ));
+  );
+  const session = await open(asking);
+  const turnId = await session.send('go');
+  const approval = await asked(session.watch, turnId);
+  expect(approval).toMatchObject({ arguments_missing: true, subject: null });
+  expect(JSON.stringify(approval.details)).not.toContain('touch it');
+  await decide(client, approval, 'decline');
+  await session.watch.end(turnId);
+});
 
-test('A report after the approval was opened changes nothing in the approval.', () => {
+test('A report after the approval was opened changes nothing in the approval.', async () => {
   const opened = Promise.withResolvers<void>();
-  return on(
+  const { client, open } = on(
     goes(async (agent) => {
       const answer = agent.ask(shell);
       await opened.promise;
@@ -75,28 +70,26 @@ test('A report after the approval was opened changes nothing in the approval.', 
       await answer;
       return endTurn;
     }),
-    async ({ client, open }) => {
-      const session = await open(asking);
-      const turnId = await session.send('go');
-      const approval = await asked(session.watch, turnId);
-      expect(approval.arguments_missing).toBe(true);
-      opened.resolve();
-      await session.watch.until(
-        turnId,
-        ({ kind, payload }) => kind === 'message.delta' && payload.text === 'reported',
-      );
-      const params = { session_id: approval.session_id, approval_id: approval.id };
-      const now = await client.call(endpoints.getApproval, { params });
-      expect(now.details).toEqual(approval.details);
-      expect(now.arguments_missing).toBe(true);
-      await decide(client, approval, 'decline');
-      await session.watch.end(turnId);
-    },
   );
+  const session = await open(asking);
+  const turnId = await session.send('go');
+  const approval = await asked(session.watch, turnId);
+  expect(approval.arguments_missing).toBe(true);
+  opened.resolve();
+  await session.watch.until(
+    turnId,
+    ({ kind, payload }) => kind === 'message.delta' && payload.text === 'reported',
+  );
+  const params = { session_id: approval.session_id, approval_id: approval.id };
+  const now = await client.call(endpoints.getApproval, { params });
+  expect(now.details).toEqual(approval.details);
+  expect(now.arguments_missing).toBe(true);
+  await decide(client, approval, 'decline');
+  await session.watch.end(turnId);
 });
 
-test('A request that the agent withdraws before a report arrives leaves no approval.', () =>
-  on(
+test('A request that the agent withdraws before a report arrives leaves no approval.', async () => {
+  const { client, open } = on(
     goes(async (agent) => {
       const params = { sessionId: 'raw', toolCall: shell, options: [] };
       const answer = agent.request('session/request_permission', params, 'taken-back');
@@ -105,10 +98,9 @@ test('A request that the agent withdraws before a report arrives leaves no appro
       agent.say('went on');
       return endTurn;
     }),
-    async ({ client, open }) => {
-      const session = await open(asking);
-      const turnId = await session.send('go');
-      await session.watch.end(turnId);
-      expect(await client.call(endpoints.listApprovals, {})).toEqual([]);
-    },
-  ));
+  );
+  const session = await open(asking);
+  const turnId = await session.send('go');
+  await session.watch.end(turnId);
+  expect(await client.call(endpoints.listApprovals, {})).toEqual([]);
+});

@@ -13,7 +13,7 @@ import {
   type RawSession,
   type Role,
   sharedRawAgent,
-  withRawAgent,
+  testRawAgent,
 } from '../../support/providers/raw-agent.ts';
 import { asking, done, goes, touch } from '../../support/providers/rows.ts';
 
@@ -55,28 +55,24 @@ function notices(session: RawSession) {
 }
 
 describe('require_approval', () => {
-  test('A session with require_approval switches the agent to the mode in which it asks.', () =>
-    withModes(automatic, async ({ open, agents }) => {
-      const session = await open(asking);
-      await session.run('one');
-      await session.run('two', { permission_mode: 'default' });
-      expect(wanted(agents[0])).toBe('default prompt auto prompt');
-    }));
+  test('A session with require_approval switches the agent to the mode in which it asks.', async () => {
+    const { open, agents } = withModes(automatic);
+    const session = await open(asking);
+    await session.run('one');
+    await session.run('two', { permission_mode: 'default' });
+    expect(wanted(agents[0])).toBe('default prompt auto prompt');
+  });
 
   test.each([
     ['its asking mode is unknown', {}],
     ['the agent lacks its asking mode', { modes: { require_approval: 'other' } }],
   ])(
     'A session with require_approval does not change the mode of the agent if %s.',
-    (_why, agent) =>
-      withRawAgent(
-        automatic,
-        async ({ open, agents }) => {
-          expect((await (await open(asking)).run('one')).status).toBe('completed');
-          expect(wanted(agents[0])).toBe('prompt');
-        },
-        knownAs(agent),
-      ),
+    async (_why, agent) => {
+      const { open, agents } = await testRawAgent(automatic, knownAs(agent));
+      expect((await (await open(asking)).run('one')).status).toBe('completed');
+      expect(wanted(agents[0])).toBe('prompt');
+    },
   );
 });
 
@@ -91,48 +87,43 @@ describe('an agent mode that does not ask', () => {
     ['an unknown agent', {}],
   ])(
     'A session reports once that its agent does not ask if nobody chose a mode: %s.',
-    (_what, agent) =>
-      withRawAgent(
-        automatic,
-        async ({ open }) => {
-          const session = await open();
-          await session.run('one');
-          await session.run('two', { permission_mode: 'default' });
-          expect(notices(session)).toEqual([frank]);
-        },
-        knownAs(agent),
-      ),
+    async (_what, agent) => {
+      const { open } = await testRawAgent(automatic, knownAs(agent));
+      const session = await open();
+      await session.run('one');
+      await session.run('two', { permission_mode: 'default' });
+      expect(notices(session)).toEqual([frank]);
+    },
   );
 
-  test('The notice names the mode and its id if only the description says that it does not ask.', () => {
+  test('The notice names the mode and its id if only the description says that it does not ask.', async () => {
     const mode = { id: 'm7', name: 'Rocket', description: 'Runs all tools without asking.' };
     const modes = { currentModeId: 'm7', availableModes: [mode] };
     const role: Role = {
       methods: { 'session/new': (_params, { pid }) => ({ sessionId: `raw-${pid}`, modes }) },
     };
-    return on(role, async ({ open }) => {
-      const session = await open();
-      await session.run('one');
-      expect(notices(session)).toMatchObject([
-        {
-          code: 'agent_mode_does_not_ask',
-          message: expect.stringContaining('its own mode "Rocket" (m7)') as string,
-        },
-      ]);
-    });
+    const { open } = on(role);
+    const session = await open();
+    await session.run('one');
+    expect(notices(session)).toMatchObject([
+      {
+        code: 'agent_mode_does_not_ask',
+        message: expect.stringContaining('its own mode "Rocket" (m7)') as string,
+      },
+    ]);
   });
 
-  test('A session does not report its mode if a user chose it or the mode asks.', () =>
-    withModes(automatic, async ({ open }) => {
-      const session = await open();
-      await session.run('one', { agent_mode: 'yolo' });
-      await session.run('two', { permission_mode: 'full_access' });
-      await session.run('three', asking);
-      expect(notices(session)).toEqual([]);
-    }));
+  test('A session does not report its mode if a user chose it or the mode asks.', async () => {
+    const { open } = withModes(automatic);
+    const session = await open();
+    await session.run('one', { agent_mode: 'yolo' });
+    await session.run('two', { permission_mode: 'full_access' });
+    await session.run('three', asking);
+    expect(notices(session)).toEqual([]);
+  });
 });
 
-test('A mode whose id is an address can also be chosen by its name, and a refusal shows both.', () => {
+test('A mode whose id is an address can also be chosen by its name, and a refusal shows both.', async () => {
   const id = (name: string) => `https://agentclientprotocol.com/protocol/session-modes#${name}`;
   const role: Role = {
     methods: {
@@ -145,48 +136,45 @@ test('A mode whose id is an address can also be chosen by its name, and a refusa
       }),
     },
   };
-  return on(role, async ({ client, open, agents }) => {
-    const session = await open();
-    for (const agent_mode of ['plan', id('agent'), 'Plan'])
-      expect((await session.run('go', { agent_mode })).status).toBe('completed');
-    expect(wanted(agents[0])).toBe(
-      `${id('plan')} prompt ${id('agent')} prompt ${id('plan')} prompt`,
-    );
-    const [acp] = await client.call(endpoints.listProviders, {});
-    expect(acp?.agents.find((one) => one.default)).toMatchObject({
-      modes: [id('agent'), id('plan')],
-      mode_names: { [id('agent')]: 'Agent', [id('plan')]: 'Plan' },
-    });
-    await expect(session.send('go', { agent_mode: 'Planning' })).rejects.toThrow(
-      `choose from "Agent" (${id('agent')}), "Plan" (${id('plan')})`,
-    );
+  const { client, open, agents } = on(role);
+  const session = await open();
+  for (const agent_mode of ['plan', id('agent'), 'Plan'])
+    expect((await session.run('go', { agent_mode })).status).toBe('completed');
+  expect(wanted(agents[0])).toBe(`${id('plan')} prompt ${id('agent')} prompt ${id('plan')} prompt`);
+  const [acp] = await client.call(endpoints.listProviders, {});
+  expect(acp?.agents.find((one) => one.default)).toMatchObject({
+    modes: [id('agent'), id('plan')],
+    mode_names: { [id('agent')]: 'Agent', [id('plan')]: 'Plan' },
   });
+  await expect(session.send('go', { agent_mode: 'Planning' })).rejects.toThrow(
+    `choose from "Agent" (${id('agent')}), "Plan" (${id('plan')})`,
+  );
 });
 
 describe('an agent that never asks', () => {
   const onSilent = sharedRawAgent(knownAs({ asks: false }));
 
-  test('An agent that never asks is reported in the session record and once in the events.', () =>
-    onSilent(automatic, async ({ open }) => {
-      const session = await open(asking);
-      expect((await session.record()).agent_asks).toBe(false);
-      await session.run('one');
-      await session.run('two');
-      expect(notices(session)).toMatchObject([
-        {
-          code: 'agent_never_asks',
-          message: expect.stringContaining('require_approval') as string,
-        },
-      ]);
-      expect((await session.record()).agent_asks).toBe(false);
-    }));
+  test('An agent that never asks is reported in the session record and once in the events.', async () => {
+    const { open } = onSilent(automatic);
+    const session = await open(asking);
+    expect((await session.record()).agent_asks).toBe(false);
+    await session.run('one');
+    await session.run('two');
+    expect(notices(session)).toMatchObject([
+      {
+        code: 'agent_never_asks',
+        message: expect.stringContaining('require_approval') as string,
+      },
+    ]);
+    expect((await session.record()).agent_asks).toBe(false);
+  });
 
-  test('A session without approvals does not report that its agent never asks.', () =>
-    onSilent(automatic, async ({ open }) => {
-      const session = await open();
-      await session.run('one');
-      expect(notices(session)).toEqual([]);
-    }));
+  test('A session without approvals does not report that its agent never asks.', async () => {
+    const { open } = onSilent(automatic);
+    const session = await open();
+    await session.run('one');
+    expect(notices(session)).toEqual([]);
+  });
 
   const acts: Role['turns'] = {
     go(agent) {
@@ -195,109 +183,101 @@ describe('an agent that never asks', () => {
     },
   };
 
-  test('An unknown agent that acts without asking is reported once.', () =>
-    on({ turns: acts }, async ({ open }) => {
-      const session = await open(asking);
-      expect((await session.record()).agent_asks).toBeNull();
-      await session.run('go');
-      await session.run('go');
-      expect(notices(session)).toMatchObject([
-        { code: 'agent_did_not_ask', message: expect.stringContaining('"touch it"') as string },
-      ]);
-    }));
+  test('An unknown agent that acts without asking is reported once.', async () => {
+    const { open } = on({ turns: acts });
+    const session = await open(asking);
+    expect((await session.record()).agent_asks).toBeNull();
+    await session.run('go');
+    await session.run('go');
+    expect(notices(session)).toMatchObject([
+      { code: 'agent_did_not_ask', message: expect.stringContaining('"touch it"') as string },
+    ]);
+  });
 
   test.each([
     ['is known to ask', {}, { asks: true }],
     ['acts in a turn without approvals', { permission_mode: 'default' }, {}],
-  ])('An agent that acts without asking is not reported if it %s.', (_what, more, agent) =>
-    withRawAgent(
-      { turns: acts },
-      async ({ open }) => {
-        const session = await open({ ...asking, ...more });
-        await session.run('go');
-        expect(notices(session)).toEqual([]);
-      },
-      knownAs(agent),
-    ),
-  );
+  ])('An agent that acts without asking is not reported if it %s.', async (_what, more, agent) => {
+    const { open } = await testRawAgent({ turns: acts }, knownAs(agent));
+    const session = await open({ ...asking, ...more });
+    await session.run('go');
+    expect(notices(session)).toEqual([]);
+  });
 });
 
 describe('an agent without its asking mode', () => {
   const onRenamed = sharedRawAgent(knownAs({ asks: true, modes: { require_approval: 'gone' } }));
 
-  test('A session reports a missing asking mode once, and does not claim that its agent asks.', () =>
-    onRenamed(automatic, async ({ open }) => {
-      const session = await open(asking);
-      await session.run('one');
-      await session.run('two');
-      expect(notices(session)).toMatchObject([
-        { code: 'asking_mode_missing', message: expect.stringContaining('"gone"') as string },
-      ]);
-      expect((await session.record()).agent_asks).toBeNull();
-    }));
+  test('A session reports a missing asking mode once, and does not claim that its agent asks.', async () => {
+    const { open } = onRenamed(automatic);
+    const session = await open(asking);
+    await session.run('one');
+    await session.run('two');
+    expect(notices(session)).toMatchObject([
+      { code: 'asking_mode_missing', message: expect.stringContaining('"gone"') as string },
+    ]);
+    expect((await session.record()).agent_asks).toBeNull();
+  });
 
-  test('A missing asking mode is not reported if the session names a mode of the agent.', () =>
-    onRenamed(automatic, async ({ open }) => {
-      const session = await open({ ...asking, agent_mode: 'plan' });
-      await session.run('one');
-      expect(notices(session)).toEqual([]);
-    }));
+  test('A missing asking mode is not reported if the session names a mode of the agent.', async () => {
+    const { open } = onRenamed(automatic);
+    const session = await open({ ...asking, agent_mode: 'plan' });
+    await session.run('one');
+    expect(notices(session)).toEqual([]);
+  });
 });
 
 describe('agent_mode beside permission_mode', () => {
-  test('An agent in its plan mode still sends its requests to the user under require_approval.', () =>
-    withModes(
-      {
-        ...automatic,
-        ...goes(async (agent) => ({ stopReason: (await agent.ask(touch)).optionId })),
-      },
-      async ({ client, open, agents }) => {
-        const session = await open({ ...asking, agent_mode: 'plan' });
-        const turnId = await session.send('go');
-        await decide(client, await asked(session.watch, turnId), 'accept');
-        await session.watch.end(turnId);
-        expect((await turnOf(client, session, turnId)).status).toBe('completed');
-        expect(wanted(agents[0])).toBe('plan prompt');
-        expect(await session.record()).toMatchObject({ ...asking, agent_mode: 'plan' });
-      },
-    ));
+  test('An agent in its plan mode still sends its requests to the user under require_approval.', async () => {
+    const { client, open, agents } = withModes({
+      ...automatic,
+      ...goes(async (agent) => ({ stopReason: (await agent.ask(touch)).optionId })),
+    });
+    const session = await open({ ...asking, agent_mode: 'plan' });
+    const turnId = await session.send('go');
+    await decide(client, await asked(session.watch, turnId), 'accept');
+    await session.watch.end(turnId);
+    expect((await turnOf(client, session, turnId)).status).toBe('completed');
+    expect(wanted(agents[0])).toBe('plan prompt');
+    expect(await session.record()).toMatchObject({ ...asking, agent_mode: 'plan' });
+  });
 
-  test('The agent_mode "default" is the mode of the agent with this name.', () =>
-    on(automatic, async ({ open, agents }) => {
-      const session = await open();
-      await session.run('one', { agent_mode: 'default' });
-      await session.run('two');
-      expect(wanted(agents[0])).toBe('default prompt auto prompt');
-    }));
+  test('The agent_mode "default" is the mode of the agent with this name.', async () => {
+    const { open, agents } = on(automatic);
+    const session = await open();
+    await session.run('one', { agent_mode: 'default' });
+    await session.run('two');
+    expect(wanted(agents[0])).toBe('default prompt auto prompt');
+  });
 
-  test('The agent_mode of a session applies until a turn names a mode in either field.', () =>
-    withModes(automatic, async ({ open, agents }) => {
-      const session = await open({ agent_mode: 'plan' });
-      await session.run('one');
-      await session.run('two', { permission_mode: 'full_access' });
-      await session.run('three', { agent_mode: 'default', permission_mode: 'full_access' });
-      await session.run('four');
-      expect(wanted(agents[0])).toBe('plan prompt yolo prompt default prompt plan prompt');
-    }));
+  test('The agent_mode of a session applies until a turn names a mode in either field.', async () => {
+    const { open, agents } = withModes(automatic);
+    const session = await open({ agent_mode: 'plan' });
+    await session.run('one');
+    await session.run('two', { permission_mode: 'full_access' });
+    await session.run('three', { agent_mode: 'default', permission_mode: 'full_access' });
+    await session.run('four');
+    expect(wanted(agents[0])).toBe('plan prompt yolo prompt default prompt plan prompt');
+  });
 
-  test('The agent_mode of a turn is stored with the turn.', () =>
-    on(automatic, async ({ open }) => {
-      const session = await open();
-      expect(await session.run('one', { agent_mode: 'plan' })).toMatchObject({
-        agent_mode: 'plan',
-        permission_mode: null,
-      });
-      expect((await session.record()).provider_defaults).toMatchObject({ agent_mode: 'auto' });
-    }));
+  test('The agent_mode of a turn is stored with the turn.', async () => {
+    const { open } = on(automatic);
+    const session = await open();
+    expect(await session.run('one', { agent_mode: 'plan' })).toMatchObject({
+      agent_mode: 'plan',
+      permission_mode: null,
+    });
+    expect((await session.record()).provider_defaults).toMatchObject({ agent_mode: 'auto' });
+  });
 
-  test('An unknown agent_mode fails only its own turn, with the list of modes.', () =>
-    on(automatic, async ({ open }) => {
-      const session = await open({ agent_mode: 'nonsense' });
-      const turn = await session.run('one');
-      expect(turn).toMatchObject({ status: 'failed', error: { code: 'invalid_agent_mode' } });
-      expect(turn.error?.message).toMatch(/agent_mode "nonsense".*plan, default, auto, yolo/);
-      expect((await session.run('two', { agent_mode: 'plan' })).status).toBe('completed');
-    }));
+  test('An unknown agent_mode fails only its own turn, with the list of modes.', async () => {
+    const { open } = on(automatic);
+    const session = await open({ agent_mode: 'nonsense' });
+    const turn = await session.run('one');
+    expect(turn).toMatchObject({ status: 'failed', error: { code: 'invalid_agent_mode' } });
+    expect(turn.error?.message).toMatch(/agent_mode "nonsense".*plan, default, auto, yolo/);
+    expect((await session.run('two', { agent_mode: 'plan' })).status).toBe('completed');
+  });
 
   test('Claude and Codex refuse agent_mode because their modes are values of permission_mode.', () => {
     const settings = { ...defaultSettings(), agentMode: 'plan' };

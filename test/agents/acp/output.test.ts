@@ -8,18 +8,16 @@ import { asking, done, goes, textContent, touch } from '../../support/providers/
 const on = sharedRawAgent();
 
 /** Runs a turn in which the agent sends these updates of a call, and expects one item. */
-function expectReported(updates: readonly object[], expected: object): Promise<void> {
-  return on(
+async function expectReported(updates: readonly object[], expected: object): Promise<void> {
+  const { client, open } = on(
     goes((agent) => {
       agent.update({ sessionUpdate: 'tool_call', ...touch }, ...updates);
       return endTurn;
     }),
-    async ({ client, open }) => {
-      const session = await open();
-      const turn = await session.run('go');
-      expect(await itemsOf(client, turn)).toMatchObject([expected]);
-    },
   );
+  const session = await open();
+  const turn = await session.run('go');
+  expect(await itemsOf(client, turn)).toMatchObject([expected]);
 }
 
 const news = (_meta: object, more: object = {}) => ({
@@ -89,8 +87,8 @@ describe('tool output of an ACP agent', () => {
     expectReported(updates, { text, status: 'completed' }),
   );
 
-  test('A permission text is not tool output, even if the tool ends without content, as in gemini.', () =>
-    on(
+  test('A permission text is not tool output, even if the tool ends without content, as in gemini.', async () => {
+    const { client, open } = on(
       goes(async (agent) => {
         const question = { ...touch, content: [textContent('May I touch it?')] };
         agent.update({ sessionUpdate: 'tool_call', ...question });
@@ -98,21 +96,20 @@ describe('tool output of an ACP agent', () => {
         agent.update({ ...done, content: [] });
         return endTurn;
       }),
-      async ({ client, open }) => {
-        const session = await open();
-        const turnId = await session.send('go', asking);
-        const approval = await asked(session.watch, turnId);
-        expect(approval.details).toContainEqual({
-          type: 'input',
-          name: 'content',
-          value: 'May I touch it?',
-        });
-        await decide(client, approval, 'accept');
-        await session.watch.end(turnId);
-        const turn = await turnOf(client, session, turnId);
-        expect(await itemsOf(client, turn)).toMatchObject([{ text: '', status: 'completed' }]);
-      },
-    ));
+    );
+    const session = await open();
+    const turnId = await session.send('go', asking);
+    const approval = await asked(session.watch, turnId);
+    expect(approval.details).toContainEqual({
+      type: 'input',
+      name: 'content',
+      value: 'May I touch it?',
+    });
+    await decide(client, approval, 'accept');
+    await session.watch.end(turnId);
+    const turn = await turnOf(client, session, turnId);
+    expect(await itemsOf(client, turn)).toMatchObject([{ text: '', status: 'completed' }]);
+  });
 
   test('A tool item has its diffs with the old text, and the locations of the call.', () => {
     const diff = '--- /a.txt\n+++ /a.txt\n@@ -1,2 +1,2 @@\n same\n-old\n+new\n';
@@ -163,24 +160,24 @@ describe('images and resources of an ACP agent', () => {
     return endTurn;
   };
 
-  test('Messages and tools show images and resources as links in order, and the data is stored.', () =>
-    on(goes(shows), async ({ client, open }) => {
-      const session = await open();
-      const turn = await session.run('go');
-      const [message, tool] = await itemsOf(client, turn);
-      const [, file = ''] = /!\[image\/png, 20 bytes\]\((\S+)\)/.exec(message?.text ?? '') ?? [];
-      expect(path.basename(path.dirname(file))).toBe('blobs');
-      expect(readFileSync(file).equals(bytes)).toBe(true);
-      expect(message?.text).toBe(
-        `Look:\n\n![image/png, 20 bytes](${file})\n\n\n\n[notes](file:///notes.md)\n\n`,
-      );
-      expect(tool?.text).toBe(
-        [
-          `![image/png, 20 bytes](${file})`,
-          `[file:///x.bin, application/x, 20 bytes](${file})`,
-          '[u:1](u:1)\n\n```\nhi\n```',
-        ].join('\n'),
-      );
-      expect(turn.text).toBe(message?.text);
-    }));
+  test('Messages and tools show images and resources as links in order, and the data is stored.', async () => {
+    const { client, open } = on(goes(shows));
+    const session = await open();
+    const turn = await session.run('go');
+    const [message, tool] = await itemsOf(client, turn);
+    const [, file = ''] = /!\[image\/png, 20 bytes\]\((\S+)\)/.exec(message?.text ?? '') ?? [];
+    expect(path.basename(path.dirname(file))).toBe('blobs');
+    expect(readFileSync(file).equals(bytes)).toBe(true);
+    expect(message?.text).toBe(
+      `Look:\n\n![image/png, 20 bytes](${file})\n\n\n\n[notes](file:///notes.md)\n\n`,
+    );
+    expect(tool?.text).toBe(
+      [
+        `![image/png, 20 bytes](${file})`,
+        `[file:///x.bin, application/x, 20 bytes](${file})`,
+        '[u:1](u:1)\n\n```\nhi\n```',
+      ].join('\n'),
+    );
+    expect(turn.text).toBe(message?.text);
+  });
 });

@@ -38,7 +38,7 @@ import {
   sick,
   untilNoneLives,
   type Play,
-} from '../../support/providers/lost-agent.ts';
+} from './lost-agent.ts';
 import { asking, dies, refuse, textContent, touch } from '../../support/providers/rows.ts';
 
 const on = sharedRawAgent();
@@ -63,25 +63,26 @@ describe('a session whose agent has exited', () => {
   ];
   test.each(someOf(offers, 2))(
     'A session is resumed by an agent that supports %s.',
-    (_name, can, method) =>
-      withLost({ methods: offering(can) }, async ({ agents, cwd }, session) => {
-        await expectWorks(session);
-        const sessionId = refOf(agents);
-        expect(asked(agents[1])).toEqual(['initialize', method, 'session/prompt']);
-        expect(agents[1]?.last(method)?.params).toEqual({
-          sessionId,
-          cwd,
-          mcpServers: [expect.objectContaining({ name: 'cadre' })],
-        });
-        expect(agents[1]?.last('session/prompt')?.params).toMatchObject({ sessionId });
-      }),
+    async (_name, can, method) => {
+      const [{ agents, cwd }, session] = await withLost({ methods: offering(can) });
+      await expectWorks(session);
+      const sessionId = refOf(agents);
+      expect(asked(agents[1])).toEqual(['initialize', method, 'session/prompt']);
+      expect(agents[1]?.last(method)?.params).toEqual({
+        sessionId,
+        cwd,
+        mcpServers: [expect.objectContaining({ name: 'cadre' })],
+      });
+      expect(agents[1]?.last('session/prompt')?.params).toMatchObject({ sessionId });
+    },
   );
 
-  test('A session is resumed even if one capability of the agent has an invalid shape.', () =>
-    withLost(
-      { methods: offering({ ...capabilities, promptCapabilities: ['image'] }) },
-      (_stage, session) => expectWorks(session),
-    ));
+  test('A session is resumed even if one capability of the agent has an invalid shape.', async () => {
+    const [_stage, session] = await withLost({
+      methods: offering({ ...capabilities, promptCapabilities: ['image'] }),
+    });
+    return expectWorks(session);
+  });
 
   const tooLittle = [
     {},
@@ -91,15 +92,15 @@ describe('a session whose agent has exited', () => {
   ];
   test.each(someOf(tooLittle, 2))(
     'A session fails with its turn if the agent only supports %j.',
-    (can) =>
-      withLost({ methods: offering(can) }, async ({ agents, noAgents }, session) => {
-        const turn = await session.run('after');
-        expect(turn).toMatchObject(lastingFailure);
-        expect(turn.error?.message).toContain('cannot resume sessions');
-        await expectFailed(session);
-        expect(asked(agents[1])).toEqual(['initialize']);
-        await noAgents();
-      }),
+    async (can) => {
+      const [{ agents, noAgents }, session] = await withLost({ methods: offering(can) });
+      const turn = await session.run('after');
+      expect(turn).toMatchObject(lastingFailure);
+      expect(turn.error?.message).toContain('cannot resume sessions');
+      await expectFailed(session);
+      expect(asked(agents[1])).toEqual(['initialize']);
+      await noAgents();
+    },
   );
 
   const refusals: [number, string, object | undefined, RegExp][] = [
@@ -111,23 +112,22 @@ describe('a session whose agent has exited', () => {
   ];
   test.each(someOf(refusals, 2))(
     'A session fails with its turn if the agent refuses it with %i "%s" %j.',
-    (code, words, data, says) => {
+    async (code, words, data, says) => {
       const role = reopened('session/load', () => refuse(code, words, data));
-      return withLost(role, async ({ noAgents, diagnostics }, session) => {
-        const turn = await session.run('after');
-        expect(turn).toMatchObject(lastingFailure);
-        expect(turn.error?.message).toMatch(says);
-        await expectFailed(session);
-        await noAgents();
-        expect((await diagnostics()).last_error).toBe(turn.error?.message);
-      });
+      const [{ noAgents, diagnostics }, session] = await withLost(role);
+      const turn = await session.run('after');
+      expect(turn).toMatchObject(lastingFailure);
+      expect(turn.error?.message).toMatch(says);
+      await expectFailed(session);
+      await noAgents();
+      expect((await diagnostics()).last_error).toBe(turn.error?.message);
     },
   );
 
   test.each([
     ['on the list of the agent survives', true],
     ['that is not on the list of the agent fails with its turn', false],
-  ])('A session %s, whatever the error of the agent says.', (_what, isListed) => {
+  ])('A session %s, whatever the error of the agent says.', async (_what, isListed) => {
     const can = { ...capabilities, sessionCapabilities: { resume: {}, list: {} } };
     let ref: unknown;
     const refuses: Play = ({ sessionId }) => {
@@ -140,12 +140,11 @@ describe('a session whose agent has exited', () => {
       'session/load': refuses,
       'session/list': () => ({ sessions: [{ sessionId: isListed ? ref : 'another' }] }),
     };
-    return withLost({ methods }, async (_stage, session) => {
-      const turn = await session.run('after');
-      expect(turn).toMatchObject(isListed ? unavailable : lastingFailure);
-      if (isListed) expect(await session.record()).toMatchObject(ready);
-      else await expectFailed(session);
-    });
+    const [_stage, session] = await withLost({ methods });
+    const turn = await session.run('after');
+    expect(turn).toMatchObject(isListed ? unavailable : lastingFailure);
+    if (isListed) expect(await session.record()).toMatchObject(ready);
+    else await expectFailed(session);
   });
 
   const troubles: [string, object][] = [
@@ -155,80 +154,75 @@ describe('a session whose agent has exited', () => {
   ];
   test.each(someOf(troubles, 2))(
     'The error of the agent determines whether the session fails or only its turn: %s.',
-    (words, expected) => {
+    async (words, expected) => {
       const role = reopened('session/load', ({ sessionId }) =>
         refuse(-32_603, 'Internal error', { details: words.replace('ID', String(sessionId)) }),
       );
-      return withLost(role, async (_stage, session) => {
-        expect(await session.run('after')).toMatchObject(expected);
-      });
+      const [_stage, session] = await withLost(role);
+      expect(await session.run('after')).toMatchObject(expected);
     },
   );
 
-  test('A session survives an error if the agent can load another session id.', () => {
+  test('A session survives an error if the agent can load another session id.', async () => {
     const refs: unknown[] = [];
     const role = reopened('session/load', ({ sessionId }) => {
       refs.push(sessionId);
       return sessionId === refs[0] ? refuse(-32_603, 'the session is open elsewhere') : {};
     });
-    return withLost(role, async (_stage, session) => {
-      expect(await session.run('after')).toMatchObject(unavailable);
-      expect(await session.record()).toMatchObject(ready);
-    });
+    const [_stage, session] = await withLost(role);
+    expect(await session.run('after')).toMatchObject(unavailable);
+    expect(await session.record()).toMatchObject(ready);
   });
 
   // The resume of OpenClaw only knows the sessions of its own process.
-  test('A session is loaded if the agent cannot resume it but can load it.', () =>
-    withLost(
+  test('A session is loaded if the agent cannot resume it but can load it.', async () => {
+    const [{ agents }, session] = await withLost(
       reopened('session/resume', () => refuse(-32_603, 'Session not found')),
-      async ({ agents }, session) => {
-        await expectWorks(session);
-        expect(agents[1]?.last('session/load')?.params?.sessionId).toBe(refOf(agents));
-      },
-    ));
+    );
+    await expectWorks(session);
+    expect(agents[1]?.last('session/load')?.params?.sessionId).toBe(refOf(agents));
+  });
 
-  test('A session that the agent only claims to have resumed stays ready, and its turn fails.', () =>
-    withLost(
-      { turns: { after: () => refuse(-32_002, 'no such session') } },
-      async (_stage, session) => {
-        const turn = await session.run('after');
-        expect(turn).toMatchObject({ status: 'failed', error: { code: 'provider_error' } });
-        expect(turn.error?.message).toContain('no such session');
-        expect(await session.record()).toMatchObject(ready);
-      },
-    ));
+  test('A session that the agent only claims to have resumed stays ready, and its turn fails.', async () => {
+    const [_stage, session] = await withLost({
+      turns: { after: () => refuse(-32_002, 'no such session') },
+    });
+    const turn = await session.run('after');
+    expect(turn).toMatchObject({ status: 'failed', error: { code: 'provider_error' } });
+    expect(turn.error?.message).toContain('no such session');
+    expect(await session.record()).toMatchObject(ready);
+  });
 
-  test('A session is opened again instead of resumed if no agent has seen a turn of it.', () =>
-    on(
-      { methods: { 'session/new': onTime(1, () => refuse(-32_603, 'not now'), opened) } },
-      async (stage) => {
-        const { agents } = stage;
-        const session = await stage.open();
-        expect(await session.run('one')).toMatchObject(unavailable);
-        const objected = await session.run('two', { model: 'none' });
-        expect(objected.error?.code).toBe('invalid_model');
-        await loseAgent(stage);
-        expect((await session.record()).provider_session_ref).toBeNull();
-        await expectWorks(session, 'three');
-        for (const agent of agents) expect(asked(agent).slice(0, 2)).toEqual(starting);
-        expect((await session.record()).provider_session_ref).toBe(refOf(agents, 2));
-      },
-    ));
+  test('A session is opened again instead of resumed if no agent has seen a turn of it.', async () => {
+    const stage = on({
+      methods: { 'session/new': onTime(1, () => refuse(-32_603, 'not now'), opened) },
+    });
+    const { agents } = stage;
+    const session = await stage.open();
+    expect(await session.run('one')).toMatchObject(unavailable);
+    const objected = await session.run('two', { model: 'none' });
+    expect(objected.error?.code).toBe('invalid_model');
+    await loseAgent(stage);
+    expect((await session.record()).provider_session_ref).toBeNull();
+    await expectWorks(session, 'three');
+    for (const agent of agents) expect(asked(agent).slice(0, 2)).toEqual(starting);
+    expect((await session.record()).provider_session_ref).toBe(refOf(agents, 2));
+  });
 
-  test('Several sessions are each resumed with their own reference.', () =>
-    on({}, async (stage) => {
-      const { open, agents } = stage;
-      const [first, second] = [await open(), await open()];
-      await first.run('one');
-      await second.run('two');
-      for (const agent of agents) await dies(agent);
-      await untilNoneLives(stage);
-      await second.run('two');
-      await first.run('one');
-      const resumed = agents.slice(2).map((agent) => agent.last('session/resume')?.params);
-      const refs = [refOf(agents, 1), refOf(agents, 0)];
-      expect(resumed.map((params) => params?.sessionId)).toEqual(refs);
-    }));
+  test('Several sessions are each resumed with their own reference.', async () => {
+    const stage = on({});
+    const { open, agents } = stage;
+    const [first, second] = [await open(), await open()];
+    await first.run('one');
+    await second.run('two');
+    for (const agent of agents) await dies(agent);
+    await untilNoneLives(stage);
+    await second.run('two');
+    await first.run('one');
+    const resumed = agents.slice(2).map((agent) => agent.last('session/resume')?.params);
+    const refs = [refOf(agents, 1), refOf(agents, 0)];
+    expect(resumed.map((params) => params?.sessionId)).toEqual(refs);
+  });
 });
 
 describe('an agent that resumes a session', () => {
@@ -245,16 +239,16 @@ describe('an agent that resumes a session', () => {
   ];
   test.each(someOf(silences, 2))(
     'An agent that never answers %s fails only the turn and is stopped.',
-    (method, play) => {
+    async (method, play) => {
       const limit = scaled(3000);
       const says = new RegExp(
         `request "${method}" to the agent failed: the agent sent no answer within ${limit / 1000} s`,
       );
-      return withLost(
+      const [stage, session] = await withLost(
         { methods: { [method]: play } },
-        (stage, session) => expectAnotherAgent(stage, session, says),
         { acp: { request_timeout_ms: limit } },
       );
+      return expectAnotherAgent(stage, session, says);
     },
   );
 
@@ -271,123 +265,117 @@ describe('an agent that resumes a session', () => {
     ['closes its output but keeps running', (agent) => agent.hangUp(), /was stopped/],
     ['is killed', ({ pid }) => process.kill(pid, 'SIGKILL'), /SIGKILL/],
   ];
-  test.each(someOf(deaths, 2))('An agent that %s fails only the turn.', (_name, die, says) => {
-    const dying = sick((agent) => {
-      die(agent);
-      return never;
-    });
-    return withLost(reopened('session/resume', dying), (stage, session) =>
-      expectAnotherAgent(stage, session, says),
-    );
-  });
+  test.each(someOf(deaths, 2))(
+    'An agent that %s fails only the turn.',
+    async (_name, die, says) => {
+      const dying = sick((agent) => {
+        die(agent);
+        return never;
+      });
+      const [stage, session] = await withLost(reopened('session/resume', dying));
+      return expectAnotherAgent(stage, session, says);
+    },
+  );
 
-  test('An agent with another protocol version fails only the turn.', () => {
+  test('An agent with another protocol version fails only the turn.', async () => {
     const initialize = onTime(
       2,
       () => initialized({ protocolVersion: 2 }),
       () => initialized(),
     );
-    return withLost({ methods: { initialize } }, (stage, session) =>
-      expectAnotherAgent(stage, session, /version 2/),
-    );
+    const [stage, session] = await withLost({ methods: { initialize } });
+    return expectAnotherAgent(stage, session, /version 2/);
   });
 
-  test('A missing directory fails only the turn.', () =>
-    on({}, async (stage) => {
-      const cwd = mkdtempSync(join(stage.cwd, 'inside-'));
-      const session = await stage.open({ cwd });
-      await expectWorks(session, 'before');
-      await loseAgent(stage);
-      rmdirSync(cwd);
-      const turn = await session.run('during');
-      expect(turn).toMatchObject(unavailable);
-      expect(turn.error?.message).toContain(cwd);
-      expect(await session.record()).toMatchObject(ready);
-      mkdirSync(cwd);
-      await expectWorks(session);
-      const params = { sessionId: refOf(stage.agents), cwd };
-      expect(stage.agents.at(-1)?.last('session/resume')?.params).toMatchObject(params);
-    }));
+  test('A missing directory fails only the turn.', async () => {
+    const stage = on({});
+    const cwd = mkdtempSync(join(stage.cwd, 'inside-'));
+    const session = await stage.open({ cwd });
+    await expectWorks(session, 'before');
+    await loseAgent(stage);
+    rmdirSync(cwd);
+    const turn = await session.run('during');
+    expect(turn).toMatchObject(unavailable);
+    expect(turn.error?.message).toContain(cwd);
+    expect(await session.record()).toMatchObject(ready);
+    mkdirSync(cwd);
+    await expectWorks(session);
+    const params = { sessionId: refOf(stage.agents), cwd };
+    expect(stage.agents.at(-1)?.last('session/resume')?.params).toMatchObject(params);
+  });
 
-  test('An agent that dies when it receives the prompt fails only the turn.', () =>
-    withLost(
-      {
-        turns: {
-          during(agent) {
-            agent.exit(1);
-            return never;
-          },
+  test('An agent that dies when it receives the prompt fails only the turn.', async () => {
+    const [{ agents }, session] = await withLost({
+      turns: {
+        during(agent) {
+          agent.exit(1);
+          return never;
         },
       },
-      async ({ agents }, session) => {
-        const turn = await session.run('during');
-        expect(turn).toMatchObject({ status: 'failed', error: { code: 'provider_exited' } });
-        expect(await session.record()).toMatchObject(ready);
-        await expectWorks(session);
-        expect(agents[2]?.last('session/resume')?.params?.sessionId).toBe(refOf(agents));
-      },
-    ));
+    });
+    const turn = await session.run('during');
+    expect(turn).toMatchObject({ status: 'failed', error: { code: 'provider_exited' } });
+    expect(await session.record()).toMatchObject(ready);
+    await expectWorks(session);
+    expect(agents[2]?.last('session/resume')?.params?.sessionId).toBe(refOf(agents));
+  });
 
   test.each(someOf(methods, 2))(
     'An agent without a login at %s fails only the turn, with the login hint.',
-    (method) => {
+    async (method) => {
       const details = { details: 'run: raw login' };
       const locked = sick(() => refuse(-32_000, 'Authentication required', details));
-      return withLost(reopened(method, locked), (stage, session) =>
-        expectAnotherAgent(stage, session, /Authentication required.*run: raw login/, {
-          method,
-          failure: loggedOut,
-        }),
-      );
+      const [stage, session] = await withLost(reopened(method, locked));
+      return expectAnotherAgent(stage, session, /Authentication required.*run: raw login/, {
+        method,
+        failure: loggedOut,
+      });
     },
   );
 
-  test('An agent without a login fails the first turn, and the next turn opens the session.', () =>
-    on(
-      { methods: { 'session/new': onTime(1, () => refuse(-32_000, 'Please log in'), opened) } },
-      async ({ open, agents, noAgents }) => {
-        const session = await open();
-        const turn = await session.run('one');
-        expect(turn).toMatchObject(loggedOut);
-        expect(turn.error?.message).toContain('Please log in');
-        expect(await session.record()).toMatchObject(ready);
-        await noAgents();
-        await expectWorks(session, 'two');
-        expect(asked(agents[1])).toEqual([...starting, 'session/prompt']);
-      },
-    ));
+  test('An agent without a login fails the first turn, and the next turn opens the session.', async () => {
+    const { open, agents, noAgents } = on({
+      methods: { 'session/new': onTime(1, () => refuse(-32_000, 'Please log in'), opened) },
+    });
+    const session = await open();
+    const turn = await session.run('one');
+    expect(turn).toMatchObject(loggedOut);
+    expect(turn.error?.message).toContain('Please log in');
+    expect(await session.record()).toMatchObject(ready);
+    await noAgents();
+    await expectWorks(session, 'two');
+    expect(asked(agents[1])).toEqual([...starting, 'session/prompt']);
+  });
 
-  test('An interrupt stops an agent that is still resuming, and the next turn resumes the session.', () =>
-    withLost(
+  test('An interrupt stops an agent that is still resuming, and the next turn resumes the session.', async () => {
+    const [{ client, agents }, session] = await withLost(
       reopened(
         'session/resume',
         sick(() => never),
       ),
-      async ({ client, agents }, session) => {
-        const turnId = await session.send('during');
-        await until('it is asked', () => agents[1]?.last('session/resume') !== undefined);
-        const { status, turn } = await interrupt(client, session, turnId);
-        expect([status, turn.status]).toEqual([202, 'interrupted']);
-        await until('the agent is gone', () => agents[1]?.gone === true);
-        expect(await session.record()).toMatchObject(ready);
-        await expectWorks(session);
-        expect(agents[2]?.last('session/resume')?.params?.sessionId).toBe(refOf(agents));
-      },
-    ));
+    );
+    const turnId = await session.send('during');
+    await until('it is asked', () => agents[1]?.last('session/resume') !== undefined);
+    const { status, turn } = await interrupt(client, session, turnId);
+    expect([status, turn.status]).toEqual([202, 'interrupted']);
+    await until('the agent is gone', () => agents[1]?.gone === true);
+    expect(await session.record()).toMatchObject(ready);
+    await expectWorks(session);
+    expect(agents[2]?.last('session/resume')?.params?.sessionId).toBe(refOf(agents));
+  });
 
-  test('A session that is closed stops its agent that is still resuming.', () =>
-    withLost(
+  test('A session that is closed stops its agent that is still resuming.', async () => {
+    const [{ client, agents, noAgents }, session] = await withLost(
       reopened('session/resume', () => never),
-      async ({ client, agents, noAgents }, session) => {
-        const turnId = await session.send('during');
-        await until('it is asked', () => agents[1]?.last('session/resume') !== undefined);
-        const params = { session_id: session.id };
-        await client.call(endpoints.closeSession, { params, body: {} });
-        expect((await session.watch.end(turnId)).kind).toBe('turn.interrupted');
-        await noAgents();
-        expect(await session.record()).toMatchObject({ status: 'closed', failure: null });
-      },
-    ));
+    );
+    const turnId = await session.send('during');
+    await until('it is asked', () => agents[1]?.last('session/resume') !== undefined);
+    const params = { session_id: session.id };
+    await client.call(endpoints.closeSession, { params, body: {} });
+    expect((await session.watch.end(turnId)).kind).toBe('turn.interrupted');
+    await noAgents();
+    expect(await session.record()).toMatchObject({ status: 'closed', failure: null });
+  });
 
   const modes = { currentModeId: 'default', availableModes: [{ id: 'default' }, { id: 'plan' }] };
   const plan = { permission_mode: 'plan' };
@@ -434,20 +422,18 @@ describe('an agent that resumes a session', () => {
       agent.send({ id, result: {} });
       return refuse(-32_603, 'no, after all');
     };
-    await withLost(reopened('session/resume', twice), async ({ agents }, session) => {
-      await expectWorks(session);
-      await expectWorks(session, 'again');
-      expect(agents).toHaveLength(2);
-    });
+    const [{ agents }, session] = await withLost(reopened('session/resume', twice));
+    await expectWorks(session);
+    await expectWorks(session, 'again');
+    expect(agents).toHaveLength(2);
   });
 
-  function expectTaken(_name: string, answer: unknown, wish = {}): Promise<void> {
+  async function expectTaken(_name: string, answer: unknown, wish = {}): Promise<void> {
     const role = reopened('session/resume', () => answer);
-    return withLost(role, async ({ agents }, session) => {
-      await expectWorks(session, 'after', wish);
-      expect(agents[1]?.last('session/prompt')?.params?.sessionId).toBe(refOf(agents));
-      expect((await session.record()).provider_session_ref).toBe(refOf(agents));
-    });
+    const [{ agents }, session] = await withLost(role);
+    await expectWorks(session, 'after', wish);
+    expect(agents[1]?.last('session/prompt')?.params?.sessionId).toBe(refOf(agents));
+    expect((await session.record()).provider_session_ref).toBe(refOf(agents));
   }
 });
 
@@ -474,14 +460,14 @@ describe('updates of an agent while it resumes', () => {
 
   test.each(someOf(methods, 2))(
     'A history that the agent replays during %s belongs to no turn.',
-    (method) => withLost(reopened(method, replay), expectNothingOld),
+    (method) => expectNothingOld(reopened(method, replay)),
   );
 
   test('A long replayed history belongs to no turn.', () => {
     const replayAll: Play = (params, agent) => {
       for (let times = 0; times < atLength(100, 1000, 1000); times++) replay(params, agent);
     };
-    return withLost(reopened('session/load', replayAll), expectNothingOld);
+    return expectNothingOld(reopened('session/load', replayAll));
   });
 
   // Gemini CLI answers first and then replays the history.
@@ -507,30 +493,27 @@ describe('updates of an agent while it resumes', () => {
       return endTurn;
     };
     const role = { ...reopened('session/load', late), turns: { hello } };
-    return withLost(role, expectNothingOld, { clock });
+    return expectNothingOld(role, { clock });
   });
 
-  test('A replayed tool call does not change a tool call of the turn with the same id.', () =>
-    withLost(
-      {
-        ...reopened('session/resume', replay),
-        turns: {
-          go(agent) {
-            agent.update({
-              sessionUpdate: 'tool_call_update',
-              toolCallId: touch.toolCallId,
-              status: 'completed',
-            });
-            return endTurn;
-          },
+  test('A replayed tool call does not change a tool call of the turn with the same id.', async () => {
+    const [{ client }, session] = await withLost({
+      ...reopened('session/resume', replay),
+      turns: {
+        go(agent) {
+          agent.update({
+            sessionUpdate: 'tool_call_update',
+            toolCallId: touch.toolCallId,
+            status: 'completed',
+          });
+          return endTurn;
         },
       },
-      async ({ client }, session) => {
-        const tools = await itemsOf(client, await session.run('go'));
-        expect(tools).toMatchObject([{ kind: 'tool', status: 'completed', text: '' }]);
-        expect(JSON.stringify(tools)).not.toContain('an old');
-      },
-    ));
+    });
+    const tools = await itemsOf(client, await session.run('go'));
+    expect(tools).toMatchObject([{ kind: 'tool', status: 'completed', text: '' }]);
+    expect(JSON.stringify(tools)).not.toContain('an old');
+  });
 
   const askAtResume = (answers: Message[]): Role =>
     reopened('session/resume', async ({ sessionId }, agent) => {
@@ -541,27 +524,20 @@ describe('updates of an agent while it resumes', () => {
 
   test.each(someOf([asking, {}], 2))(
     'A permission request while the agent resumes is refused at once (%o).',
-    (more) => {
+    async (more) => {
       const answers: Message[] = [];
-      return withLost(
-        askAtResume(answers),
-        async ({ agents }, session) => {
-          expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
-          expect(answers.map(({ result }) => result)).toEqual([
-            { outcome: { outcome: 'cancelled' } },
-          ]);
-          expect(ofKind(session.watch.events, 'approval.requested')).toEqual([]);
-          expect(agents).toHaveLength(2);
-        },
-        { open: more },
-      );
+      const [{ agents }, session] = await withLost(askAtResume(answers), { open: more });
+      expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
+      expect(answers.map(({ result }) => result)).toEqual([{ outcome: { outcome: 'cancelled' } }]);
+      expect(ofKind(session.watch.events, 'approval.requested')).toEqual([]);
+      expect(agents).toHaveLength(2);
     },
   );
 
   test('A permission request while the agent resumes creates no events.', () =>
-    withLost(askAtResume([]), expectNothingOld));
+    expectNothingOld(askAtResume([])));
 
-  test('Vendor messages and unsupported requests while the agent resumes are refused or ignored.', () => {
+  test('Vendor messages and unsupported requests while the agent resumes are refused or ignored.', async () => {
     const answers: Message[] = [];
     const chatter: Play = async ({ sessionId }, agent) => {
       agent.send({ method: '_raw/status', params: { sessionId, text: 'an old status' } });
@@ -570,14 +546,13 @@ describe('updates of an agent while it resumes', () => {
       for (const method of ['_raw/ask', 'fs/read_text_file', 'terminal/create'])
         answers.push(await agent.request(method, { sessionId, path: 'an old path' }));
     };
-    return withLost(reopened('session/resume', chatter), async (stage, session) => {
-      await expectNothingOld(stage, session);
-      expect(answers.map(({ error }) => error?.code)).toEqual([-32_601, -32_601, -32_601]);
-    });
+    await expectNothingOld(reopened('session/resume', chatter));
+    expect(answers.map(({ error }) => error?.code)).toEqual([-32_601, -32_601, -32_601]);
   });
 
   /** Expects a turn without any text of the history, and no other events. */
-  async function expectNothingOld({ client }: RawStage, session: RawSession): Promise<void> {
+  async function expectNothingOld(role: Role, options: { clock?: Clock } = {}): Promise<void> {
+    const [{ client }, session] = await withLost(role, options);
     const before = session.watch.events.length;
     const turn = await session.run('hello');
     expect(turn).toMatchObject({ status: 'completed', text: 'hello', usage: null });
@@ -601,8 +576,8 @@ describe('settings of a resumed session', () => {
     },
   });
 
-  test('The settings are set again with the option ids of the new agent.', () =>
-    withLost(
+  test('The settings are set again with the option ids of the new agent.', async () => {
+    const [{ agents }, session] = await withLost(
       offers(
         {
           configOptions: [
@@ -619,61 +594,56 @@ describe('settings of a resumed session', () => {
           ],
         },
       ),
-      async ({ agents }, session) => {
-        await session.run('after');
-        const [first, second] = agents.map((agent) => wanted(agent));
-        expect(first).toEqual(['model-1=m/two', 'effort-1=high', 'mode-1=plan', 'prompt']);
-        expect(second).toEqual(['model-2=m/two', 'effort-2=high', 'mode-2=plan', 'prompt']);
-      },
       { open: { permission_mode: 'plan', model: 'm/two', thinking_effort: 'high' } },
-    ));
+    );
+    await session.run('after');
+    const [first, second] = agents.map((agent) => wanted(agent));
+    expect(first).toEqual(['model-1=m/two', 'effort-1=high', 'mode-1=plan', 'prompt']);
+    expect(second).toEqual(['model-2=m/two', 'effort-2=high', 'mode-2=plan', 'prompt']);
+  });
 
-  test('The settings are not sent if the new agent already has them.', () =>
-    withLost(
+  test('The settings are not sent if the new agent already has them.', async () => {
+    const [{ agents }, session] = await withLost(
       offers(modesOf('default', 'plan'), modesOf('plan', 'default')),
-      async ({ agents }, session) => {
-        await session.run('after');
-        expect(agents.map((agent) => wanted(agent))).toEqual([['mode=plan', 'prompt'], ['prompt']]);
-      },
       { open: { permission_mode: 'plan' } },
-    ));
+    );
+    await session.run('after');
+    expect(agents.map((agent) => wanted(agent))).toEqual([['mode=plan', 'prompt'], ['prompt']]);
+  });
 
-  test('A setting that the new agent does not offer fails the turn with the list of offered values.', () =>
-    withLost(
+  test('A setting that the new agent does not offer fails the turn with the list of offered values.', async () => {
+    const [{ agents }, session] = await withLost(
       offers(modesOf('default', 'plan'), modesOf('default', 'ask')),
-      async ({ agents }, session) => {
-        const turn = await session.run('after', { permission_mode: 'plan' });
-        expect(turn).toMatchObject({
-          status: 'failed',
-          error: { code: 'invalid_permission_mode' },
-        });
-        expect(turn.error?.message).toMatch(/"plan".*default, ask/);
-        expect(await session.record()).toMatchObject(ready);
-        expect((await session.run('after', { permission_mode: 'ask' })).status).toBe('completed');
-        expect(wanted(agents[1])).toEqual(['mode=ask', 'prompt']);
-      },
-    ));
+    );
+    const turn = await session.run('after', { permission_mode: 'plan' });
+    expect(turn).toMatchObject({
+      status: 'failed',
+      error: { code: 'invalid_permission_mode' },
+    });
+    expect(turn.error?.message).toMatch(/"plan".*default, ask/);
+    expect(await session.record()).toMatchObject(ready);
+    expect((await session.run('after', { permission_mode: 'ask' })).status).toBe('completed');
+    expect(wanted(agents[1])).toEqual(['mode=ask', 'prompt']);
+  });
 
   test.each(someOf([null, {}], 2))(
     'A mode of the session fails the turn if the new agent offers no modes (%j).',
-    (answer) =>
-      withLost(
-        offers(modesOf('default', 'plan'), answer),
-        async ({ agents }, session) => {
-          const turn = await session.run('after');
-          expect(turn).toMatchObject({
-            status: 'failed',
-            error: { code: 'invalid_permission_mode' },
-          });
-          expect(wanted(agents[1])).toEqual([]);
-          expect(await session.record()).toMatchObject(ready);
-        },
-        { open: { permission_mode: 'plan' } },
-      ),
+    async (answer) => {
+      const [{ agents }, session] = await withLost(offers(modesOf('default', 'plan'), answer), {
+        open: { permission_mode: 'plan' },
+      });
+      const turn = await session.run('after');
+      expect(turn).toMatchObject({
+        status: 'failed',
+        error: { code: 'invalid_permission_mode' },
+      });
+      expect(wanted(agents[1])).toEqual([]);
+      expect(await session.record()).toMatchObject(ready);
+    },
   );
 
-  test('A mode is set again if the agent leaves it right after its answer.', () =>
-    withLost(
+  test('A mode is set again if the agent leaves it right after its answer.', async () => {
+    const [{ agents }, session] = await withLost(
       offers(modesOf('default', 'plan'), undefined, {
         'session/resume'({ sessionId }, agent) {
           const update = { sessionUpdate: 'current_mode_update', currentModeId: 'plan' };
@@ -684,13 +654,12 @@ describe('settings of a resumed session', () => {
           return never;
         },
       }),
-      async ({ agents }, session) => {
-        await session.run('after');
-        expect(wanted(agents[1])).toEqual(['mode=default', 'prompt']);
-      },
-    ));
+    );
+    await session.run('after');
+    expect(wanted(agents[1])).toEqual(['mode=default', 'prompt']);
+  });
 
-  test('A setting of one turn does not affect the next turn, even if the agent stores it.', () => {
+  test('A setting of one turn does not affect the next turn, even if the agent stores it.', async () => {
     let mode = 'default';
     const current = () => ({
       modes: { ...modesOf('default', 'full_access').modes, currentModeId: mode },
@@ -700,43 +669,38 @@ describe('settings of a resumed session', () => {
       seen.push(mode);
       return endTurn;
     };
-    return on(
-      {
-        methods: {
-          'session/new': (params, agent) => ({ ...opened(params, agent), ...current() }),
-          'session/resume': current,
-          'session/set_mode': ({ modeId }) => {
-            mode = String(modeId);
-          },
+    const stage = on({
+      methods: {
+        'session/new': (params, agent) => ({ ...opened(params, agent), ...current() }),
+        'session/resume': current,
+        'session/set_mode': ({ modeId }) => {
+          mode = String(modeId);
         },
-        turns: { see },
       },
-      async (stage) => {
-        const session = await stage.open();
-        await session.run('see', { permission_mode: 'full_access' });
-        await loseAgent(stage);
-        await session.run('see');
-        expect(seen).toEqual(['full_access', 'default']);
-      },
-    );
+      turns: { see },
+    });
+    const session = await stage.open();
+    await session.run('see', { permission_mode: 'full_access' });
+    await loseAgent(stage);
+    await session.run('see');
+    expect(seen).toEqual(['full_access', 'default']);
   });
 
-  test('A session survives if its agent dies while it sets a mode.', () =>
-    withLost(
+  test('A session survives if its agent dies while it sets a mode.', async () => {
+    const [_stage, session] = await withLost(
       offers(modesOf('default', 'plan'), modesOf('default', 'plan'), {
         'session/set_mode': (_params, agent) => {
           agent.exit(1);
           return never;
         },
       }),
-      async (_stage, session) => {
-        const turn = await session.run('after', { permission_mode: 'plan' });
-        expect(turn.error?.message).toContain('exited with code 1');
-        expect(await session.record()).toMatchObject(ready);
-        await expectWorks(session, 'again');
-        expect(turn.error?.code).toMatch(/^provider_/);
-      },
-    ));
+    );
+    const turn = await session.run('after', { permission_mode: 'plan' });
+    expect(turn.error?.message).toContain('exited with code 1');
+    expect(await session.record()).toMatchObject(ready);
+    await expectWorks(session, 'again');
+    expect(turn.error?.code).toMatch(/^provider_/);
+  });
 
   function wanted(agent: RawAgent | undefined): string[] {
     return (agent?.heard ?? []).flatMap(({ method, params }) => {

@@ -26,186 +26,176 @@ describe('permission modes', () => {
       return method === 'session/set_mode' ? [params?.modeId] : [];
     });
 
-  test('A mode of the session is set before the first prompt, and a mode of a turn only for that turn.', () =>
-    on({ methods: withModes }, async ({ open, agents }) => {
-      const session = await open({ permission_mode: 'read_only' });
-      await session.run('one');
-      await session.run('two');
-      await session.run('three', { permission_mode: 'full_access' });
-      await session.run('four');
-      await session.run('five', asking);
-      expect(wanted(agents[0]).join(' ')).toBe(
-        'read_only prompt prompt full_access prompt read_only prompt default prompt',
-      );
-    }));
-
-  test('A mode can be named by either of its two names, whichever the agent knows.', () =>
-    on({ methods: withModes }, async ({ open, agents }) => {
-      const session = await open();
-      expect((await session.run('one', { permission_mode: 'bypass' })).status).toBe('completed');
-      expect(wanted(agents[0])).toEqual(['full_access', 'prompt']);
-      const refused = session.send('two', { permission_mode: 'accept_edits' });
-      await expect(refused).rejects.toMatchObject({ code: 'invalid' });
-    }));
-
-  test('A mode is set again in an agent that resumes the session.', () =>
-    on({ methods: withModes }, async ({ open, agents }) => {
-      const session = await open({ permission_mode: 'read_only' });
-      await session.run('one');
-      await dies(agents[0]);
-      await session.run('two');
-      expect(wanted(agents[1])).toEqual(['read_only', 'prompt']);
-    }));
-
-  test('A mode that the agent leaves by itself is set again for the next turn.', () =>
-    on(
-      {
-        methods: withModes,
-        turns: {
-          go(agent) {
-            agent.update({ sessionUpdate: 'current_mode_update', currentModeId: 'full_access' });
-            return endTurn;
-          },
-        },
-      },
-      async ({ open, agents }) => {
-        const session = await open({ permission_mode: 'read_only' });
-        await session.run('go');
-        await session.run('on');
-        expect(wanted(agents[0])).toEqual(['read_only', 'prompt', 'read_only', 'prompt']);
-      },
-    ));
-
-  test('A message about a mode change is not part of the text of the turn.', () =>
-    on(
-      {
-        methods: {
-          ...withModes,
-          'session/set_mode': ({ modeId }, agent) => agent.say(`[MODE_UPDATE] ${String(modeId)}`),
-        },
-      },
-      async ({ open }) => {
-        const session = await open({ permission_mode: 'read_only' });
-        expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
-      },
-    ));
-
-  test('A mode that the agent lacks fails the turn with the list of modes.', () =>
-    on({ methods: withModes }, async ({ open, agents }) => {
-      const session = await open({ permission_mode: 'yolo' });
-      const turn = await session.run('hello');
-      expect(turn).toMatchObject({ status: 'failed', error: { code: 'invalid_permission_mode' } });
-      expect(turn.error?.message).toMatch(/"yolo".*default, read_only, full_access/);
-      expect(wanted(agents[0])).toEqual([]);
-      expect((await session.record()).status).toBe('ready');
-    }));
-
-  test('A mode that a running agent lacks is refused when the turn is sent, with the list of modes.', () =>
-    on({ methods: withModes }, async ({ open }) => {
-      const session = await open();
-      await session.run('hello');
-      const sending = session.send('more', { permission_mode: 'yolo' });
-      await expect(sending).rejects.toMatchObject({
-        code: 'invalid',
-        message: expect.stringMatching(/"yolo".*default, read_only, full_access/) as string,
-      });
-    }));
-
-  test('A mode fails the turn if the agent offers no modes.', () =>
-    on({}, async ({ open }) => {
-      const turn = await (await open({ permission_mode: 'read_only' })).run('hello');
-      expect(turn.error?.code).toBe('invalid_permission_mode');
-      expect(turn.error?.message).toContain('the agent has not offered any yet');
-    }));
-
-  test('A mode that the agent refuses fails the turn before its prompt.', () =>
-    on(
-      {
-        methods: { ...withModes, 'session/set_mode': () => refuse(-32_602, 'not in this folder') },
-      },
-      async ({ open, agents }) => {
-        const session = await open();
-        const turn = await session.run('hello', { permission_mode: 'full_access' });
-        expect(turn).toMatchObject({
-          status: 'failed',
-          error: { code: 'invalid_permission_mode' },
-        });
-        expect(turn.error?.message).toContain('not in this folder');
-        expect(wanted(agents[0])).toEqual(['full_access']);
-        expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
-      },
-    ));
-
-  test('A slow mode change does not delay an interrupt.', () => {
-    const set = Promise.withResolvers<object>();
-    // Like real agents, it ignores a cancel while it has no prompt.
-    const go = () => never;
-    return on(
-      { methods: { ...withModes, 'session/set_mode': () => set.promise }, turns: { go } },
-      async ({ client, open, agents }) => {
-        const session = await open({ permission_mode: 'read_only' });
-        const turnId = await session.send('go');
-        await until('the mode is asked for', () => wanted(agents[0]).length > 0);
-        expect((await interrupt(client, session, turnId)).status).toBe(202);
-        set.resolve({});
-        expect((await session.watch.end(turnId, 4000)).kind).toBe('turn.interrupted');
-      },
+  test('A mode of the session is set before the first prompt, and a mode of a turn only for that turn.', async () => {
+    const { open, agents } = on({ methods: withModes });
+    const session = await open({ permission_mode: 'read_only' });
+    await session.run('one');
+    await session.run('two');
+    await session.run('three', { permission_mode: 'full_access' });
+    await session.run('four');
+    await session.run('five', asking);
+    expect(wanted(agents[0]).join(' ')).toBe(
+      'read_only prompt prompt full_access prompt read_only prompt default prompt',
     );
   });
 
-  test('A mode that is offered as a configuration option is set as an option.', () =>
-    on(withOptions(), async ({ open, agents }) => {
-      const session = await open();
-      await session.run('hello', { permission_mode: 'plan' });
-      expect(agents[0]?.last('session/set_config_option')?.params).toMatchObject({
-        configId: 'the-mode',
-        value: 'plan',
-      });
-    }));
+  test('A mode can be named by either of its two names, whichever the agent knows.', async () => {
+    const { open, agents } = on({ methods: withModes });
+    const session = await open();
+    expect((await session.run('one', { permission_mode: 'bypass' })).status).toBe('completed');
+    expect(wanted(agents[0])).toEqual(['full_access', 'prompt']);
+    const refused = session.send('two', { permission_mode: 'accept_edits' });
+    await expect(refused).rejects.toMatchObject({ code: 'invalid' });
+  });
+
+  test('A mode is set again in an agent that resumes the session.', async () => {
+    const { open, agents } = on({ methods: withModes });
+    const session = await open({ permission_mode: 'read_only' });
+    await session.run('one');
+    await dies(agents[0]);
+    await session.run('two');
+    expect(wanted(agents[1])).toEqual(['read_only', 'prompt']);
+  });
+
+  test('A mode that the agent leaves by itself is set again for the next turn.', async () => {
+    const { open, agents } = on({
+      methods: withModes,
+      turns: {
+        go(agent) {
+          agent.update({ sessionUpdate: 'current_mode_update', currentModeId: 'full_access' });
+          return endTurn;
+        },
+      },
+    });
+    const session = await open({ permission_mode: 'read_only' });
+    await session.run('go');
+    await session.run('on');
+    expect(wanted(agents[0])).toEqual(['read_only', 'prompt', 'read_only', 'prompt']);
+  });
+
+  test('A message about a mode change is not part of the text of the turn.', async () => {
+    const { open } = on({
+      methods: {
+        ...withModes,
+        'session/set_mode': ({ modeId }, agent) => agent.say(`[MODE_UPDATE] ${String(modeId)}`),
+      },
+    });
+    const session = await open({ permission_mode: 'read_only' });
+    expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
+  });
+
+  test('A mode that the agent lacks fails the turn with the list of modes.', async () => {
+    const { open, agents } = on({ methods: withModes });
+    const session = await open({ permission_mode: 'yolo' });
+    const turn = await session.run('hello');
+    expect(turn).toMatchObject({ status: 'failed', error: { code: 'invalid_permission_mode' } });
+    expect(turn.error?.message).toMatch(/"yolo".*default, read_only, full_access/);
+    expect(wanted(agents[0])).toEqual([]);
+    expect((await session.record()).status).toBe('ready');
+  });
+
+  test('A mode that a running agent lacks is refused when the turn is sent, with the list of modes.', async () => {
+    const { open } = on({ methods: withModes });
+    const session = await open();
+    await session.run('hello');
+    const sending = session.send('more', { permission_mode: 'yolo' });
+    await expect(sending).rejects.toMatchObject({
+      code: 'invalid',
+      message: expect.stringMatching(/"yolo".*default, read_only, full_access/) as string,
+    });
+  });
+
+  test('A mode fails the turn if the agent offers no modes.', async () => {
+    const { open } = on({});
+    const turn = await (await open({ permission_mode: 'read_only' })).run('hello');
+    expect(turn.error?.code).toBe('invalid_permission_mode');
+    expect(turn.error?.message).toContain('the agent has not offered any yet');
+  });
+
+  test('A mode that the agent refuses fails the turn before its prompt.', async () => {
+    const { open, agents } = on({
+      methods: { ...withModes, 'session/set_mode': () => refuse(-32_602, 'not in this folder') },
+    });
+    const session = await open();
+    const turn = await session.run('hello', { permission_mode: 'full_access' });
+    expect(turn).toMatchObject({
+      status: 'failed',
+      error: { code: 'invalid_permission_mode' },
+    });
+    expect(turn.error?.message).toContain('not in this folder');
+    expect(wanted(agents[0])).toEqual(['full_access']);
+    expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
+  });
+
+  test('A slow mode change does not delay an interrupt.', async () => {
+    const set = Promise.withResolvers<object>();
+    // Like real agents, it ignores a cancel while it has no prompt.
+    const go = () => never;
+    const { client, open, agents } = on({
+      methods: { ...withModes, 'session/set_mode': () => set.promise },
+      turns: { go },
+    });
+    const session = await open({ permission_mode: 'read_only' });
+    const turnId = await session.send('go');
+    await until('the mode is asked for', () => wanted(agents[0]).length > 0);
+    expect((await interrupt(client, session, turnId)).status).toBe(202);
+    set.resolve({});
+    expect((await session.watch.end(turnId, 4000)).kind).toBe('turn.interrupted');
+  });
+
+  test('A mode that is offered as a configuration option is set as an option.', async () => {
+    const { open, agents } = on(withOptions());
+    const session = await open();
+    await session.run('hello', { permission_mode: 'plan' });
+    expect(agents[0]?.last('session/set_config_option')?.params).toMatchObject({
+      configId: 'the-mode',
+      value: 'plan',
+    });
+  });
 });
 
 describe('models', () => {
-  test('A model of the session or the turn is chosen before the prompt.', () =>
-    on(withOptions(), async ({ open, agents }) => {
-      const session = await open({ model: 'm/two' });
-      await session.run('one');
-      await session.run('two', { model: 'm/one' });
-      await session.run('three');
-      const chosen = (agents[0]?.heard ?? []).filter(
-        ({ method }) => method === 'session/set_config_option',
-      );
-      expect(chosen.map(({ params }) => [params?.configId, params?.value])).toEqual([
-        ['the-model', 'm/two'],
-        ['the-model', 'm/one'],
-        ['the-model', 'm/two'],
-      ]);
-    }));
+  test('A model of the session or the turn is chosen before the prompt.', async () => {
+    const { open, agents } = on(withOptions());
+    const session = await open({ model: 'm/two' });
+    await session.run('one');
+    await session.run('two', { model: 'm/one' });
+    await session.run('three');
+    const chosen = (agents[0]?.heard ?? []).filter(
+      ({ method }) => method === 'session/set_config_option',
+    );
+    expect(chosen.map(({ params }) => [params?.configId, params?.value])).toEqual([
+      ['the-model', 'm/two'],
+      ['the-model', 'm/one'],
+      ['the-model', 'm/two'],
+    ]);
+  });
 
-  test('A model that the agent lacks fails the turn with the list of models.', () =>
-    on(withOptions(), async ({ open }) => {
-      const session = await open({ model: 'gpt-0' });
-      const turn = await session.run('hello');
-      expect(turn).toMatchObject({ status: 'failed', error: { code: 'invalid_model' } });
-      expect(turn.error?.message).toMatch(/"gpt-0".*m\/one, m\/two/);
-      expect((await session.record()).status).toBe('ready');
-    }));
+  test('A model that the agent lacks fails the turn with the list of models.', async () => {
+    const { open } = on(withOptions());
+    const session = await open({ model: 'gpt-0' });
+    const turn = await session.run('hello');
+    expect(turn).toMatchObject({ status: 'failed', error: { code: 'invalid_model' } });
+    expect(turn.error?.message).toMatch(/"gpt-0".*m\/one, m\/two/);
+    expect((await session.record()).status).toBe('ready');
+  });
 
-  test('A model that a running agent lacks is refused when the turn is sent.', () =>
-    on(withOptions(), async ({ open }) => {
-      const session = await open();
-      await session.run('hello');
-      const sending = session.send('more', { model: 'gpt-0' });
-      await expect(sending).rejects.toMatchObject({
-        code: 'invalid',
-        message: expect.stringMatching(/"gpt-0".*m\/one, m\/two/) as string,
-      });
-    }));
+  test('A model that a running agent lacks is refused when the turn is sent.', async () => {
+    const { open } = on(withOptions());
+    const session = await open();
+    await session.run('hello');
+    const sending = session.send('more', { model: 'gpt-0' });
+    await expect(sending).rejects.toMatchObject({
+      code: 'invalid',
+      message: expect.stringMatching(/"gpt-0".*m\/one, m\/two/) as string,
+    });
+  });
 
-  test('A model fails the turn if the agent offers no models.', () =>
-    on({}, async ({ open }) => {
-      const turn = await (await open({ model: 'gpt-0' })).run('hello');
-      expect(turn.error?.code).toBe('invalid_model');
-    }));
+  test('A model fails the turn if the agent offers no models.', async () => {
+    const { open } = on({});
+    const turn = await (await open({ model: 'gpt-0' })).run('hello');
+    expect(turn.error?.code).toBe('invalid_model');
+  });
 });
 
 function withOptions(): Role {

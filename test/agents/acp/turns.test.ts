@@ -9,7 +9,7 @@ import {
   never,
   Refusal,
   sharedRawAgent,
-  withRawAgent,
+  testRawAgent,
 } from '../../support/providers/raw-agent.ts';
 import { dies, goes } from '../../support/providers/rows.ts';
 
@@ -32,37 +32,35 @@ describe('turns of an ACP agent', () => {
   ];
   test.each(someOf(refusals, 3))(
     'A turn that is answered with error %i "%s" %j fails with the whole message.',
-    (code, message, data, says) =>
-      on(
+    async (code, message, data, says) => {
+      const { open } = on(
         goes((agent) => {
           agent.say('before');
           throw new Refusal(code, message, data);
         }),
-        async ({ open }) => {
-          const session = await open();
-          const turn = await session.run('go');
-          expect(turn).toMatchObject({
-            status: 'failed',
-            text: 'before',
-            error: { code: code === -32_000 ? 'auth_required' : 'provider_error' },
-          });
-          expect(turn.error?.message).toMatch(says);
-          expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
-        },
-      ),
+      );
+      const session = await open();
+      const turn = await session.run('go');
+      expect(turn).toMatchObject({
+        status: 'failed',
+        text: 'before',
+        error: { code: code === -32_000 ? 'auth_required' : 'provider_error' },
+      });
+      expect(turn.error?.message).toMatch(says);
+      expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
+    },
   );
 
-  test('A turn with an error only in its text completes.', () =>
-    on(
+  test('A turn with an error only in its text completes.', async () => {
+    const { open } = on(
       goes((agent) => {
         agent.say('API Error: 400 model not found');
         return endTurn;
       }),
-      async ({ open }) => {
-        const turn = await (await open()).run('go');
-        expect(turn).toMatchObject({ status: 'completed', text: 'API Error: 400 model not found' });
-      },
-    ));
+    );
+    const turn = await (await open()).run('go');
+    expect(turn).toMatchObject({ status: 'completed', text: 'API Error: 400 model not found' });
+  });
 
   const answers: [unknown, string, string | undefined][] = [
     [{ stopReason: 'refusal' }, 'failed', 'refused'],
@@ -75,16 +73,15 @@ describe('turns of an ACP agent', () => {
     [{ stopReason: 7 }, 'failed', 'provider_error'],
     [{}, 'failed', 'provider_error'],
   ];
-  test.each(someOf(answers, 2))('A turn that is answered with %j is %s.', (answer, status, code) =>
-    on(
-      goes(() => answer),
-      async ({ open }) => {
-        const session = await open();
-        const turn = await session.run('go');
-        expect([turn.status, turn.error?.code]).toEqual([status, code]);
-        expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
-      },
-    ),
+  test.each(someOf(answers, 2))(
+    'A turn that is answered with %j is %s.',
+    async (answer, status, code) => {
+      const { open } = on(goes(() => answer));
+      const session = await open();
+      const turn = await session.run('go');
+      expect([turn.status, turn.error?.code]).toEqual([status, code]);
+      expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
+    },
   );
 
   const counted = { sessionUpdate: 'usage_update', used: 50, size: 100 };
@@ -124,148 +121,137 @@ describe('turns of an ACP agent', () => {
       { context_tokens: 50, cost_usd: null },
     ],
   ];
-  test.each(someOf(usages, 2))('The usage of a turn is read: %s.', (_name, more, updates, usage) =>
-    on(
-      goes((agent) => {
-        agent.update(...updates);
-        return { ...endTurn, ...more };
-      }),
-      async ({ open }) => {
-        const turn = await (await open()).run('go');
-        expect(turn.status).toBe('completed');
-        if (usage === null) expect(turn.usage).toBeNull();
-        else expect(turn.usage).toMatchObject(usage);
-      },
-    ),
+  test.each(someOf(usages, 2))(
+    'The usage of a turn is read: %s.',
+    async (_name, more, updates, usage) => {
+      const { open } = on(
+        goes((agent) => {
+          agent.update(...updates);
+          return { ...endTurn, ...more };
+        }),
+      );
+      const turn = await (await open()).run('go');
+      expect(turn.status).toBe('completed');
+      if (usage === null) expect(turn.usage).toBeNull();
+      else expect(turn.usage).toMatchObject(usage);
+    },
   );
 
-  test('The cost of a turn is the increase of the cost of the session.', () =>
-    on(
+  test('The cost of a turn is the increase of the cost of the session.', async () => {
+    const { open } = on(
       goes((agent) => {
         const turns = agent.heard.filter(({ method }) => method === 'session/prompt').length;
         agent.update({ ...counted, cost: { amount: turns / 4, currency: 'USD' } });
         return endTurn;
       }),
-      async ({ open }) => {
-        const session = await open();
-        await session.run('go');
-        expect((await session.run('go')).usage?.cost_usd).toBe(0.25);
-        expect((await session.record()).usage?.cost_usd).toBe(0.5);
-      },
-    ));
+    );
+    const session = await open();
+    await session.run('go');
+    expect((await session.run('go')).usage?.cost_usd).toBe(0.25);
+    expect((await session.record()).usage?.cost_usd).toBe(0.5);
+  });
 
-  test('A turn fails if its agent exits without output, and the next turn resumes the session.', () =>
-    on(
+  test('A turn fails if its agent exits without output, and the next turn resumes the session.', async () => {
+    const { open, agents } = on(
       goes((agent) => {
         agent.exit(0);
         return never;
       }),
-      async ({ open, agents }) => {
-        const session = await open();
-        const turn = await session.run('go');
-        expect(turn).toMatchObject({ status: 'failed', error: { code: 'provider_exited' } });
-        expect(turn.error?.message).toContain('exited with code 0');
-        expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
-        const sessionId = agents[0]?.last('session/prompt')?.params?.sessionId;
-        expect(agents[1]?.last('session/resume')?.params).toMatchObject({ sessionId });
-      },
-    ));
+    );
+    const session = await open();
+    const turn = await session.run('go');
+    expect(turn).toMatchObject({ status: 'failed', error: { code: 'provider_exited' } });
+    expect(turn.error?.message).toContain('exited with code 0');
+    expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
+    const sessionId = agents[0]?.last('session/prompt')?.params?.sessionId;
+    expect(agents[1]?.last('session/resume')?.params).toMatchObject({ sessionId });
+  });
 
-  test('A turn fails with the last stderr output of an agent that dies.', () =>
-    on(
+  test('A turn fails with the last stderr output of an agent that dies.', async () => {
+    const { open } = on(
       goes((agent) => {
         agent.stderr('thinking...\npanic: out of memory\n');
         agent.exit(134);
         return never;
       }),
-      async ({ open }) => {
-        const turn = await (await open()).run('go');
-        expect(turn.error?.code).toBe('provider_exited');
-        expect(turn.error?.message).toMatch(/exited with code 134: .*panic: out of memory/);
-      },
-    ));
+    );
+    const turn = await (await open()).run('go');
+    expect(turn.error?.code).toBe('provider_exited');
+    expect(turn.error?.message).toMatch(/exited with code 134: .*panic: out of memory/);
+  });
 
-  test('A turn fails if its agent closes its output, and the agent is killed.', () =>
-    on(
+  test('A turn fails if its agent closes its output, and the agent is killed.', async () => {
+    const { open, agents } = on(
       goes((agent) => {
         agent.hangUp();
         return never;
       }),
-      async ({ open, agents }) => {
-        const session = await open();
-        const turn = await session.run('go');
-        expect(turn).toMatchObject({ status: 'failed', error: { code: 'provider_exited' } });
-        await until('the agent is gone', () => agents[0]?.gone === true);
-        expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
-      },
-    ));
-
-  test('A turn after the death of an idle agent starts another agent, which resumes.', () =>
-    on({}, async ({ open, agents }) => {
-      const session = await open();
-      await session.run('hello');
-      await dies(agents[0]);
-      expect(await session.run('again')).toMatchObject({ status: 'completed', text: 'again' });
-    }));
-
-  test('A turn after an idle agent closed its output starts another agent, which resumes.', () =>
-    on({}, async ({ open, agents }) => {
-      const session = await open();
-      await session.run('hello');
-      agents[0]?.hangUp();
-      await until('the agent is gone', () => agents[0]?.gone === true, 4000);
-      expect(await session.run('again')).toMatchObject({ status: 'completed', text: 'again' });
-    }));
-
-  test('A turn starts another agent while the previous one, which closed its output, still stops.', () => {
-    const { clock, noticed } = noticingClock();
-    return withRawAgent(
-      {},
-      async ({ open, agents }) => {
-        const session = await open();
-        await session.run('hello');
-        agents[0]?.outlive();
-        await agents[0]?.child();
-        agents[0]?.hangUp();
-        await noticed;
-        expect(await session.run('again')).toMatchObject({ status: 'completed', text: 'again' });
-        expect(agents[0]?.last('session/prompt')?.params?.prompt).toMatchObject([
-          { text: 'hello' },
-        ]);
-        expect(agents[0]?.gone).toBe(true);
-      },
-      { clock },
     );
+    const session = await open();
+    const turn = await session.run('go');
+    expect(turn).toMatchObject({ status: 'failed', error: { code: 'provider_exited' } });
+    await until('the agent is gone', () => agents[0]?.gone === true);
+    expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
   });
 
-  test('A turn may take longer than the request timeout of the agent.', () => {
+  test('A turn after the death of an idle agent starts another agent, which resumes.', async () => {
+    const { open, agents } = on({});
+    const session = await open();
+    await session.run('hello');
+    await dies(agents[0]);
+    expect(await session.run('again')).toMatchObject({ status: 'completed', text: 'again' });
+  });
+
+  test('A turn after an idle agent closed its output starts another agent, which resumes.', async () => {
+    const { open, agents } = on({});
+    const session = await open();
+    await session.run('hello');
+    agents[0]?.hangUp();
+    await until('the agent is gone', () => agents[0]?.gone === true, 4000);
+    expect(await session.run('again')).toMatchObject({ status: 'completed', text: 'again' });
+  });
+
+  test('A turn starts another agent while the previous one, which closed its output, still stops.', async () => {
+    const { clock, noticed } = noticingClock();
+    const { open, agents } = await testRawAgent({}, { clock });
+    const session = await open();
+    await session.run('hello');
+    agents[0]?.outlive();
+    await agents[0]?.child();
+    agents[0]?.hangUp();
+    await noticed;
+    expect(await session.run('again')).toMatchObject({ status: 'completed', text: 'again' });
+    expect(agents[0]?.last('session/prompt')?.params?.prompt).toMatchObject([{ text: 'hello' }]);
+    expect(agents[0]?.gone).toBe(true);
+  });
+
+  test('A turn may take longer than the request timeout of the agent.', async () => {
     const limit = scaled(1500);
-    return withRawAgent(
+    const { open } = await testRawAgent(
       goes(() => systemClock.sleep(2 * limit).then(() => endTurn)),
-      async ({ open }) => expect((await (await open()).run('go')).status).toBe('completed'),
       { acp: { request_timeout_ms: limit } },
     );
+    return expect((await (await open()).run('go')).status).toBe('completed');
   });
 
-  test('An interrupted turn ends as interrupted, even if the agent answers with an error.', () =>
-    on(
+  test('An interrupted turn ends as interrupted, even if the agent answers with an error.', async () => {
+    const { client, open } = on(
       goes(async (agent) => {
         agent.say('one');
         await agent.hears('session/cancel');
         agent.say('two');
         throw new Refusal(-32_603, 'aborted');
       }),
-      async ({ client, open }) => {
-        const session = await open();
-        const turnId = await session.send('go');
-        await session.watch.kind('message.delta', turnId);
-        await interrupt(client, session, turnId);
-        await session.watch.end(turnId);
-        expect(await turnOf(client, session, turnId)).toMatchObject({
-          status: 'interrupted',
-          text: 'onetwo',
-          error: null,
-        });
-      },
-    ));
+    );
+    const session = await open();
+    const turnId = await session.send('go');
+    await session.watch.kind('message.delta', turnId);
+    await interrupt(client, session, turnId);
+    await session.watch.end(turnId);
+    expect(await turnOf(client, session, turnId)).toMatchObject({
+      status: 'interrupted',
+      text: 'onetwo',
+      error: null,
+    });
+  });
 });

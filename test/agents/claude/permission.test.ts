@@ -7,7 +7,7 @@ import {
   type ClaudeRole,
   type RawClaude,
   sharedRawClaude,
-  withRawClaude,
+  testRawClaude,
 } from '../../support/providers/raw-claude.ts';
 
 const on = sharedRawClaude();
@@ -40,17 +40,17 @@ const tools = [
 ] as const;
 test.for(someOf(tools, 2))(
   'An approval shows the kind and the input of %s.',
-  ([tool, input, kind, title]) =>
-    on(asks('q', tool, input), async ({ open, client }) => {
-      const session = await open(asking);
-      const turnId = await session.send('go');
-      const approval = await asked(session.watch, turnId);
-      expect(approval).toMatchObject({ kind, title, request: { tool_name: tool, input } });
-      await decide(client, approval, 'accept');
-      await session.watch.end(turnId);
-      const { text } = await session.turn(turnId);
-      expect(JSON.parse(text ?? '')).toEqual({ behavior: 'allow', updatedInput: input });
-    }),
+  async ([tool, input, kind, title]) => {
+    const { open, client } = on(asks('q', tool, input));
+    const session = await open(asking);
+    const turnId = await session.send('go');
+    const approval = await asked(session.watch, turnId);
+    expect(approval).toMatchObject({ kind, title, request: { tool_name: tool, input } });
+    await decide(client, approval, 'accept');
+    await session.watch.end(turnId);
+    const { text } = await session.turn(turnId);
+    expect(JSON.parse(text ?? '')).toEqual({ behavior: 'allow', updatedInput: input });
+  },
 );
 
 const rules = [
@@ -81,20 +81,19 @@ test.for([
   ],
 ] as const)(
   'A permission that claude suggests is accepted for the session only.',
-  ([given, allows]) => {
+  async ([given, allows]) => {
     const suggestions = given.map((one) => ({ ...one, destination: 'localSettings' }));
-    return on(proposes(suggestions), async ({ open, client }) => {
-      const session = await open(asking);
-      const turnId = await session.send('go');
-      const approval = await asked(session.watch, turnId);
-      expect(approval).toMatchObject({ scopes: ['once', 'session'], session_allows: allows });
-      await decide(client, approval, 'accept', 'session');
-      await session.watch.end(turnId);
-      expect(JSON.parse((await session.turn(turnId)).text ?? '')).toEqual({
-        behavior: 'allow',
-        updatedInput: {},
-        updatedPermissions: given.map((one) => ({ ...one, destination: 'session' })),
-      });
+    const { open, client } = on(proposes(suggestions));
+    const session = await open(asking);
+    const turnId = await session.send('go');
+    const approval = await asked(session.watch, turnId);
+    expect(approval).toMatchObject({ scopes: ['once', 'session'], session_allows: allows });
+    await decide(client, approval, 'accept', 'session');
+    await session.watch.end(turnId);
+    expect(JSON.parse((await session.turn(turnId)).text ?? '')).toEqual({
+      behavior: 'allow',
+      updatedInput: {},
+      updatedPermissions: given.map((one) => ({ ...one, destination: 'session' })),
     });
   },
 );
@@ -107,251 +106,237 @@ const notForSession = [
 ] as const;
 test.for(someOf(notForSession, 2))(
   'A request that suggests %s can be accepted once only.',
-  ([, suggestions]) =>
-    on(proposes(suggestions), async ({ open, client }) => {
-      const session = await open(asking);
-      const turnId = await session.send('go');
-      const approval = await asked(session.watch, turnId);
-      expect(approval).toMatchObject({ scopes: ['once'], session_allows: null });
-      const refused = decide(client, approval, 'accept', 'session');
-      await expect(refused).rejects.toMatchObject({ code: 'invalid' });
-      await decide(client, approval, 'accept');
-      await session.watch.end(turnId);
-      expect((await session.turn(turnId)).text).not.toContain('updatedPermissions');
-    }),
-);
-
-test('Edits that were accepted for the session apply in turns with require_approval only.', () =>
-  on(proposes([mode]), async ({ open, client, agents }) => {
+  async ([, suggestions]) => {
+    const { open, client } = on(proposes(suggestions));
     const session = await open(asking);
     const turnId = await session.send('go');
-    await decide(client, await asked(session.watch, turnId), 'accept', 'session');
+    const approval = await asked(session.watch, turnId);
+    expect(approval).toMatchObject({ scopes: ['once'], session_allows: null });
+    const refused = decide(client, approval, 'accept', 'session');
+    await expect(refused).rejects.toMatchObject({ code: 'invalid' });
+    await decide(client, approval, 'accept');
     await session.watch.end(turnId);
-    await session.run('hello', { permission_mode: 'default' });
-    await session.run('hello', { permission_mode: 'require_approval' });
-    const modes = agents[0]?.requests('set_permission_mode').map((one) => one.mode);
-    expect(modes).toEqual(['default', 'acceptEdits']);
-  }));
+    expect((await session.turn(turnId)).text).not.toContain('updatedPermissions');
+  },
+);
 
-test('A question is answered with the chosen options.', () => {
+test('Edits that were accepted for the session apply in turns with require_approval only.', async () => {
+  const { open, client, agents } = on(proposes([mode]));
+  const session = await open(asking);
+  const turnId = await session.send('go');
+  await decide(client, await asked(session.watch, turnId), 'accept', 'session');
+  await session.watch.end(turnId);
+  await session.run('hello', { permission_mode: 'default' });
+  await session.run('hello', { permission_mode: 'require_approval' });
+  const modes = agents[0]?.requests('set_permission_mode').map((one) => one.mode);
+  expect(modes).toEqual(['default', 'acceptEdits']);
+});
+
+test('A question is answered with the chosen options.', async () => {
   const questions = [
     { question: 'Which one?', header: 'Pick', options: [{ label: 'A' }, { label: 'B' }] },
     { question: 'And how?', header: 'How', multiSelect: true, options: [] },
   ];
-  return on(asks('q', 'AskUserQuestion', { questions }), async ({ open, client }) => {
-    const session = await open(asking);
-    const turnId = await session.send('go');
-    const approval = await asked(session.watch, turnId);
-    expect(approval).toMatchObject({ kind: 'question', title: 'Which one? And how?' });
-    const params = { session_id: session.id, approval_id: approval.id };
-    for (const [wrong, why] of [
-      [{}, 'required answers are missing; questions: "Which one?", "And how?"'],
-      [{ 'Which one?': ['A', 'B'], How: ['fast'] }, '"Which one?" accepts one answer'],
-      [{ 'Which one?': ['B'], How: [] }, '"How" requires at least one answer'],
-      [{ Pick: ['B'], How: ['fast'], Why: ['so'] }, 'there is no question "Why"'],
-    ] as const) {
-      const body = { decision: 'accept' as const, answers: wrong as Record<string, string[]> };
-      const refused = client.call(endpoints.decideApproval, { params, body });
-      await expect(refused).rejects.toMatchObject({
-        code: 'invalid',
-        message: expect.stringContaining(why) as string,
-      });
-    }
-    const answers = { 'Which one?': ['B'], How: ['fast', 'well'] };
-    await client.call(endpoints.decideApproval, { params, body: { decision: 'accept', answers } });
-    await session.watch.end(turnId);
-    expect(JSON.parse((await session.turn(turnId)).text ?? '')).toEqual({
-      behavior: 'allow',
-      updatedInput: { questions, answers: { 'Which one?': 'B', 'And how?': 'fast, well' } },
+  const { open, client } = on(asks('q', 'AskUserQuestion', { questions }));
+  const session = await open(asking);
+  const turnId = await session.send('go');
+  const approval = await asked(session.watch, turnId);
+  expect(approval).toMatchObject({ kind: 'question', title: 'Which one? And how?' });
+  const params = { session_id: session.id, approval_id: approval.id };
+  for (const [wrong, why] of [
+    [{}, 'required answers are missing; questions: "Which one?", "And how?"'],
+    [{ 'Which one?': ['A', 'B'], How: ['fast'] }, '"Which one?" accepts one answer'],
+    [{ 'Which one?': ['B'], How: [] }, '"How" requires at least one answer'],
+    [{ Pick: ['B'], How: ['fast'], Why: ['so'] }, 'there is no question "Why"'],
+  ] as const) {
+    const body = { decision: 'accept' as const, answers: wrong as Record<string, string[]> };
+    const refused = client.call(endpoints.decideApproval, { params, body });
+    await expect(refused).rejects.toMatchObject({
+      code: 'invalid',
+      message: expect.stringContaining(why) as string,
     });
+  }
+  const answers = { 'Which one?': ['B'], How: ['fast', 'well'] };
+  await client.call(endpoints.decideApproval, { params, body: { decision: 'accept', answers } });
+  await session.watch.end(turnId);
+  expect(JSON.parse((await session.turn(turnId)).text ?? '')).toEqual({
+    behavior: 'allow',
+    updatedInput: { questions, answers: { 'Which one?': 'B', 'And how?': 'fast, well' } },
   });
 });
 
 test.for(someOf([null, 'read_only', 'workspace_write', 'plan'], 2))(
   'A request in permission_mode %s is denied with the reason, and nobody is asked.',
-  (permission_mode) =>
-    on(asks('q', 'Bash', { command: 'it' }), async ({ open }) => {
-      const session = await open(permission_mode ? { permission_mode } : {});
-      const { status, text, declined_unasked } = await session.run('go');
-      expect([status, declined_unasked]).toEqual(['completed', 1]);
-      const answer = JSON.parse(text ?? '') as { behavior: string; message: string };
-      expect(answer.behavior).toBe('deny');
-      expect(answer.message).toContain(`"${permission_mode ?? 'default'}"`);
-      expect(answer.message).toContain('require_approval');
-      expect(ofKind(session.watch.events, 'approval.requested')).toEqual([]);
-    }),
+  async (permission_mode) => {
+    const { open } = on(asks('q', 'Bash', { command: 'it' }));
+    const session = await open(permission_mode ? { permission_mode } : {});
+    const { status, text, declined_unasked } = await session.run('go');
+    expect([status, declined_unasked]).toEqual(['completed', 1]);
+    const answer = JSON.parse(text ?? '') as { behavior: string; message: string };
+    expect(answer.behavior).toBe('deny');
+    expect(answer.message).toContain(`"${permission_mode ?? 'default'}"`);
+    expect(answer.message).toContain('require_approval');
+    expect(ofKind(session.watch.events, 'approval.requested')).toEqual([]);
+  },
 );
 
-test('A request that claude withdraws cancels its approval and is not answered.', () =>
-  on(
-    {
-      turns: {
-        go(claude) {
-          void claude.ask('q', 'Bash', { command: 'it' }).catch(() => undefined);
-          claude.send({ type: 'control_cancel_request', request_id: 'never asked' });
-        },
+test('A request that claude withdraws cancels its approval and is not answered.', async () => {
+  const { open, agents, client } = on({
+    turns: {
+      go(claude) {
+        void claude.ask('q', 'Bash', { command: 'it' }).catch(() => undefined);
+        claude.send({ type: 'control_cancel_request', request_id: 'never asked' });
       },
     },
-    async ({ open, agents, client }) => {
-      const session = await open(asking);
-      const turnId = await session.send('go');
-      const approval = await asked(session.watch, turnId);
-      agents[0]?.send({ type: 'control_cancel_request', request_id: 'q' });
-      const { payload } = await session.watch.kind('approval.resolved', turnId);
-      expect(payload.approval).toMatchObject({ status: 'cancelled' });
-      await expect(decide(client, approval, 'accept')).rejects.toMatchObject({
-        code: 'approval_resolved',
-      });
-      agents[0]?.result();
-      await session.watch.end(turnId);
-      expect(agents[0]?.answerTo('q')).toBeUndefined();
-    },
-  ));
+  });
+  const session = await open(asking);
+  const turnId = await session.send('go');
+  const approval = await asked(session.watch, turnId);
+  agents[0]?.send({ type: 'control_cancel_request', request_id: 'q' });
+  const { payload } = await session.watch.kind('approval.resolved', turnId);
+  expect(payload.approval).toMatchObject({ status: 'cancelled' });
+  await expect(decide(client, approval, 'accept')).rejects.toMatchObject({
+    code: 'approval_resolved',
+  });
+  agents[0]?.result();
+  await session.watch.end(turnId);
+  expect(agents[0]?.answerTo('q')).toBeUndefined();
+});
 
-test('A request of an unknown kind is refused and counted.', () =>
-  withRawClaude(
-    {
-      turns: {
-        async go(claude) {
-          const request = { subtype: 'hook_callback' };
-          claude.send({ type: 'control_request', request_id: 'h', request });
-          await until('it is answered', () => claude.answerTo('h') !== undefined);
-          claude.result();
-        },
+test('A request of an unknown kind is refused and counted.', async () => {
+  const { open, agents, diagnostics } = await testRawClaude({
+    turns: {
+      async go(claude) {
+        const request = { subtype: 'hook_callback' };
+        claude.send({ type: 'control_request', request_id: 'h', request });
+        await until('it is answered', () => claude.answerTo('h') !== undefined);
+        claude.result();
       },
     },
-    async ({ open, agents, diagnostics }) => {
-      await (await open()).run('go');
-      expect(agents[0]?.answerTo('h')).toMatchObject({ subtype: 'error' });
-      expect((await diagnostics()).unknown_messages).toBe(1);
-    },
-  ));
+  });
+  await (await open()).run('go');
+  expect(agents[0]?.answerTo('h')).toMatchObject({ subtype: 'error' });
+  expect((await diagnostics()).unknown_messages).toBe(1);
+});
 
-test('A tool call of a subagent is pending until its approval and then runs.', () =>
-  on(
-    {
-      turns: {
-        async go(claude) {
-          await claude.ask('q', 'Bash', { command: 'it' });
-          claude.result();
-        },
+test('A tool call of a subagent is pending until its approval and then runs.', async () => {
+  const { open, client } = on({
+    turns: {
+      async go(claude) {
+        await claude.ask('q', 'Bash', { command: 'it' });
+        claude.result();
       },
     },
-    async ({ open, client }) => {
-      const session = await open(asking);
-      const turnId = await session.send('go');
-      await decide(client, await asked(session.watch, turnId), 'accept');
-      await session.watch.end(turnId);
-      const [tool] = await itemsOf(client, await session.turn(turnId));
-      expect(tool).toMatchObject({ kind: 'tool', tool: { title: 'it', kind: 'execute' } });
-      const statuses = session.watch.of(turnId).flatMap(({ payload }) => payload.status ?? []);
-      expect(statuses.slice(0, 2)).toEqual(['pending', 'running']);
-    },
-  ));
+  });
+  const session = await open(asking);
+  const turnId = await session.send('go');
+  await decide(client, await asked(session.watch, turnId), 'accept');
+  await session.watch.end(turnId);
+  const [tool] = await itemsOf(client, await session.turn(turnId));
+  expect(tool).toMatchObject({ kind: 'tool', tool: { title: 'it', kind: 'execute' } });
+  const statuses = session.watch.of(turnId).flatMap(({ payload }) => payload.status ?? []);
+  expect(statuses.slice(0, 2)).toEqual(['pending', 'running']);
+});
 
-test('A permission mode applies to its own turn, and the next turn has the mode of the session.', () =>
-  on({}, async ({ open, agents }) => {
-    const session = await open();
-    for (const permission_mode of ['read_only', 'accept_edits', 'dontAsk', undefined, undefined])
-      await session.run('x', permission_mode ? { permission_mode } : {});
-    const modes = agents[0]?.requests('set_permission_mode').map(({ mode }) => mode);
-    expect(modes).toEqual(['plan', 'acceptEdits', 'dontAsk', 'default']);
-  }));
+test('A permission mode applies to its own turn, and the next turn has the mode of the session.', async () => {
+  const { open, agents } = on({});
+  const session = await open();
+  for (const permission_mode of ['read_only', 'accept_edits', 'dontAsk', undefined, undefined])
+    await session.run('x', permission_mode ? { permission_mode } : {});
+  const modes = agents[0]?.requests('set_permission_mode').map(({ mode }) => mode);
+  expect(modes).toEqual(['plan', 'acceptEdits', 'dontAsk', 'default']);
+});
 
-test('A mode that claude changed by itself is restored for the next turn.', () =>
-  on(
-    {
-      turns: {
-        go(claude) {
-          claude.send({ type: 'system', subtype: 'status', permissionMode: 'acceptEdits' });
-          claude.result();
-        },
+test('A mode that claude changed by itself is restored for the next turn.', async () => {
+  const { open, agents } = on({
+    turns: {
+      go(claude) {
+        claude.send({ type: 'system', subtype: 'status', permissionMode: 'acceptEdits' });
+        claude.result();
       },
     },
-    async ({ open, agents }) => {
-      const session = await open();
-      await session.run('go');
-      await session.run('x');
-      const modes = agents[0]?.requests('set_permission_mode').map(({ mode }) => mode);
-      expect(modes).toEqual(['default']);
-    },
-  ));
+  });
+  const session = await open();
+  await session.run('go');
+  await session.run('x');
+  const modes = agents[0]?.requests('set_permission_mode').map(({ mode }) => mode);
+  expect(modes).toEqual(['default']);
+});
 
-test('A mode that claude refuses fails the turn, and later unknown modes are refused at once.', () => {
+test('A mode that claude refuses fails the turn, and later unknown modes are refused at once.', async () => {
   const refuses = ({ mode }: Record<string, unknown>) => {
     if (!['plan', 'default', 'acceptEdits'].includes(String(mode)))
       throw new Error('Cannot set permission mode: must be one of plan, default, acceptEdits');
   };
   const role = { requests: { set_permission_mode: refuses } };
-  return withRawClaude(role, async ({ open }) => {
-    const session = await open({ permission_mode: 'bogus' });
-    const { error } = await session.run('x');
-    expect(error?.code).toBe('invalid_permission_mode');
-    expect(error?.message).toContain('must be one of plan, default');
 
-    const refusal = {
-      code: 'invalid',
-      message: expect.stringMatching(
-        /unknown permission_mode "other": choose from .*read_only.*plan/,
-      ) as string,
-    };
-    await expect(session.send('x', { permission_mode: 'other' })).rejects.toMatchObject(refusal);
-    await expect(open({ permission_mode: 'other' })).rejects.toMatchObject(refusal);
-    for (const permission_mode of ['plan', 'read_only', 'workspace_write', 'require_approval'])
-      expect((await session.run('x', { permission_mode })).status).toBe('completed');
-  });
+  const { open } = await testRawClaude(role);
+  const session = await open({ permission_mode: 'bogus' });
+  const { error } = await session.run('x');
+  expect(error?.code).toBe('invalid_permission_mode');
+  expect(error?.message).toContain('must be one of plan, default');
+  const refusal = {
+    code: 'invalid',
+    message: expect.stringMatching(
+      /unknown permission_mode "other": choose from .*read_only.*plan/,
+    ) as string,
+  };
+  await expect(session.send('x', { permission_mode: 'other' })).rejects.toMatchObject(refusal);
+  await expect(open({ permission_mode: 'other' })).rejects.toMatchObject(refusal);
+  for (const permission_mode of ['plan', 'read_only', 'workspace_write', 'require_approval'])
+    expect((await session.run('x', { permission_mode })).status).toBe('completed');
 });
 
-test('A turn with full_access continues the session in another process, which later turns use too.', () => {
+test('A turn with full_access continues the session in another process, which later turns use too.', async () => {
   const body = async (agents: readonly RawClaude[]) =>
     agents.map(({ args }) => args.includes('--allow-dangerously-skip-permissions'));
-  return inSandbox({}, async ({ open, agents }) => {
-    const session = await open();
-    await session.run('one');
-    const turn = await session.run('two', { permission_mode: 'full_access' });
-    expect(turn).toMatchObject({ status: 'completed', text: 'two' });
-    expect(await body(agents)).toEqual([false, true]);
-    const { provider_session_ref: ref } = await session.record();
-    expect(agents[1]?.args).toContain(`--resume=${ref}`);
-    await until('the first is gone', () => agents[0]?.gone === true);
-    expect((await session.run('three')).text).toBe('three');
-    const modes = agents[1]?.requests('set_permission_mode').map(({ mode }) => mode);
-    expect(modes).toEqual(['bypassPermissions', 'default']);
-    expect(agents).toHaveLength(2);
 
-    const other = await open({ permission_mode: 'bypass' });
-    expect((await other.run('x')).text).toBe('x');
-    expect(await body(agents)).toEqual([false, true, true]);
-    expect(agents[2]?.args.some((one) => one.startsWith('--session-id='))).toBe(true);
-  });
+  const { open, agents } = inSandbox({});
+  const session = await open();
+  await session.run('one');
+  const turn = await session.run('two', { permission_mode: 'full_access' });
+  expect(turn).toMatchObject({ status: 'completed', text: 'two' });
+  expect(await body(agents)).toEqual([false, true]);
+  const { provider_session_ref: ref } = await session.record();
+  expect(agents[1]?.args).toContain(`--resume=${ref}`);
+  await until('the first is gone', () => agents[0]?.gone === true);
+  expect((await session.run('three')).text).toBe('three');
+  const modes = agents[1]?.requests('set_permission_mode').map(({ mode }) => mode);
+  expect(modes).toEqual(['bypassPermissions', 'default']);
+  expect(agents).toHaveLength(2);
+  const other = await open({ permission_mode: 'bypass' });
+  expect((await other.run('x')).text).toBe('x');
+  expect(await body(agents)).toEqual([false, true, true]);
+  expect(agents[2]?.args.some((one) => one.startsWith('--session-id='))).toBe(true);
 });
 
-test('The first turn with full_access opens the session anew, because there is nothing to resume.', () =>
-  inSandbox({}, async ({ open, agents }) => {
-    const session = await open();
-    const turn = await session.run('two', { permission_mode: 'full_access' });
-    expect(turn).toMatchObject({ status: 'completed', text: 'two' });
-    const { provider_session_ref: ref } = await session.record();
-    expect(agents.map(({ args }) => args.includes(`--session-id=${ref}`))).toEqual([true, true]);
-  }));
+test('The first turn with full_access opens the session anew, because there is nothing to resume.', async () => {
+  const { open, agents } = inSandbox({});
+  const session = await open();
+  const turn = await session.run('two', { permission_mode: 'full_access' });
+  expect(turn).toMatchObject({ status: 'completed', text: 'two' });
+  const { provider_session_ref: ref } = await session.record();
+  expect(agents.map(({ args }) => args.includes(`--session-id=${ref}`))).toEqual([true, true]);
+});
 
-test('A session that is closed while it starts for full_access leaves no process.', () => {
+test('A session that is closed while it starts for full_access leaves no process.', async () => {
   const never = new Promise<never>(() => undefined);
   const initialize = (_: object, { args }: RawClaude) =>
     args.includes('--allow-dangerously-skip-permissions') ? never : {};
-  return inSandbox({ requests: { initialize } }, async ({ open, client, agents, noAgents }) => {
-    const session = await open();
-    await session.send('x', { permission_mode: 'full_access' });
-    await until('the second starts', () => agents[1]?.requests('initialize').length === 1);
-    const params = { session_id: session.id };
-    const closed = await client.call(endpoints.closeSession, { params, body: {} });
-    expect(closed.status).toBe('closed');
-    await noAgents();
-  });
+  const { open, client, agents, noAgents } = inSandbox({ requests: { initialize } });
+  const session = await open();
+  await session.send('x', { permission_mode: 'full_access' });
+  await until('the second starts', () => agents[1]?.requests('initialize').length === 1);
+  const params = { session_id: session.id };
+  const closed = await client.call(endpoints.closeSession, { params, body: {} });
+  expect(closed.status).toBe('closed');
+  await noAgents();
 });
 
-test.skipIf(!isRoot)('A session with full_access as root is refused at once with the remedy.', () =>
-  on({}, async ({ open, agents }) => {
+test.skipIf(!isRoot)(
+  'A session with full_access as root is refused at once with the remedy.',
+  async () => {
+    const { open, agents } = on({});
     const full_access = { permission_mode: 'full_access' };
     const refused = {
       code: 'invalid',
@@ -362,16 +347,16 @@ test.skipIf(!isRoot)('A session with full_access as root is refused at once with
     await expect(session.run('x', full_access)).rejects.toMatchObject(refused);
     expect(agents).toHaveLength(0);
     expect((await session.run('still here')).text).toBe('still here');
-  }),
+  },
 );
 
-test('A request that is too large is denied, and claude receives the limit.', () =>
-  on(asks('q', 'Bash', { command: 'x'.repeat(9e6) }), async ({ open }) => {
-    const session = await open(asking);
-    const { text, turn_id } = await session.run('go');
-    expect(JSON.parse(text ?? '')).toMatchObject({
-      behavior: 'deny',
-      message: expect.stringMatching(/declined a request.*\(limit 8 MiB\)/) as string,
-    });
-    expect(ofKind(session.watch.of(turn_id), 'approval.requested')).toEqual([]);
-  }));
+test('A request that is too large is denied, and claude receives the limit.', async () => {
+  const { open } = on(asks('q', 'Bash', { command: 'x'.repeat(9e6) }));
+  const session = await open(asking);
+  const { text, turn_id } = await session.run('go');
+  expect(JSON.parse(text ?? '')).toMatchObject({
+    behavior: 'deny',
+    message: expect.stringMatching(/declined a request.*\(limit 8 MiB\)/) as string,
+  });
+  expect(ofKind(session.watch.of(turn_id), 'approval.requested')).toEqual([]);
+});

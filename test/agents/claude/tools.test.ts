@@ -4,7 +4,7 @@ import { until } from '../../support/providers/calls.ts';
 import {
   type RawClaude,
   sharedRawClaude,
-  withRawClaude,
+  testRawClaude,
 } from '../../support/providers/raw-claude.ts';
 
 const on = sharedRawClaude();
@@ -39,60 +39,56 @@ async function shakeHands(claude: RawClaude): Promise<void> {
   await tell(claude, 'ready', { method: 'notifications/initialized' });
 }
 
-test('Claude receives the tools of cadre at its start, and they need no permission of claude.', () =>
-  on({}, async ({ open, agents }) => {
-    await (await open()).run('x');
-    const [claude] = agents;
-    expect(claude?.requests('initialize')).toMatchObject([{ sdkMcpServers: ['cadre'] }]);
-    expect(claude?.args).toContain('--allowedTools=mcp__cadre');
-  }));
+test('Claude receives the tools of cadre at its start, and they need no permission of claude.', async () => {
+  const { open, agents } = on({});
+  await (await open()).run('x');
+  const [claude] = agents;
+  expect(claude?.requests('initialize')).toMatchObject([{ sdkMcpServers: ['cadre'] }]);
+  expect(claude?.args).toContain('--allowedTools=mcp__cadre');
+});
 
 /** The tool policy allows agents to run commands. */
 const freed = { gateway: { free: ['cadre_process_run'] } };
 
-test('Claude calls the tools of cadre over its control channel, as its own session.', () =>
-  withRawClaude(
-    {},
-    async ({ open, agents }) => {
-      const session = await open();
-      await session.run('x');
-      const [claude] = agents;
-      if (!claude) throw new Error('no claude was started');
-      await shakeHands(claude);
-      const listed = await tell(claude, 'list', { id: 1, method: 'tools/list' });
-      expect(JSON.stringify(listed)).toContain('cadre_process_run');
-      const args = { command: 'echo $CADRE_SESSION_ID', wait_ms: 30_000 };
-      const params = { name: 'cadre_process_run', arguments: args };
-      const called = await tell(claude, 'call', { id: 2, method: 'tools/call', params });
-      expect(JSON.stringify(called)).toContain(session.id);
-    },
-    freed,
-  ));
+test('Claude calls the tools of cadre over its control channel, as its own session.', async () => {
+  const { open, agents } = await testRawClaude({}, freed);
+  const session = await open();
+  await session.run('x');
+  const [claude] = agents;
+  if (!claude) throw new Error('no claude was started');
+  await shakeHands(claude);
+  const listed = await tell(claude, 'list', { id: 1, method: 'tools/list' });
+  expect(JSON.stringify(listed)).toContain('cadre_process_run');
+  const args = { command: 'echo $CADRE_SESSION_ID', wait_ms: 30_000 };
+  const params = { name: 'cadre_process_run', arguments: args };
+  const called = await tell(claude, 'call', { id: 2, method: 'tools/call', params });
+  expect(JSON.stringify(called)).toContain(session.id);
+});
 
-test('A tool call that claude cancels cancels its approval, and so does the end of claude.', () =>
-  on({ turns: { go: (claude) => shakeHands(claude) } }, async ({ open, agents, client }) => {
-    const session = await open({ permission_mode: 'require_approval' });
-    const turnId = await session.send('go');
-    await until('the hands are shaken', () => agents[0]?.answerTo('ready') !== undefined);
-    const [claude] = agents;
-    if (!claude) throw new Error('no claude was started');
-    const ids = { session_id: session.id };
-    const statuses = async () => {
-      const all = await client.call(endpoints.listSessionApprovals, { params: ids });
-      return all.map(({ status }) => status);
-    };
-    const run = (id: number) => {
-      const params = { name: 'cadre_process_run', arguments: { command: 'true' } };
-      void tell(claude, `call ${id}`, { id, method: 'tools/call', params }).catch(() => undefined);
-    };
-    run(5);
-    await until('it is asked for', async () => (await statuses())[0] === 'pending');
-    const params = { requestId: 5 };
-    await tell(claude, 'back', { method: 'notifications/cancelled', params });
-    await until('it is taken back', async () => (await statuses())[0] === 'cancelled');
-    run(6);
-    await until('it is asked for', async () => (await statuses())[0] === 'pending');
-    claude.exit(1);
-    await session.watch.end(turnId);
-    expect(await statuses()).toEqual(['cancelled', 'cancelled']);
-  }));
+test('A tool call that claude cancels cancels its approval, and so does the end of claude.', async () => {
+  const { open, agents, client } = on({ turns: { go: (claude) => shakeHands(claude) } });
+  const session = await open({ permission_mode: 'require_approval' });
+  const turnId = await session.send('go');
+  await until('the hands are shaken', () => agents[0]?.answerTo('ready') !== undefined);
+  const [claude] = agents;
+  if (!claude) throw new Error('no claude was started');
+  const ids = { session_id: session.id };
+  const statuses = async () => {
+    const all = await client.call(endpoints.listSessionApprovals, { params: ids });
+    return all.map(({ status }) => status);
+  };
+  const run = (id: number) => {
+    const params = { name: 'cadre_process_run', arguments: { command: 'true' } };
+    void tell(claude, `call ${id}`, { id, method: 'tools/call', params }).catch(() => undefined);
+  };
+  run(5);
+  await until('it is asked for', async () => (await statuses())[0] === 'pending');
+  const params = { requestId: 5 };
+  await tell(claude, 'back', { method: 'notifications/cancelled', params });
+  await until('it is taken back', async () => (await statuses())[0] === 'cancelled');
+  run(6);
+  await until('it is asked for', async () => (await statuses())[0] === 'pending');
+  claude.exit(1);
+  await session.watch.end(turnId);
+  expect(await statuses()).toEqual(['cancelled', 'cancelled']);
+});

@@ -7,7 +7,7 @@ import {
   type CodexRole,
   type RawTurn,
   sharedRawCodex,
-  withRawCodex,
+  testRawCodex,
 } from '../../support/providers/raw-codex.ts';
 
 const on = sharedRawCodex();
@@ -138,36 +138,36 @@ for (const [nth, decision] of (['accept', 'decline'] as const).entries()) {
   const decided = rows.filter((_, at) => (at + nth) % atLength(2, 1, 1) === 0);
   test.for(decided)(
     `Codex receives the answer to $method after ${decision}.`,
-    ({ method, params, item, shown, ...answers }) =>
-      withRawCodex(asks(method, params, item), async ({ open, client }) => {
-        const session = await open(asking);
-        const turnId = await session.send('go');
-        const approval = await asked(session.watch, turnId);
-        expect(approval).toMatchObject(shown);
-        const ids = { session_id: session.id, approval_id: approval.id };
-        const body = { decision, reason: 'no' };
-        await client.call(endpoints.decideApproval, { params: ids, body });
-        await session.watch.end(turnId);
-        const { text } = await session.turn(turnId);
-        expect(JSON.parse(text ?? '')).toEqual(answers[decision]);
-      }),
+    async ({ method, params, item, shown, ...answers }) => {
+      const { open, client } = await testRawCodex(asks(method, params, item));
+      const session = await open(asking);
+      const turnId = await session.send('go');
+      const approval = await asked(session.watch, turnId);
+      expect(approval).toMatchObject(shown);
+      const ids = { session_id: session.id, approval_id: approval.id };
+      const body = { decision, reason: 'no' };
+      await client.call(endpoints.decideApproval, { params: ids, body });
+      await session.watch.end(turnId);
+      const { text } = await session.turn(turnId);
+      expect(JSON.parse(text ?? '')).toEqual(answers[decision]);
+    },
   );
 }
 
 const ofSession = rows.filter(({ session }) => session);
 test.for(someOf(ofSession, 2))(
   'Codex receives the answer of an acceptance of $method for the session.',
-  (row) =>
-    on(asks(row.method, row.params, row.item), async ({ open, client }) => {
-      const session = await open(asking);
-      const turnId = await session.send('go');
-      const approval = await asked(session.watch, turnId);
-      expect(approval).toMatchObject({ scopes: ['once', 'session'] });
-      expect(approval.session_allows).toEqual(expect.any(String));
-      await decide(client, approval, 'accept', 'session');
-      await session.watch.end(turnId);
-      expect(JSON.parse((await session.turn(turnId)).text ?? '')).toEqual(row.session);
-    }),
+  async (row) => {
+    const { open, client } = on(asks(row.method, row.params, row.item));
+    const session = await open(asking);
+    const turnId = await session.send('go');
+    const approval = await asked(session.watch, turnId);
+    expect(approval).toMatchObject({ scopes: ['once', 'session'] });
+    expect(approval.session_allows).toEqual(expect.any(String));
+    await decide(client, approval, 'accept', 'session');
+    await session.watch.end(turnId);
+    expect(JSON.parse((await session.turn(turnId)).text ?? '')).toEqual(row.session);
+  },
 );
 
 const questions = [
@@ -176,27 +176,27 @@ const questions = [
   { id: 'q3', header: 'When', question: 'When?', options: [] },
 ];
 
-test('Questions can be answered by id, text or header.', () =>
-  on(asks('item/tool/requestUserInput', { itemId: 'i', questions }), async (stage) => {
-    const session = await stage.open(asking);
-    const turnId = await session.send('go');
-    const approval = await asked(session.watch, turnId);
-    expect(approval).toMatchObject({ kind: 'question', title: 'Which one? And how? When?' });
-    const params = { session_id: session.id, approval_id: approval.id };
-    const answers = { q1: ['B'], 'And how?': ['fast', 'well'], When: ['now'] };
-    const body = { decision: 'accept' as const, answers };
-    await stage.client.call(endpoints.decideApproval, { params, body });
-    await session.watch.end(turnId);
-    expect(JSON.parse((await session.turn(turnId)).text ?? '')).toEqual({
-      answers: {
-        q1: { answers: ['B'] },
-        q2: { answers: ['fast', 'well'] },
-        q3: { answers: ['now'] },
-      },
-    });
-  }));
+test('Questions can be answered by id, text or header.', async () => {
+  const stage = on(asks('item/tool/requestUserInput', { itemId: 'i', questions }));
+  const session = await stage.open(asking);
+  const turnId = await session.send('go');
+  const approval = await asked(session.watch, turnId);
+  expect(approval).toMatchObject({ kind: 'question', title: 'Which one? And how? When?' });
+  const params = { session_id: session.id, approval_id: approval.id };
+  const answers = { q1: ['B'], 'And how?': ['fast', 'well'], When: ['now'] };
+  const body = { decision: 'accept' as const, answers };
+  await stage.client.call(endpoints.decideApproval, { params, body });
+  await session.watch.end(turnId);
+  expect(JSON.parse((await session.turn(turnId)).text ?? '')).toEqual({
+    answers: {
+      q1: { answers: ['B'] },
+      q2: { answers: ['fast', 'well'] },
+      q3: { answers: ['now'] },
+    },
+  });
+});
 
-test('An elicitation of an MCP server can be answered by the names of its fields.', () => {
+test('An elicitation of an MCP server can be answered by the names of its fields.', async () => {
   const properties = {
     name: { type: 'string' },
     age: { type: 'integer' },
@@ -209,55 +209,51 @@ test('An elicitation of an MCP server can be answered by the names of its fields
     message: 'Who?',
     requestedSchema: { type: 'object', properties },
   };
-  return on(asks('mcpServer/elicitation/request', form), async ({ open, client }) => {
-    const session = await open(asking);
-    const turnId = await session.send('go');
-    const approval = await asked(session.watch, turnId);
-    expect(approval).toMatchObject({ kind: 'question', title: 'Who?' });
-    const params = { session_id: session.id, approval_id: approval.id };
-    const answers = { name: ['Ann'], age: ['40'], sure: ['yes'], tags: ['a', 'b'] };
-    await client.call(endpoints.decideApproval, { params, body: { decision: 'accept', answers } });
-    await session.watch.end(turnId);
-    expect(JSON.parse((await session.turn(turnId)).text ?? '')).toMatchObject({
-      content: { name: 'Ann', age: 40, sure: true, tags: ['a', 'b'] },
-    });
+  const { open, client } = on(asks('mcpServer/elicitation/request', form));
+  const session = await open(asking);
+  const turnId = await session.send('go');
+  const approval = await asked(session.watch, turnId);
+  expect(approval).toMatchObject({ kind: 'question', title: 'Who?' });
+  const params = { session_id: session.id, approval_id: approval.id };
+  const answers = { name: ['Ann'], age: ['40'], sure: ['yes'], tags: ['a', 'b'] };
+  await client.call(endpoints.decideApproval, { params, body: { decision: 'accept', answers } });
+  await session.watch.end(turnId);
+  expect(JSON.parse((await session.turn(turnId)).text ?? '')).toMatchObject({
+    content: { name: 'Ann', age: 40, sure: true, tags: ['a', 'b'] },
   });
 });
 
 test.for(someOf([null, 'default', 'read_only', 'workspace_write', 'untrusted'], 2))(
   'A request in permission_mode %s is declined with the reason, and nobody is asked.',
-  (permission_mode) =>
-    on(
-      {
-        turns: {
-          async go(turn) {
-            const item = { type: 'commandExecution', id: 'i', command: 'it' };
-            turn.begin({ ...item, status: 'inProgress' });
-            const { result } = await turn.ask(onCommand, command);
-            turn.done({ ...item, status: 'declined', aggregatedOutput: null });
-            const answer = await turn.ask('item/tool/requestUserInput', { questions });
-            turn.say(JSON.stringify([result, answer.result]));
-            turn.complete();
-          },
+  async (permission_mode) => {
+    const { open, client } = on({
+      turns: {
+        async go(turn) {
+          const item = { type: 'commandExecution', id: 'i', command: 'it' };
+          turn.begin({ ...item, status: 'inProgress' });
+          const { result } = await turn.ask(onCommand, command);
+          turn.done({ ...item, status: 'declined', aggregatedOutput: null });
+          const answer = await turn.ask('item/tool/requestUserInput', { questions });
+          turn.say(JSON.stringify([result, answer.result]));
+          turn.complete();
         },
       },
-      async ({ open, client }) => {
-        const session = await open(permission_mode ? { permission_mode } : {});
-        const turn = await session.run('go');
-        const [decided, { answers }] = JSON.parse(turn.text ?? '') as [
-          object,
-          { answers: Record<string, { answers: string[] }> },
-        ];
-        expect(decided).toEqual({ decision: 'decline' });
-        expect(answers.q1?.answers[0]).toContain('decide yourself');
-        const [item] = await itemsOf(client, turn);
-        expect(item?.status).toBe('failed');
-        expect(turn.declined_unasked).toBe(2);
-        expect(item?.text).toContain(`"${permission_mode ?? 'default'}"`);
-        expect(item?.text).toContain('require_approval');
-        expect(ofKind(session.watch.events, 'approval.requested')).toEqual([]);
-      },
-    ),
+    });
+    const session = await open(permission_mode ? { permission_mode } : {});
+    const turn = await session.run('go');
+    const [decided, { answers }] = JSON.parse(turn.text ?? '') as [
+      object,
+      { answers: Record<string, { answers: string[] }> },
+    ];
+    expect(decided).toEqual({ decision: 'decline' });
+    expect(answers.q1?.answers[0]).toContain('decide yourself');
+    const [item] = await itemsOf(client, turn);
+    expect(item?.status).toBe('failed');
+    expect(turn.declined_unasked).toBe(2);
+    expect(item?.text).toContain(`"${permission_mode ?? 'default'}"`);
+    expect(item?.text).toContain('require_approval');
+    expect(ofKind(session.watch.events, 'approval.requested')).toEqual([]);
+  },
 );
 
 /** Sends a request and does not wait for the answer. */
@@ -266,94 +262,88 @@ function waits(turn: RawTurn): void {
   void turn.ask(onCommand, command, 'q').catch(() => undefined);
 }
 
-test('A request that codex withdraws cancels its approval and is not answered.', () =>
-  on({ turns: { go: waits } }, async ({ open, agents, client }) => {
-    const session = await open(asking);
-    const turnId = await session.send('go');
-    const approval = await asked(session.watch, turnId);
-    const turn = agents[0]?.turns[0];
-    turn?.note('serverRequest/resolved', { requestId: 'q' });
-    const { payload } = await session.watch.kind('approval.resolved', turnId);
-    expect(payload.approval).toMatchObject({ status: 'cancelled' });
-    await expect(decide(client, approval, 'accept')).rejects.toMatchObject({
-      code: 'approval_resolved',
-    });
-    turn?.complete();
-    await session.watch.end(turnId);
-    expect(agents[0]?.answerTo('q')).toBeUndefined();
-  }));
+test('A request that codex withdraws cancels its approval and is not answered.', async () => {
+  const { open, agents, client } = on({ turns: { go: waits } });
+  const session = await open(asking);
+  const turnId = await session.send('go');
+  const approval = await asked(session.watch, turnId);
+  const turn = agents[0]?.turns[0];
+  turn?.note('serverRequest/resolved', { requestId: 'q' });
+  const { payload } = await session.watch.kind('approval.resolved', turnId);
+  expect(payload.approval).toMatchObject({ status: 'cancelled' });
+  await expect(decide(client, approval, 'accept')).rejects.toMatchObject({
+    code: 'approval_resolved',
+  });
+  turn?.complete();
+  await session.watch.end(turnId);
+  expect(agents[0]?.answerTo('q')).toBeUndefined();
+});
 
-test('An interrupt during a request ends the turn and cancels the approval.', () =>
-  on({ turns: { go: waits } }, async ({ open, client }) => {
-    const session = await open(asking);
-    const turnId = await session.send('go');
-    await asked(session.watch, turnId);
-    await interrupt(client, session, turnId);
-    expect((await session.watch.end(turnId)).kind).toBe('turn.interrupted');
-    const { payload } = await session.watch.kind('approval.resolved', turnId);
-    expect(payload.approval).toMatchObject({ status: 'cancelled' });
-    expect((await session.run('next')).text).toBe('next');
-  }));
+test('An interrupt during a request ends the turn and cancels the approval.', async () => {
+  const { open, client } = on({ turns: { go: waits } });
+  const session = await open(asking);
+  const turnId = await session.send('go');
+  await asked(session.watch, turnId);
+  await interrupt(client, session, turnId);
+  expect((await session.watch.end(turnId)).kind).toBe('turn.interrupted');
+  const { payload } = await session.watch.kind('approval.resolved', turnId);
+  expect(payload.approval).toMatchObject({ status: 'cancelled' });
+  expect((await session.run('next')).text).toBe('next');
+});
 
-test('A request of a subagent opens an approval of the session of the parent.', () =>
-  on(
-    {
-      turns: {
-        async go(turn) {
-          const child = { id: 'child', parentThreadId: turn.thread };
-          turn.server.note('thread/started', { thread: child });
-          turn.server.note('item/agentMessage/delta', {
-            threadId: 'child',
-            turnId: 't',
-            itemId: 'm',
-            delta: 'between us',
-          });
-          const of = { ...command, threadId: 'child', turnId: 't' };
-          const { result } = await turn.server.ask(onCommand, of);
-          turn.say(JSON.stringify(result));
-          turn.complete();
-        },
+test('A request of a subagent opens an approval of the session of the parent.', async () => {
+  const { open, client } = on({
+    turns: {
+      async go(turn) {
+        const child = { id: 'child', parentThreadId: turn.thread };
+        turn.server.note('thread/started', { thread: child });
+        turn.server.note('item/agentMessage/delta', {
+          threadId: 'child',
+          turnId: 't',
+          itemId: 'm',
+          delta: 'between us',
+        });
+        const of = { ...command, threadId: 'child', turnId: 't' };
+        const { result } = await turn.server.ask(onCommand, of);
+        turn.say(JSON.stringify(result));
+        turn.complete();
       },
     },
-    async ({ open, client }) => {
-      const session = await open(asking);
-      const turnId = await session.send('go');
-      await decide(client, await asked(session.watch, turnId), 'accept');
-      await session.watch.end(turnId);
-      expect((await session.turn(turnId)).text).toBe('{"decision":"accept"}');
-    },
-  ));
+  });
+  const session = await open(asking);
+  const turnId = await session.send('go');
+  await decide(client, await asked(session.watch, turnId), 'accept');
+  await session.watch.end(turnId);
+  expect((await session.turn(turnId)).text).toBe('{"decision":"accept"}');
+});
 
-test('A request for the time is answered, and an unknown request is refused and counted.', () =>
-  withRawCodex(
-    {
-      turns: {
-        async go(turn) {
-          const { result } = await turn.ask('currentTime/read', {});
-          const unknown = await turn.ask('item/tool/call', { tool: 'x' });
-          const ofNobody = await turn.server.ask(onCommand, { ...command, threadId: 'nobody' });
-          turn.say(JSON.stringify({ result, errors: [unknown.error, ofNobody.error] }));
-          turn.complete();
-        },
+test('A request for the time is answered, and an unknown request is refused and counted.', async () => {
+  const { open, diagnostics } = await testRawCodex({
+    turns: {
+      async go(turn) {
+        const { result } = await turn.ask('currentTime/read', {});
+        const unknown = await turn.ask('item/tool/call', { tool: 'x' });
+        const ofNobody = await turn.server.ask(onCommand, { ...command, threadId: 'nobody' });
+        turn.say(JSON.stringify({ result, errors: [unknown.error, ofNobody.error] }));
+        turn.complete();
       },
     },
-    async ({ open, diagnostics }) => {
-      const { text } = await (await open(asking)).run('go');
-      expect(JSON.parse(text ?? '')).toEqual({
-        result: { currentTimeAt: expect.any(Number) as number },
-        errors: [
-          { code: -32_601, message: 'cadre does not support the request item/tool/call' },
-          { code: -32_601, message: `no session can answer ${onCommand}` },
-        ],
-      });
-      expect((await diagnostics()).unknown_messages).toBe(2);
-    },
-  ));
+  });
+  const { text } = await (await open(asking)).run('go');
+  expect(JSON.parse(text ?? '')).toEqual({
+    result: { currentTimeAt: expect.any(Number) as number },
+    errors: [
+      { code: -32_601, message: 'cadre does not support the request item/tool/call' },
+      { code: -32_601, message: `no session can answer ${onCommand}` },
+    ],
+  });
+  expect((await diagnostics()).unknown_messages).toBe(2);
+});
 
-test('A request that is too large is declined without an approval.', () =>
-  on(asks(onCommand, { ...command, command: 'x'.repeat(9e6) }), async ({ open }) => {
-    const session = await open(asking);
-    const turn = await session.run('go');
-    expect(JSON.parse(turn.text ?? '')).toEqual({ decision: 'decline' });
-    expect(ofKind(session.watch.of(turn.turn_id), 'approval.requested')).toEqual([]);
-  }));
+test('A request that is too large is declined without an approval.', async () => {
+  const { open } = on(asks(onCommand, { ...command, command: 'x'.repeat(9e6) }));
+  const session = await open(asking);
+  const turn = await session.run('go');
+  expect(JSON.parse(turn.text ?? '')).toEqual({ decision: 'decline' });
+  expect(ofKind(session.watch.of(turn.turn_id), 'approval.requested')).toEqual([]);
+});

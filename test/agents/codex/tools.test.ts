@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { callTool, withToolServer } from '../../support/mcp.ts';
-import { withRawCodex } from '../../support/providers/raw-codex.ts';
+import { testRawCodex } from '../../support/providers/raw-codex.ts';
 
 interface Server {
   command: string;
@@ -16,38 +16,30 @@ function toolsIn(params: Record<string, unknown> | undefined): Server & Record<s
   return config.mcp_servers.cadre;
 }
 
-test('Each thread receives the tools of its own session, which need no permission of codex.', () =>
-  withRawCodex(
-    {},
-    async ({ open, agents }) => {
-      const sessions = [await open(), await open()];
-      for (const session of sessions) await session.run('x');
-      const given = agents[0]?.requests('thread/start').map(toolsIn) ?? [];
-      expect(given).toHaveLength(2);
-      for (const [i, server] of given.entries()) {
-        expect(server.default_tools_approval_mode).toBe('approve');
-        expect(server.args.join(' ')).not.toContain(server.env.CADRE_GATEWAY_TOKEN);
-        await withToolServer(server, async (client) => {
-          const args = { command: 'true', wait_ms: 30_000 };
-          const { result } = await callTool(client, 'cadre_process_run', args);
-          expect(result.process.session_id).toBe(sessions[i]?.id);
-        });
-      }
-      expect(JSON.stringify(agents[0]?.env)).not.toContain(given[0]?.env.CADRE_GATEWAY_TOKEN);
-    },
-    { gateway: { free: ['cadre_process_run'] } },
-  ));
+test('Each thread receives the tools of its own session, which need no permission of codex.', async () => {
+  const { open, agents } = await testRawCodex({}, { gateway: { free: ['cadre_process_run'] } });
+  const sessions = [await open(), await open()];
+  for (const session of sessions) await session.run('x');
+  const given = agents[0]?.requests('thread/start').map(toolsIn) ?? [];
+  expect(given).toHaveLength(2);
+  for (const [i, server] of given.entries()) {
+    expect(server.default_tools_approval_mode).toBe('approve');
+    expect(server.args.join(' ')).not.toContain(server.env.CADRE_GATEWAY_TOKEN);
+    await withToolServer(server, async (client) => {
+      const args = { command: 'true', wait_ms: 30_000 };
+      const { result } = await callTool(client, 'cadre_process_run', args);
+      expect(result.process.session_id).toBe(sessions[i]?.id);
+    });
+  }
+  expect(JSON.stringify(agents[0]?.env)).not.toContain(given[0]?.env.CADRE_GATEWAY_TOKEN);
+});
 
-test('A resumed thread receives its tools again, because codex does not keep them.', () =>
-  withRawCodex(
-    {},
-    async ({ open, agents, noAgents }) => {
-      const session = await open();
-      await session.run('x');
-      await noAgents();
-      await session.run('y');
-      const resumed = agents[1]?.requests('thread/resume').map(toolsIn);
-      expect(resumed).toMatchObject([{ env: { CADRE_SESSION_ID: session.id } }]);
-    },
-    { providers: { idle_timeout_ms: 1 } },
-  ));
+test('A resumed thread receives its tools again, because codex does not keep them.', async () => {
+  const { open, agents, noAgents } = await testRawCodex({}, { providers: { idle_timeout_ms: 1 } });
+  const session = await open();
+  await session.run('x');
+  await noAgents();
+  await session.run('y');
+  const resumed = agents[1]?.requests('thread/resume').map(toolsIn);
+  expect(resumed).toMatchObject([{ env: { CADRE_SESSION_ID: session.id } }]);
+});

@@ -5,8 +5,8 @@ import { newHistory } from '../../../src/agents/demo/history.ts';
 import { runTurn } from '../../../src/agents/demo/run-turn.ts';
 import { Session } from '../../../src/agents/demo/sessions.ts';
 import { Turn } from '../../../src/agents/demo/turn.ts';
-import { chunkOf, openClient, testWorld } from '../../support/demo-agent/client.ts';
-import { temporaryDirectory } from '../../support/demo-agent/directory.ts';
+import { chunkOf, openClient, testWorld } from './client.ts';
+import { testDirectory } from '../../support/temp.ts';
 
 describe('session/cancel', () => {
   test.each([
@@ -114,7 +114,7 @@ describe('the end of a turn', () => {
   });
 
   test('A turn ends with the connection, and its text is kept.', async () => {
-    const stateDir = temporaryDirectory();
+    const stateDir = testDirectory();
     const client = await openClient({ stateDir });
     const sessionId = await client.newSession();
     const answer = client.prompt(sessionId, 'ignore-cancel; say ready; silent');

@@ -7,7 +7,7 @@ import {
   type ToolCallUpdate,
 } from '@agentclientprotocol/sdk/unstable';
 import { describe, expect, test } from 'vitest';
-import { choose, chunkOf, openClient, type TestClient } from '../../support/demo-agent/client.ts';
+import { choose, chunkOf, openClient, type TestClient } from './client.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
 describe('text commands', () => {

@@ -2,11 +2,11 @@ import { mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { historyFiles, beginTurn, newHistory } from '../../../src/agents/demo/history.ts';
-import { temporaryDirectory } from '../../support/demo-agent/directory.ts';
+import { testDirectory } from '../../support/temp.ts';
 
 describe('history files', () => {
   test('A history file returns the last saved history.', () => {
-    const files = historyFiles(temporaryDirectory());
+    const files = historyFiles(testDirectory());
     const history = newHistory('a', '/work');
     files.save(history);
     files.save(beginTurn(history, 'hello'));
@@ -14,7 +14,7 @@ describe('history files', () => {
   });
 
   test('A history is one file that only its user can read, and no temporary file remains.', () => {
-    const directory = join(temporaryDirectory(), 'new', 'state');
+    const directory = join(testDirectory(), 'new', 'state');
     historyFiles(directory).save(newHistory('a', '/work'));
     expect(readdirSync(directory)).toEqual(['a.json']);
     expect(statSync(join(directory, 'a.json')).mode & 0o777).toBe(0o600);
@@ -22,7 +22,7 @@ describe('history files', () => {
   });
 
   test('A missing directory has no histories, and a session id cannot name a file outside the directory.', () => {
-    const directory = temporaryDirectory();
+    const directory = testDirectory();
     writeFileSync(join(directory, 'outside.json'), JSON.stringify(newHistory('outside', '/')));
     const files = historyFiles(join(directory, 'state'));
     expect(files.list()).toEqual([]);
@@ -31,7 +31,7 @@ describe('history files', () => {
   });
 
   test('Histories are listed from newest to oldest, without temporary and damaged files.', () => {
-    const directory = temporaryDirectory();
+    const directory = testDirectory();
     const files = historyFiles(directory);
     for (const [id, seconds] of Object.entries({ old: 1, newest: 3, middle: 2 })) {
       files.save(newHistory(id, '/work'));
@@ -49,7 +49,7 @@ describe('history files', () => {
   });
 
   test('A directory that cannot be read fails with the system error.', () => {
-    const directory = join(temporaryDirectory(), 'state');
+    const directory = join(testDirectory(), 'state');
     mkdirSync(join(directory, '..'), { recursive: true });
     writeFileSync(directory, 'a file');
     expect(() => historyFiles(directory).list()).toThrow('ENOTDIR');

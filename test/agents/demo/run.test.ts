@@ -4,8 +4,8 @@ import { PassThrough } from 'node:stream';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { runDemoAgent } from '../../../src/agents/demo/index.ts';
 import { selfCommand } from '../../../src/core/lib/self.ts';
-import { temporaryDirectory } from '../../support/demo-agent/directory.ts';
-import { newSession, openWire, promptOf, run } from '../../support/demo-agent/wire.ts';
+import { testDirectory } from '../../support/temp.ts';
+import { newSession, openWire, promptOf, run } from './wire.ts';
 
 describe('runDemoAgent', () => {
   test('The agent ends when stdin ends, even during a turn.', async () => {
@@ -49,14 +49,14 @@ describe('runDemoAgent', () => {
 
 describe('the demo agent as a process', () => {
   test('The process exits when stdin ends.', async () => {
-    const { wire, child, exit } = inChild(temporaryDirectory());
+    const { wire, child, exit } = inChild(testDirectory());
     await newSession(wire);
     child.stdin.end();
     expect(await exit).toEqual([0, null]);
   });
 
   test('The process exits when its stdout is closed, although stdin stays open.', async () => {
-    const { wire, child, exit } = inChild(temporaryDirectory());
+    const { wire, child, exit } = inChild(testDirectory());
     await newSession(wire);
     child.stdout.destroy();
     wire.send('session/list', {});
@@ -64,7 +64,7 @@ describe('the demo agent as a process', () => {
   });
 
   test('The process exits at once with the code of crash, and the next process knows the prompt.', async () => {
-    const stateDir = temporaryDirectory();
+    const stateDir = testDirectory();
     const first = inChild(stateDir);
     const sessionId = await newSession(first.wire);
     first.wire.send('session/prompt', promptOf(sessionId, 'say ready; crash 7; say never'));
@@ -81,7 +81,7 @@ describe('the demo agent as a process', () => {
   });
 
   test('A spawned process survives the agent in a process group of its own.', async () => {
-    const { wire, child, exit } = inChild(temporaryDirectory());
+    const { wire, child, exit } = inChild(testDirectory());
     const sessionId = await newSession(wire);
     const said = await run(wire, sessionId, 'spawn 60000');
     const pid = Number(/^spawned (\d+)$/u.exec(said)?.[1]);
@@ -95,7 +95,7 @@ describe('the demo agent as a process', () => {
 function inProcess(signal?: AbortSignal) {
   const stdin = new PassThrough();
   const stdout = new PassThrough();
-  const stateDir = temporaryDirectory();
+  const stateDir = testDirectory();
   const ended = runDemoAgent({ stdin, stdout, stateDir, ...(signal && { signal }) });
   onTestFinished(() => void stdin.end());
   return { wire: openWire(stdin, stdout), stdin, ended };

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { commands, type Command, parseScript } from '../../../src/agents/demo/script.ts';
-import { formatScript } from '../../support/demo-agent/script.ts';
+import { formatScript } from './format-script.ts';
 import { anyText } from '../../support/any-text.ts';
 
 describe('a script', () => {

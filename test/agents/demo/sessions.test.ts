@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { openClient, type TestClient } from '../../support/demo-agent/client.ts';
-import { temporaryDirectory } from '../../support/demo-agent/directory.ts';
+import { openClient, type TestClient } from './client.ts';
+import { testDirectory } from '../../support/temp.ts';
 
 describe('initialize', () => {
   test('The agent reports its name and its capabilities.', async () => {
@@ -96,7 +96,7 @@ describe('demo sessions', () => {
   });
 
   test('A session can be loaded before its first prompt, and moves to the given directory.', async () => {
-    const stateDir = temporaryDirectory();
+    const stateDir = testDirectory();
     const sessionId = await (await openClient({ stateDir })).newSession('/old');
     const client = await openClient({ stateDir });
     await client.agent.request('session/load', { sessionId, cwd: '/new', mcpServers: [] });
@@ -159,7 +159,7 @@ async function restarted(): Promise<{
   sessionId: string;
   updates: TestClient['updates'];
 }> {
-  const stateDir = temporaryDirectory();
+  const stateDir = testDirectory();
   const before = await openClient({ stateDir });
   const sessionId = await before.newSession();
   await before.prompt(sessionId, 'say one');

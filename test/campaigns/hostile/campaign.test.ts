@@ -6,7 +6,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { kill, printed, run, stdout } from '../../support/processes/work.ts';
-import { becomingRoot, helperDirectory, unprivileged } from '../../support/other-user.ts';
+import { becomingRoot, helperDirectory, unprivileged } from './unprivileged.ts';
 import { startServer, type TestServer } from '../../support/server.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { scaled } from '../../support/patience.ts';

@@ -6,7 +6,7 @@ import { endpoints } from '../../../src/api/index.ts';
 import { identify, isAlive } from '../../../src/core/children/identity.ts';
 import { selfCommand } from '../../../src/core/lib/self.ts';
 import { ended, kill, printed, run, stdout } from '../../support/processes/work.ts';
-import { becomingRoot, helperDirectory, unprivileged, WHY_NOT } from '../../support/other-user.ts';
+import { becomingRoot, helperDirectory, unprivileged, WHY_NOT } from './unprivileged.ts';
 import { startServer, type TestServer } from '../../support/server.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { scaled } from '../../support/patience.ts';

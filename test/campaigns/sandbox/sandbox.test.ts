@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
-import { unprivileged } from '../../support/other-user.ts';
+import { unprivileged } from '../hostile/unprivileged.ts';
 import { printed, run } from '../../support/processes/work.ts';
 import { hasSandbox } from '../../support/sandbox/available.ts';
 import { type Escapes, hasPython, tryEscapes, type User, withWorld } from './world.ts';

@@ -1,9 +1,9 @@
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { scaled } from '../../support/patience.ts';
-import { withRuntime } from '../../support/runtime.ts';
+import { testRuntime } from '../../support/runtime.ts';
 import { scriptedProvider } from '../../support/scripted-provider.ts';
-import { drawFrom, runProgram } from '../../support/worktrees/programs.ts';
+import { drawFrom, runProgram } from './programs.ts';
 import { makeRepository } from '../../support/worktrees/work.ts';
 
 /** How many programs: two in the suite, 1,000 by `make worktrees`. */
@@ -12,24 +12,20 @@ const PROGRAMS = Number(process.env.WORKTREE_PROGRAMS ?? 2);
 test(
   'whatever eight sessions do in two repositories: no commit and no file that they wrote is lost.',
   async () => {
-    const given = process.env.WORKTREE_SEED;
-    const seed = given === undefined ? Date.now() % 2 ** 31 : Number(given);
+    const wanted = process.env.WORKTREE_SEED;
+    const seed = wanted === undefined ? Date.now() % 2 ** 31 : Number(wanted);
     console.log(`WORKTREE_SEED=${seed} WORKTREE_PROGRAMS=${PROGRAMS}`);
     const draw = drawFrom(seed);
-    await withRuntime(
-      async (given) => {
-        for (let program = 0; program < PROGRAMS; program += 1) {
-          const repos = ['a', 'b'].map((name) =>
-            makeRepository(path.join(given.directory, `repo-${program}${name}`)),
-          );
-          const run = runProgram(given, repos, drawFrom(draw(2 ** 31))).catch((error: unknown) => {
-            throw new Error(`program ${program} of WORKTREE_SEED=${seed}`, { cause: error });
-          });
-          await expect(run).resolves.toBeUndefined();
-        }
-      },
-      { providers: [scriptedProvider()] },
-    );
+    const given = await testRuntime({ providers: [scriptedProvider()] });
+    for (let program = 0; program < PROGRAMS; program += 1) {
+      const repos = ['a', 'b'].map((name) =>
+        makeRepository(path.join(given.directory, `repo-${program}${name}`)),
+      );
+      const run = runProgram(given, repos, drawFrom(draw(2 ** 31))).catch((error: unknown) => {
+        throw new Error(`program ${program} of WORKTREE_SEED=${seed}`, { cause: error });
+      });
+      await expect(run).resolves.toBeUndefined();
+    }
   },
   scaled(Math.max(300_000, PROGRAMS * 20_000)),
 );

@@ -5,6 +5,8 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Worktree } from '../../../src/api/worktrees.ts';
 import { AppError } from '../../../src/api/errors.ts';
+import { withRuntime } from '../../support/runtime.ts';
+import { scriptedProvider } from '../../support/scripted-provider.ts';
 import { openSession } from '../../support/turns.ts';
 import {
   claim,
@@ -13,7 +15,7 @@ import {
   create,
   get,
   git,
-  onStage,
+  makeRepository,
   release,
   restore,
   type Stage,
@@ -192,6 +194,18 @@ function kept(repo: string): Set<string> {
 function blobOf(content: string): string {
   const bytes = Buffer.from(content, 'latin1');
   return createHash('sha1').update(`blob ${bytes.length}\0`).update(bytes).digest('hex');
+}
+
+/** Runs `check` with its own server, repository and session. */
+function onStage(check: (stage: Stage) => Promise<void>): Promise<void> {
+  return withRuntime(
+    async (given) => {
+      const repo = makeRepository(path.join(given.directory, 'repo'));
+      const { id } = await openSession(given.client, repo);
+      await check({ ...given, repo, session: id });
+    },
+    { providers: [scriptedProvider()] },
+  );
 }
 
 test(

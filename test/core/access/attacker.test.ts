@@ -5,10 +5,10 @@ import type { z } from 'zod';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import {
-  onStage,
   sharedStage,
   type Stage,
   type StageOptions,
+  testStage,
 } from '../../support/sessions/stage.ts';
 import { makeRepository } from '../../support/worktrees/work.ts';
 import { table, unauthorized } from '../../support/http/request.ts';
@@ -303,7 +303,10 @@ describe('a request with the token', () => {
   // Each request may change data that the next one needs, so that each has its own stage.
   test.for(changes)(
     'A change by $request with the token and the right host is admitted.',
-    ({ endpoint }) => onStage(async (stage) => expectLetIn(await victimOf(stage), endpoint)),
+    async ({ endpoint }) => {
+      const stage = await testStage();
+      return expectLetIn(await victimOf(stage), endpoint);
+    },
   );
 });
 

@@ -12,6 +12,7 @@ import {
   sharedRuntime,
   type TestRuntime,
   withRuntime,
+  testRuntime,
 } from '../../support/runtime.ts';
 import { completed, scriptedProvider, writeFile } from '../../support/scripted-provider.ts';
 import { openSession, runTurn } from '../../support/turns.ts';
@@ -43,84 +44,84 @@ async function statusOf(url: string, secret: string, at = '/v1/sessions'): Promi
 }
 
 describe('a token', () => {
-  test('A token has a name and a scope, and only the response to its creation has the secret.', () =>
-    withRuntime(async (given) => {
-      const api = apiOf(given);
-      const body = { name: 'dashboard', scope: 'read' };
-      const created = (await api('POST', '/v1/tokens', { body })).json() as CreatedToken;
-      expect(created).toEqual({
-        id: expect.stringMatching(/^tok_[0-9a-f]{32}$/),
-        name: 'dashboard',
-        scope: 'read',
-        created_at: expect.any(Number),
-        expires_at: null,
-        permission_mode: null,
-        last_used_at: null,
-        secret: expect.stringMatching(/^cadre_[\w-]{43}$/),
-      });
-      const { secret: _, ...token } = created;
-      expect((await api('GET', '/v1/tokens')).json()).toEqual([token]);
-      expect((await api('DELETE', `/v1/tokens/${token.id}`)).json()).toEqual(token);
-      expect((await api('GET', '/v1/tokens')).json()).toEqual([]);
-    }, options()));
+  test('A token has a name and a scope, and only the response to its creation has the secret.', async () => {
+    const given = await testRuntime(options());
+    const api = apiOf(given);
+    const body = { name: 'dashboard', scope: 'read' };
+    const created = (await api('POST', '/v1/tokens', { body })).json() as CreatedToken;
+    expect(created).toEqual({
+      id: expect.stringMatching(/^tok_[0-9a-f]{32}$/),
+      name: 'dashboard',
+      scope: 'read',
+      created_at: expect.any(Number),
+      expires_at: null,
+      permission_mode: null,
+      last_used_at: null,
+      secret: expect.stringMatching(/^cadre_[\w-]{43}$/),
+    });
+    const { secret: _, ...token } = created;
+    expect((await api('GET', '/v1/tokens')).json()).toEqual([token]);
+    expect((await api('DELETE', `/v1/tokens/${token.id}`)).json()).toEqual(token);
+    expect((await api('GET', '/v1/tokens')).json()).toEqual([]);
+  });
 
-  test('A token with the scope admin may do everything, including token changes.', () =>
-    withRuntime(async ({ url, client, directory }) => {
-      const { secret } = await make(client, 'admin');
-      const api = apiOf({ url, token: secret });
-      const body = { provider: 'acp', cwd: directory };
-      expect((await api('POST', '/v1/sessions', { body })).status).toBe(200);
-      const made = await api('POST', '/v1/tokens', { body: { name: 'x', scope: 'admin' } });
-      expect(made.status).toBe(200);
-      const { id } = made.json() as Token;
-      expect((await api('DELETE', `/v1/tokens/${id}`)).status).toBe(200);
-      expect((await api('GET', '/v1/tokens')).json()).toHaveLength(1);
-    }, options()));
+  test('A token with the scope admin may do everything, including token changes.', async () => {
+    const { url, client, directory } = await testRuntime(options());
+    const { secret } = await make(client, 'admin');
+    const api = apiOf({ url, token: secret });
+    const body = { provider: 'acp', cwd: directory };
+    expect((await api('POST', '/v1/sessions', { body })).status).toBe(200);
+    const made = await api('POST', '/v1/tokens', { body: { name: 'x', scope: 'admin' } });
+    expect(made.status).toBe(200);
+    const { id } = made.json() as Token;
+    expect((await api('DELETE', `/v1/tokens/${id}`)).status).toBe(200);
+    expect((await api('GET', '/v1/tokens')).json()).toHaveLength(1);
+  });
 
-  test('Two tokens with the same name have different secrets.', () =>
-    on(async ({ url, client }) => {
-      const [one, other] = [await make(client, 'read', 'ci'), await make(client, 'admin', 'ci')];
-      expect(one.secret).not.toBe(other.secret);
-      await client.call(endpoints.deleteToken, { params: { token_id: one.id } });
-      expect(await statusOf(url, one.secret)).toBe(401);
-      expect(await statusOf(url, other.secret)).toBe(200);
-    }));
+  test('Two tokens with the same name have different secrets.', async () => {
+    const { url, client } = on();
+    const [one, other] = [await make(client, 'read', 'ci'), await make(client, 'admin', 'ci')];
+    expect(one.secret).not.toBe(other.secret);
+    await client.call(endpoints.deleteToken, { params: { token_id: one.id } });
+    expect(await statusOf(url, one.secret)).toBe(401);
+    expect(await statusOf(url, other.secret)).toBe(200);
+  });
 
-  test('A token is accepted only in full and unchanged.', () =>
-    on(async ({ url, client }) => {
-      const { id, secret } = await make(client, 'admin');
-      const bare = secret.slice('cadre_'.length);
-      for (const wrong of [`${secret}x`, secret.slice(0, -1), bare, secret.toUpperCase(), id])
-        expect([wrong, await statusOf(url, wrong)]).toEqual([wrong, 401]);
+  test('A token is accepted only in full and unchanged.', async () => {
+    const { url, client } = on();
+    const { id, secret } = await make(client, 'admin');
+    const bare = secret.slice('cadre_'.length);
+    for (const wrong of [`${secret}x`, secret.slice(0, -1), bare, secret.toUpperCase(), id])
+      expect([wrong, await statusOf(url, wrong)]).toEqual([wrong, 401]);
+    expect(await statusOf(url, secret)).toBe(200);
+  });
+
+  test('A revoked token is refused at once, and a second revocation returns not_found.', async () => {
+    const given = on();
+    const { url, client } = given;
+    const api = apiOf(given);
+    for (const scope of ['admin', 'read'] as const) {
+      const { id, secret } = await make(client, scope);
       expect(await statusOf(url, secret)).toBe(200);
-    }));
+      expect((await api('DELETE', `/v1/tokens/${id}`)).status).toBe(200);
+      const reply = await send(url, { path: '/v1/sessions', headers: bearer(secret) });
+      expect(reply.status).toBe(401);
+      expect(reply.json()).toEqual(unauthorized);
+      const again = await api('DELETE', `/v1/tokens/${id}`);
+      expect(again.status).toBe(404);
+      expect(again.json()).toEqual({
+        error: `token "${id}" not found`,
+        code: 'not_found',
+      });
+    }
+  });
 
-  test('A revoked token is refused at once, and a second revocation returns not_found.', () =>
-    on(async (given) => {
-      const { url, client } = given;
-      const api = apiOf(given);
-      for (const scope of ['admin', 'read'] as const) {
-        const { id, secret } = await make(client, scope);
-        expect(await statusOf(url, secret)).toBe(200);
-        expect((await api('DELETE', `/v1/tokens/${id}`)).status).toBe(200);
-        const reply = await send(url, { path: '/v1/sessions', headers: bearer(secret) });
-        expect(reply.status).toBe(401);
-        expect(reply.json()).toEqual(unauthorized);
-        const again = await api('DELETE', `/v1/tokens/${id}`);
-        expect(again.status).toBe(404);
-        expect(again.json()).toEqual({
-          error: `token "${id}" not found`,
-          code: 'not_found',
-        });
-      }
-    }));
-
-  test('A token may revoke itself, and is refused afterwards.', () =>
-    on(async ({ url, client }) => {
-      const { id, secret } = await make(client, 'admin');
-      expect((await apiOf({ url, token: secret })('DELETE', `/v1/tokens/${id}`)).status).toBe(200);
-      expect(await statusOf(url, secret)).toBe(401);
-    }));
+  test('A token may revoke itself, and is refused afterwards.', async () => {
+    const { url, client } = on();
+    const { id, secret } = await make(client, 'admin');
+    expect((await apiOf({ url, token: secret })('DELETE', `/v1/tokens/${id}`)).status).toBe(200);
+    expect(await statusOf(url, secret)).toBe(401);
+  });
 
   test('Tokens and their revocations survive a restart.', async () => {
     await using directory = tempDirectory('tokens');
@@ -151,71 +152,70 @@ describe('a token', () => {
     ['with an escape sequence', '\u001b[31mred'],
     ['with a control character of the upper half', 'a\u009bb'],
     ['that is no text', 7],
-  ] as const)('A token name %s is refused.', ([, name]) =>
-    on(async (given) => {
-      const reply = await apiOf(given)('POST', '/v1/tokens', { body: { name, scope: 'read' } });
-      expect(reply.status).toBe(400);
-      expect(reply.json()).toMatchObject({
-        code: 'invalid',
-        error: expect.stringMatching(/^body\.name: /),
-      });
-    }),
-  );
+  ] as const)('A token name %s is refused.', async ([, name]) => {
+    const given = on();
+    const reply = await apiOf(given)('POST', '/v1/tokens', { body: { name, scope: 'read' } });
+    expect(reply.status).toBe(400);
+    expect(reply.json()).toMatchObject({
+      code: 'invalid',
+      error: expect.stringMatching(/^body\.name: /),
+    });
+  });
 
-  test('A token without a scope, or with an unknown scope, is refused.', () =>
-    withRuntime(async (given) => {
-      for (const body of [{ name: 'x' }, { name: 'x', scope: 'write' }]) {
-        const reply = await apiOf(given)('POST', '/v1/tokens', { body });
-        expect(reply.status).toBe(400);
-        expect(reply.json()).toMatchObject({ error: expect.stringMatching(/^body\.scope: /) });
-      }
-      expect(await given.client.call(endpoints.listTokens, {})).toEqual([]);
-    }, options()));
+  test('A token without a scope, or with an unknown scope, is refused.', async () => {
+    const given = await testRuntime(options());
+    for (const body of [{ name: 'x' }, { name: 'x', scope: 'write' }]) {
+      const reply = await apiOf(given)('POST', '/v1/tokens', { body });
+      expect(reply.status).toBe(400);
+      expect(reply.json()).toMatchObject({ error: expect.stringMatching(/^body\.scope: /) });
+    }
+    expect(await given.client.call(endpoints.listTokens, {})).toEqual([]);
+  });
 });
 
-test('The list of tokens is newest first, and its pages contain all tokens.', () =>
-  withRuntime(async (given) => {
-    const made: string[] = [];
-    for (let i = 0; i < 5; i++) made.push((await make(given.client, 'read', `${i}`)).id);
-    const api = apiOf(given);
-    const first = await api('GET', '/v1/tokens?limit=3');
-    const cursor = String(first.headers['x-next-cursor']);
-    const second = await api('GET', `/v1/tokens?limit=3&cursor=${cursor}`);
-    const ids = [first, second].flatMap((reply) => (reply.json() as Token[]).map(({ id }) => id));
-    expect(ids).toEqual(made.toReversed());
-    expect(second.headers['x-next-cursor']).toBeUndefined();
-  }, options()));
+test('The list of tokens is newest first, and its pages contain all tokens.', async () => {
+  const given = await testRuntime(options());
+  const made: string[] = [];
+  for (let i = 0; i < 5; i++) made.push((await make(given.client, 'read', `${i}`)).id);
+  const api = apiOf(given);
+  const first = await api('GET', '/v1/tokens?limit=3');
+  const cursor = String(first.headers['x-next-cursor']);
+  const second = await api('GET', `/v1/tokens?limit=3&cursor=${cursor}`);
+  const ids = [first, second].flatMap((reply) => (reply.json() as Token[]).map(({ id }) => id));
+  expect(ids).toEqual(made.toReversed());
+  expect(second.headers['x-next-cursor']).toBeUndefined();
+});
 
 describe('an Idempotency-Key', () => {
-  test('An Idempotency-Key for a new token is refused, because the response contains a secret.', () =>
-    withRuntime(async (given) => {
-      const reply = await apiOf(given)('POST', '/v1/tokens', {
-        headers: { 'idempotency-key': 'a-key' },
-        body: { name: 'x', scope: 'read' },
-      });
-      expect(reply.status).toBe(400);
-      expect(reply.json()).toEqual({
-        error:
-          'the route /v1/tokens does not support Idempotency-Key, because its responses contain secrets: leave the header out',
-        code: 'invalid',
-      });
-      expect(await given.client.call(endpoints.listTokens, {})).toEqual([]);
-    }, options()));
+  test('An Idempotency-Key for a new token is refused, because the response contains a secret.', async () => {
+    const given = await testRuntime(options());
+    const reply = await apiOf(given)('POST', '/v1/tokens', {
+      headers: { 'idempotency-key': 'a-key' },
+      body: { name: 'x', scope: 'read' },
+    });
+    expect(reply.status).toBe(400);
+    expect(reply.json()).toEqual({
+      error:
+        'the route /v1/tokens does not support Idempotency-Key, because its responses contain secrets: leave the header out',
+      code: 'invalid',
+    });
+    expect(await given.client.call(endpoints.listTokens, {})).toEqual([]);
+  });
 
-  test('The same Idempotency-Key of two tokens is two different keys.', () =>
-    on(async ({ url, token, client, directory }) => {
-      const { secret } = await make(client, 'admin');
-      const ids: string[] = [];
-      for (const bearer of [token, secret, secret]) {
-        const reply = await apiOf({ url, token: bearer })('POST', '/v1/sessions', {
-          headers: { 'idempotency-key': 'same' },
-          body: { provider: 'acp', cwd: directory },
-        });
-        ids.push((reply.json() as { id: string }).id);
-      }
-      expect(ids[0]).not.toBe(ids[1]);
-      expect(ids[1]).toBe(ids[2]);
-    }));
+  test('The same Idempotency-Key of two tokens is two different keys.', async () => {
+    const { url, token, client, directory } = on();
+    const { secret } = await make(client, 'admin');
+    const ids: string[] = [];
+    for (const bearer of [token, secret, secret]) {
+      const reply = await apiOf({ url, token: bearer })('POST', '/v1/sessions', {
+        headers: { 'idempotency-key': 'same' },
+        body: { provider: 'acp', cwd: directory },
+      });
+      ids.push((reply.json() as { id: string }).id);
+    }
+    expect(ids[0]).not.toBe(ids[1]);
+    expect(ids[1]).toBe(ids[2]);
+  });
 });
 
 describe('a token of the scope read', () => {
@@ -229,73 +229,70 @@ describe('a token of the scope read', () => {
   const onSpeaking = sharedRuntime(speaking());
   let things: Record<string, string> = {};
   let secret = '';
-  beforeAll(() =>
-    onSpeaking(async (given) => {
-      things = await thingsToRead(given);
-      ({ secret } = await make(given.client, 'read'));
-    }),
-  );
+  beforeAll(async () => {
+    things = await thingsToRead(onSpeaking());
+    ({ secret } = await make(onSpeaking().client, 'read'));
+  });
 
-  test.for(readable)('A token with the scope read may request $request.', ({ endpoint }) =>
-    onSpeaking(async ({ url }) => {
-      const at = fill(endpoint.path, things);
-      if (endpoint.answers === 'stream') {
-        const stream = await openStream({ url, token: secret }, { path: at });
-        await stream.until(({ text }) => /^event: /m.test(text()));
-        return stream.close();
-      }
-      const reply = await send(url, { path: at, headers: bearer(secret) });
-      expect(reply.status).toBe(200);
-      expectAsDescribed('GET', at, reply);
-    }),
-  );
+  test.for(readable)('A token with the scope read may request $request.', async ({ endpoint }) => {
+    const { url } = onSpeaking();
+    const at = fill(endpoint.path, things);
+    if (endpoint.answers === 'stream') {
+      const stream = await openStream({ url, token: secret }, { path: at });
+      await stream.until(({ text }) => /^event: /m.test(text()));
+      return stream.close();
+    }
+    const reply = await send(url, { path: at, headers: bearer(secret) });
+    expect(reply.status).toBe(200);
+    expectAsDescribed('GET', at, reply);
+  });
 
   test.for(rest)(
     'A token with the scope read is refused $request, whatever its body.',
-    ({ endpoint }) =>
-      onSpeaking(async ({ url }) => {
-        const at = endpoint.path.replaceAll(/\{\w+\}/g, 'some_id');
-        const headers = { ...bearer(secret), 'content-type': 'application/json' };
-        const { method } = endpoint;
-        const long = longOnes.has(endpoint) ? ['x'.repeat(300_000)] : [];
-        const bodies = method === 'POST' ? ['', '{}', '{', ...long] : [''];
-        for (const body of bodies) {
-          const reply = await send(url, { method, path: at, headers, body });
-          expect(reply.status).toBe(403);
-          expect(reply.json()).toEqual(forbidden);
-        }
-      }),
-  );
-
-  test('A token with the scope read is refused before route, method, type and body are checked.', () =>
-    on(async ({ url, client }) => {
-      const { secret } = await make(client, 'read');
-      const headers = { ...bearer(secret), 'content-type': 'text/plain' };
-      for (const [method, at] of [
-        ['POST', '/v1/nope'],
-        ['PUT', '/v1/sessions'],
-        ['POST', '/v1/%zz'],
-        ['GET', '/v1/tokens/tok_1'],
-      ] as const) {
-        const body = method === 'GET' ? {} : { body: 'nonsense' };
-        const reply = await send(url, { method, path: at, headers, ...body });
-        expect([method, at, reply.status]).toEqual([method, at, 403]);
+    async ({ endpoint }) => {
+      const { url } = onSpeaking();
+      const at = endpoint.path.replaceAll(/\{\w+\}/g, 'some_id');
+      const headers = { ...bearer(secret), 'content-type': 'application/json' };
+      const { method } = endpoint;
+      const long = longOnes.has(endpoint) ? ['x'.repeat(300_000)] : [];
+      const bodies = method === 'POST' ? ['', '{}', '{', ...long] : [''];
+      for (const body of bodies) {
+        const reply = await send(url, { method, path: at, headers, body });
+        expect(reply.status).toBe(403);
         expect(reply.json()).toEqual(forbidden);
       }
-      expect(await statusOf(url, secret, '/v1/nope')).toBe(404);
-    }));
+    },
+  );
 
-  test('A token with the scope read gets no list of tokens, however the path is written.', () =>
-    on(async ({ url, client }) => {
-      const { id, secret } = await make(client, 'read');
-      const disguises = ['/v1/%74okens', '/v1/tokens?limit=1', '/v1/tokens#x', '/v1/tokens%3F'];
-      disguises.push('/v1/tokens/', '/v1//tokens', '//v1/tokens', '/V1/tokens', '/v1/tokens%2F');
-      for (const at of disguises) {
-        const reply = await send(url, { path: at, headers: bearer(secret) });
-        expect([403, 404]).toContain(reply.status);
-        expect(reply.text).not.toContain(id);
-      }
-    }));
+  test('A token with the scope read is refused before route, method, type and body are checked.', async () => {
+    const { url, client } = on();
+    const { secret } = await make(client, 'read');
+    const headers = { ...bearer(secret), 'content-type': 'text/plain' };
+    for (const [method, at] of [
+      ['POST', '/v1/nope'],
+      ['PUT', '/v1/sessions'],
+      ['POST', '/v1/%zz'],
+      ['GET', '/v1/tokens/tok_1'],
+    ] as const) {
+      const body = method === 'GET' ? {} : { body: 'nonsense' };
+      const reply = await send(url, { method, path: at, headers, ...body });
+      expect([method, at, reply.status]).toEqual([method, at, 403]);
+      expect(reply.json()).toEqual(forbidden);
+    }
+    expect(await statusOf(url, secret, '/v1/nope')).toBe(404);
+  });
+
+  test('A token with the scope read gets no list of tokens, however the path is written.', async () => {
+    const { url, client } = on();
+    const { id, secret } = await make(client, 'read');
+    const disguises = ['/v1/%74okens', '/v1/tokens?limit=1', '/v1/tokens#x', '/v1/tokens%3F'];
+    disguises.push('/v1/tokens/', '/v1//tokens', '//v1/tokens', '/V1/tokens', '/v1/tokens%2F');
+    for (const at of disguises) {
+      const reply = await send(url, { path: at, headers: bearer(secret) });
+      expect([403, 404]).toContain(reply.status);
+      expect(reply.text).not.toContain(id);
+    }
+  });
 });
 
 describe('the secret of a token', () => {
@@ -336,104 +333,92 @@ describe('a failed authentication', () => {
   const wrong = bearer('wrong-wrong-wrong-wrong');
   const fail = (url: string, at = '/v1/sessions') => send(url, { path: at, headers: wrong });
 
-  test('A failure is logged with its source and request id, without the submitted token.', () =>
-    withRuntime(async ({ url, logLines }) => {
-      await send(url, { path: '/v1/sessions', headers: { ...wrong, 'x-request-id': 'guess-1' } });
-      await send(url, { path: '/v1/%zz', headers: { 'x-request-id': 'guess-2' } });
-      const lines = () => logLines().filter(({ level }) => level === 'warn');
-      await expectEventually(() => lines().length).toBe(2);
-      for (const [i, line] of lines().entries()) {
-        expect(line).toMatchObject({
-          source: '127.0.0.1',
-          reqId: `guess-${i + 1}`,
-          msg: 'a request failed to authenticate',
-        });
-      }
-      expect(JSON.stringify(logLines())).not.toContain('wrong-wrong');
-    }, options()));
-
-  test('Public routes and requests with too small a scope do not count as failures.', () =>
-    withRuntime(async ({ url, client, logLines }) => {
-      const { secret } = await make(client, 'read');
-      await fail(url, '/health');
-      await fail(url, '/nope');
-      await statusOf(url, secret, '/v1/tokens');
-      await send(url, { path: '/v1/sessions', headers: { ...wrong, host: 'evil.example' } });
-      const requests = () => logLines().filter(({ msg }) => msg === 'request');
-      await expectEventually(() => requests().length).toBe(5);
-      expect(logLines().filter(({ level }) => level === 'warn')).toEqual([]);
-    }, options()));
-
-  test('After 20 failures a minute, a failure is answered after a second, and a valid token at once.', () => {
-    const clock = new ManualClock();
-    return withRuntime(
-      async ({ url, client, token }) => {
-        const { secret } = await make(client, 'read');
-        for (let i = 0; i < 20; i++) expect((await fail(url)).status).toBe(401);
-        const timers = clock.waiting;
-        let answered = 0;
-        const slowed = ['/v1/sessions', '/v1/nope', '/v1/%zz'].map(async (at) => {
-          const reply = await fail(url, at);
-          answered++;
-          return reply;
-        });
-        await expectEventually(() => clock.waiting).toBe(timers + 3);
-        for (const valid of [token, secret, token]) expect(await statusOf(url, valid)).toBe(200);
-        expect(answered).toBe(0);
-        clock.advance(1000);
-        for (const reply of await Promise.all(slowed)) {
-          expect(reply.status).toBe(401);
-          expect(reply.json()).toEqual(unauthorized);
-        }
-      },
-      { ...options(), clock },
-    );
+  test('A failure is logged with its source and request id, without the submitted token.', async () => {
+    const { url, logLines } = await testRuntime(options());
+    await send(url, { path: '/v1/sessions', headers: { ...wrong, 'x-request-id': 'guess-1' } });
+    await send(url, { path: '/v1/%zz', headers: { 'x-request-id': 'guess-2' } });
+    const lines = () => logLines().filter(({ level }) => level === 'warn');
+    await expectEventually(() => lines().length).toBe(2);
+    for (const [i, line] of lines().entries()) {
+      expect(line).toMatchObject({
+        source: '127.0.0.1',
+        reqId: `guess-${i + 1}`,
+        msg: 'a request failed to authenticate',
+      });
+    }
+    expect(JSON.stringify(logLines())).not.toContain('wrong-wrong');
   });
 
-  test('A delayed failure is forgotten when its client disconnects, and does not delay a stop.', () => {
-    const clock = new ManualClock();
-    return withRuntime(
-      async ({ url }) => {
-        for (let i = 0; i < 20; i++) await fail(url);
-        const timers = clock.waiting;
-        const { hostname: host, port } = new URL(url);
-        const leaving = net.connect({ host, port: Number(port) });
-        leaving.write('GET /v1/sessions HTTP/1.1\r\nHost: localhost\r\n\r\n');
-        await expectEventually(() => clock.waiting).toBe(timers + 1);
-        leaving.destroy();
-        await expectEventually(() => clock.waiting).toBe(timers);
-        void fail(url).catch(() => undefined);
-        await expectEventually(() => clock.waiting).toBe(timers + 1);
-      },
-      { ...options(), clock },
-    );
+  test('Public routes and requests with too small a scope do not count as failures.', async () => {
+    const { url, client, logLines } = await testRuntime(options());
+    const { secret } = await make(client, 'read');
+    await fail(url, '/health');
+    await fail(url, '/nope');
+    await statusOf(url, secret, '/v1/tokens');
+    await send(url, { path: '/v1/sessions', headers: { ...wrong, host: 'evil.example' } });
+    const requests = () => logLines().filter(({ msg }) => msg === 'request');
+    await expectEventually(() => requests().length).toBe(5);
+    expect(logLines().filter(({ level }) => level === 'warn')).toEqual([]);
   });
 
-  test('In a flood of failures, 100 responses wait, and the other connections are closed.', () => {
+  test('After 20 failures a minute, a failure is answered after a second, and a valid token at once.', async () => {
     const clock = new ManualClock();
-    return withRuntime(
-      async ({ url, token, logLines }) => {
-        for (let i = 0; i < 20; i++) await fail(url);
-        const timers = clock.waiting;
-        const flood = Array.from({ length: 150 }, () => fail(url));
-        const answered: string[] = [];
-        for (const reply of flood)
-          void reply.then(({ status, headers }) =>
-            answered.push(`${status} ${headers.connection ?? ''}`),
-          );
-        await expectEventually(() => answered.length).toBe(50);
-        expect(new Set(answered)).toEqual(new Set(['401 close']));
-        expect(clock.waiting).toBe(timers + 100);
-        expect(await statusOf(url, token)).toBe(200);
-        clock.advance(1000);
-        await Promise.all(flood);
-        const told = () => logLines().filter(({ left_out }) => left_out !== undefined);
-        await expectEventually(told).toEqual([expect.objectContaining({ left_out: 165 })]);
-        const lines = logLines().filter(({ status }) => status === 401);
-        expect(lines).toHaveLength(5);
-      },
-      { ...options(), clock },
-    );
+    const { url, client, token } = await testRuntime({ ...options(), clock });
+    const { secret } = await make(client, 'read');
+    for (let i = 0; i < 20; i++) expect((await fail(url)).status).toBe(401);
+    const timers = clock.waiting;
+    let answered = 0;
+    const slowed = ['/v1/sessions', '/v1/nope', '/v1/%zz'].map(async (at) => {
+      const reply = await fail(url, at);
+      answered++;
+      return reply;
+    });
+    await expectEventually(() => clock.waiting).toBe(timers + 3);
+    for (const valid of [token, secret, token]) expect(await statusOf(url, valid)).toBe(200);
+    expect(answered).toBe(0);
+    clock.advance(1000);
+    for (const reply of await Promise.all(slowed)) {
+      expect(reply.status).toBe(401);
+      expect(reply.json()).toEqual(unauthorized);
+    }
+  });
+
+  test('A delayed failure is forgotten when its client disconnects, and does not delay a stop.', async () => {
+    const clock = new ManualClock();
+    const { url } = await testRuntime({ ...options(), clock });
+    for (let i = 0; i < 20; i++) await fail(url);
+    const timers = clock.waiting;
+    const { hostname: host, port } = new URL(url);
+    const leaving = net.connect({ host, port: Number(port) });
+    leaving.write('GET /v1/sessions HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    await expectEventually(() => clock.waiting).toBe(timers + 1);
+    leaving.destroy();
+    await expectEventually(() => clock.waiting).toBe(timers);
+    void fail(url).catch(() => undefined);
+    await expectEventually(() => clock.waiting).toBe(timers + 1);
+  });
+
+  test('In a flood of failures, 100 responses wait, and the other connections are closed.', async () => {
+    const clock = new ManualClock();
+    const { url, token, logLines } = await testRuntime({ ...options(), clock });
+    for (let i = 0; i < 20; i++) await fail(url);
+    const timers = clock.waiting;
+    const flood = Array.from({ length: 150 }, () => fail(url));
+    const answered: string[] = [];
+    for (const reply of flood)
+      void reply.then(({ status, headers }) =>
+        answered.push(`${status} ${headers.connection ?? ''}`),
+      );
+    await expectEventually(() => answered.length).toBe(50);
+    expect(new Set(answered)).toEqual(new Set(['401 close']));
+    expect(clock.waiting).toBe(timers + 100);
+    expect(await statusOf(url, token)).toBe(200);
+    clock.advance(1000);
+    await Promise.all(flood);
+    const told = () => logLines().filter(({ left_out }) => left_out !== undefined);
+    await expectEventually(told).toEqual([expect.objectContaining({ left_out: 165 })]);
+    const lines = logLines().filter(({ status }) => status === 401);
+    expect(lines).toHaveLength(5);
   });
 });
 

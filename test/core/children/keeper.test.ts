@@ -18,7 +18,7 @@ import {
   sayUntil,
   send,
   withDirectory,
-} from '../../support/children/keeper.ts';
+} from './keeper.ts';
 import { openDatabase } from '../../support/database.ts';
 import { scaled } from '../../support/patience.ts';
 import { openRuntime, withRuntime } from '../../support/runtime.ts';

@@ -8,7 +8,7 @@ import { procfs } from '../../../src/core/children/procfs.ts';
 import { ps } from '../../../src/core/children/ps.ts';
 import { newUuid } from '../../../src/core/lib/ids.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
-import { startShell } from '../../support/started.ts';
+import { startShell } from './shell.ts';
 
 const tables: [string, ProcessTable][] = [
   ['/proc', procfs],

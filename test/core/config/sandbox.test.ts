@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { findConfig } from '../../../src/core/config/load.ts';
+import { withHome } from '../../../src/core/config/sandbox-section.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
 /** Returns the section `sandbox` and the problems of a file. */
@@ -26,6 +27,15 @@ test('The section accepts a mode, classes of children, a network and paths.', ()
     write: ['~/.npm', '/srv/cache'],
     hide: ['~/private'],
     max_processes: 100,
+  });
+});
+
+test('A path that starts with ~ is in the home directory.', () => {
+  const { sandbox } = read('[sandbox]\nread = ["~", "/srv/~"]\nwrite = ["~/a"]\nhide = ["~/b"]\n');
+  expect(sandbox && withHome(sandbox, '/home/u')).toMatchObject({
+    read: ['/home/u', '/srv/~'],
+    write: ['/home/u/a'],
+    hide: ['/home/u/b'],
   });
 });
 

@@ -4,7 +4,7 @@ import { deltaKinds, eventKinds, kindsMatching } from '../../../src/api/events.t
 import type { Scope } from '../../../src/core/events/event.ts';
 import { Feed } from '../../../src/core/events/feed.ts';
 import type { EventLog, LogEntry } from '../../../src/core/events/log.ts';
-import { type TestStore, withStore } from '../../support/memory-store.ts';
+import { type TestStore, withStore, testStore } from '../../support/memory-store.ts';
 import { untypedDraft } from '../../support/untyped-events.ts';
 import { entriesIn, pageOf } from '../../support/entries.ts';
 import { atLength } from '../../support/at-length.ts';
@@ -132,17 +132,17 @@ describe('a filter by kind', () => {
         expect(kind.startsWith(group.slice(0, -1))).toBe(true);
   });
 
-  test('A filter matches deltas, too.', () =>
-    withStore(async (given) => {
-      await append(
-        given,
-        eventKinds.map((kind) => ({ kind, session_id: null, hole: 0, text: '' })),
-      );
-      const kinds = new Set(deltaKinds);
-      const of: Scope = { name: 'runtime', kinds };
-      const found = replay(given.log, of, 0, { upTo: given.db.durableSeq, ...whole });
-      expect(found.map(({ kind }) => kind)).toEqual([...deltaKinds]);
-    }));
+  test('A filter matches deltas, too.', async () => {
+    const given = await testStore();
+    await append(
+      given,
+      eventKinds.map((kind) => ({ kind, session_id: null, hole: 0, text: '' })),
+    );
+    const kinds = new Set(deltaKinds);
+    const of: Scope = { name: 'runtime', kinds };
+    const found = replay(given.log, of, 0, { upTo: given.db.durableSeq, ...whole });
+    expect(found.map(({ kind }) => kind)).toEqual([...deltaKinds]);
+  });
 });
 
 describe('a page of some kinds', () => {
@@ -150,36 +150,36 @@ describe('a page of some kinds', () => {
   const plan: Entry = { kind: 'plan.updated', session_id: 'a', hole: 0, text: '' };
   const failed: Entry = { ...plan, kind: 'turn.failed' };
 
-  test('A page ends after a window of numbers without a match, and the next page continues there.', () =>
-    withStore(async (given) => {
-      await append(given, [plan, { ...failed, hole: WINDOW - 1 }, { ...failed, hole: WINDOW }]);
-      const upTo = given.db.durableSeq;
-      const page = (after: number) => pageOf(given.log, rare, { after, upTo, ...whole });
-      expect(page(0)).toEqual({ entries: [], end: WINDOW, isFull: false });
-      expect(page(WINDOW)).toMatchObject({ entries: [{ seq: WINDOW + 1 }], end: 2 * WINDOW });
-      expect(page(2 * WINDOW)).toMatchObject({ entries: [{ seq: upTo }], end: upTo });
-    }));
+  test('A page ends after a window of numbers without a match, and the next page continues there.', async () => {
+    const given = await testStore();
+    await append(given, [plan, { ...failed, hole: WINDOW - 1 }, { ...failed, hole: WINDOW }]);
+    const upTo = given.db.durableSeq;
+    const page = (after: number) => pageOf(given.log, rare, { after, upTo, ...whole });
+    expect(page(0)).toEqual({ entries: [], end: WINDOW, isFull: false });
+    expect(page(WINDOW)).toMatchObject({ entries: [{ seq: WINDOW + 1 }], end: 2 * WINDOW });
+    expect(page(2 * WINDOW)).toMatchObject({ entries: [{ seq: upTo }], end: upTo });
+  });
 
-  test('A full page ends with its last entry.', () =>
-    withStore(async (given) => {
-      await append(given, [failed, plan, failed, plan, failed]);
-      const page = pageOf(given.log, rare, { after: 0, upTo: 5, limit: 2, maxBytes: 1e9 });
-      expect(page).toMatchObject({ entries: [{ seq: 1 }, { seq: 3 }], end: 3, isFull: true });
-    }));
+  test('A full page ends with its last entry.', async () => {
+    const given = await testStore();
+    await append(given, [failed, plan, failed, plan, failed]);
+    const page = pageOf(given.log, rare, { after: 0, upTo: 5, limit: 2, maxBytes: 1e9 });
+    expect(page).toMatchObject({ entries: [{ seq: 1 }, { seq: 3 }], end: 3, isFull: true });
+  });
 
-  test('A waiting subscriber with a filter gets a matching event after many others.', () =>
-    withStore(async (given) => {
-      const feed = new Feed({ ...given, ringBytes: 0 });
-      const leaving = new AbortController();
-      const pages = feed.subscribe(rare, 0, leaving.signal);
-      const next = pages.next();
-      for (let i = 0; i < 20; i++) await append(given, [plan]);
-      await append(given, [{ ...plan, hole: 3 * WINDOW }]);
-      await append(given, [failed]);
-      const seq = given.db.durableSeq;
-      const { value: page } = await next;
-      expect(page).toMatchObject({ last: seq, trimmed: null });
-      expect(page && seqsOf(entriesIn(page))).toEqual([seq]);
-      await pages.return();
-    }));
+  test('A waiting subscriber with a filter gets a matching event after many others.', async () => {
+    const given = await testStore();
+    const feed = new Feed({ ...given, ringBytes: 0 });
+    const leaving = new AbortController();
+    const pages = feed.subscribe(rare, 0, leaving.signal);
+    const next = pages.next();
+    for (let i = 0; i < 20; i++) await append(given, [plan]);
+    await append(given, [{ ...plan, hole: 3 * WINDOW }]);
+    await append(given, [failed]);
+    const seq = given.db.durableSeq;
+    const { value: page } = await next;
+    expect(page).toMatchObject({ last: seq, trimmed: null });
+    expect(page && seqsOf(entriesIn(page))).toEqual([seq]);
+    await pages.return();
+  });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { recurrenceOf } from '../../../src/core/lib/cron.ts';
-import { seededRandom } from '../../support/store-power.ts';
+import { seededRandom } from '../../support/random.ts';
 
 const HOUR = 3_600_000;
 

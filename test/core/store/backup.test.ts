@@ -10,11 +10,12 @@ import {
   copyStore,
   DATABASE_FILE,
   openStore,
-  testDisk,
   type TestStore,
   told,
   WAL_FILE,
   query,
+  freshStore,
+  storeOnTestDisk,
 } from '../../support/store.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
@@ -94,9 +95,8 @@ describe('a backup', () => {
   });
 
   test('Backups under load are intact, and have the whole log up to their seq.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path, { checkpointBytes: 64 * 1024 });
-    const backups = backupsOf(store, directory.path);
+    const { store, directory } = await freshStore({ checkpointBytes: 64 * 1024 });
+    const backups = backupsOf(store, directory);
     const stops = ['a', 'b', 'c'].map((name) => writing(store, name));
     const seqs: number[] = [];
     for (let round = 0; round < 8; round++) {
@@ -122,14 +122,12 @@ describe('a backup', () => {
   });
 
   test('A backup has only rows that are on disk.', async () => {
-    await using directory = tempDirectory();
-    const disk = testDisk();
-    await using store = await openStore(directory.path, { fs: disk.fs });
+    const { store, disk, directory } = await storeOnTestDisk();
     await store.db.transact((tx) => store.write(tx, 'a'));
     using held = disk.holdSyncs(WAL_FILE);
     const written = store.db.transact((tx) => store.write(tx, 'b'));
     const synced = await held.next();
-    const backup = backupsOf(store, directory.path).make(never);
+    const backup = backupsOf(store, directory).make(never);
     const later = store.db.transact((tx) => store.write(tx, 'c'));
     const order: string[] = [];
     void written.then(() => order.push('b is on disk'));
@@ -143,8 +141,7 @@ describe('a backup', () => {
   });
 
   test('A backup delays checkpoints only while it is made.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path, { checkpointBytes: 1 });
+    const { store } = await freshStore({ checkpointBytes: 1 });
     await store.db.transact((tx) => store.write(tx, 'a'));
     const held = await store.db.hold();
     const { checkpoints } = store.db;
@@ -158,34 +155,31 @@ describe('a backup', () => {
   });
 
   test('A cancelled backup leaves no file, and checkpoints continue.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path, { checkpointBytes: 1 });
+    const { store, directory } = await freshStore({ checkpointBytes: 1 });
     await store.db.transact((tx) => store.write(tx, 'a', 'x'.repeat(100_000)));
-    const files = fs.readdirSync(directory.path);
+    const files = fs.readdirSync(directory);
     const stop = new AbortController();
-    const backup = backupsOf(store, directory.path).make(stop.signal);
+    const backup = backupsOf(store, directory).make(stop.signal);
     stop.abort(new Error('called off'));
     await expect(backup).rejects.toThrow('called off');
-    expect(fs.readdirSync(directory.path)).toEqual(files);
+    expect(fs.readdirSync(directory)).toEqual(files);
     const { checkpoints } = store.db;
     await store.db.transact((tx) => store.write(tx, 'b'));
     expect(store.db.checkpoints).toBeGreaterThan(checkpoints);
   });
 
   test('A backup creates no file in the data directory, not even while it is read.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store, directory } = await freshStore();
     await store.db.transact((tx) => store.write(tx, 'a'));
-    const files = fs.readdirSync(directory.path);
-    const { file } = await backupsOf(store, directory.path).make(never);
-    expect(fs.readdirSync(directory.path)).toEqual(files);
+    const files = fs.readdirSync(directory);
+    const { file } = await backupsOf(store, directory).make(never);
+    expect(fs.readdirSync(directory)).toEqual(files);
     await file.close();
   });
 
   test('A second backup at the same time is refused.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
-    const backups = backupsOf(store, directory.path);
+    const { store, directory } = await freshStore();
+    const backups = backupsOf(store, directory);
     const first = backups.make(never);
     await expect(backups.make(never)).rejects.toMatchObject({ code: 'conflict' });
     await (await first).file.close();
@@ -193,17 +187,16 @@ describe('a backup', () => {
   });
 
   test('A backup that would leave too little free space is refused.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
-    const files = fs.readdirSync(directory.path);
+    const { store, directory } = await freshStore();
+    const files = fs.readdirSync(directory);
     const minFreeBytes = () => Number.MAX_SAFE_INTEGER;
-    const settings = { ...settingsOf(directory.path), minFreeBytes };
+    const settings = { ...settingsOf(directory), minFreeBytes };
     const backups = new Backups({ db: store.db, ...settings });
     await expect(backups.make(never)).rejects.toMatchObject({
       code: 'storage_full',
       message: expect.stringContaining('free some space'),
     });
-    expect(fs.readdirSync(directory.path)).toEqual(files);
+    expect(fs.readdirSync(directory)).toEqual(files);
   });
 
   test('Closing the store waits for a running backup.', async () => {

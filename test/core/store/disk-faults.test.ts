@@ -1,6 +1,6 @@
 import nodeFs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../../src/core/lib/clock.ts';
 import { StorageBudget } from '../../../src/server/upkeep/retention/budget.ts';
 import {
@@ -18,8 +18,10 @@ import {
   type TestStore,
   WAL_FILE,
   query,
+  freshStore,
+  storeOnTestDisk,
 } from '../../support/store.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import { testDirectory } from '../../support/temp.ts';
 
 const MEMBERS = 50;
 /** SQLite treats the first as a corrupt page, which keeps the open transaction, and the second as a failed read. */
@@ -32,9 +34,7 @@ describe('a full disk', () => {
   ])(
     'A group of fifty fails or succeeds as a whole, whichever write fills the disk, if the disk %s.',
     async (_how, partTaken) => {
-      await using directory = tempDirectory();
-      const disk = testDisk();
-      await using store = await openStore(directory.path, { fs: disk.fs });
+      const { store, disk, directory } = await storeOnTestDisk();
       let failedAt = 0;
       for (let group = 0, done = false; !done; group++) {
         const durable = store.db.durableSeq;
@@ -60,14 +60,12 @@ describe('a full disk', () => {
       // A group has two writes for each page of fifty rows and fifty events.
       expect(failedAt).toBeGreaterThan(20);
       expect(store.fatal).toEqual([]);
-      expect(await integrityOfCopy(directory.path)).toBe('ok');
+      expect(await integrityOfCopy(directory)).toBe('ok');
     },
   );
 
   test('A group also fails if the disk fills where its log restarts after a checkpoint.', async () => {
-    await using directory = tempDirectory();
-    const disk = testDisk();
-    await using store = await openStore(directory.path, { fs: disk.fs, checkpointBytes: 1 });
+    const { store, disk, directory } = await storeOnTestDisk({ checkpointBytes: 1 });
     for (let k = 0; k < 6; k++) {
       await store.db.transact((tx) => store.write(tx, `before${k}`));
       fillAfter(disk, k, 'ENOSPC');
@@ -80,13 +78,11 @@ describe('a full disk', () => {
     }
     expect(store.db.checkpoints).toBeGreaterThan(5);
     expect(store.entries()).toHaveLength(6);
-    expect(await integrityOfCopy(directory.path)).toBe('ok');
+    expect(await integrityOfCopy(directory)).toBe('ok');
   });
 
   test('Reads that saw rows of a failed group are refused, and later reads are answered.', async () => {
-    await using directory = tempDirectory();
-    const disk = testDisk();
-    await using store = await openStore(directory.path, { fs: disk.fs });
+    const { store, disk } = await storeOnTestDisk();
     await store.db.transact((tx) => store.write(tx, 'a'));
     fillAfter(disk, 0, 'ENOSPC');
     const outcomes = await Promise.allSettled([
@@ -102,9 +98,7 @@ describe('a full disk', () => {
   });
 
   test('A full disk does not affect groups that were committed before.', async () => {
-    await using directory = tempDirectory();
-    const disk = testDisk();
-    await using store = await openStore(directory.path, { fs: disk.fs });
+    const { store, disk } = await storeOnTestDisk();
     using held = disk.holdSyncs(WAL_FILE);
     const first = store.db.transact((tx) => store.write(tx, 'a').seq);
     const synced = await held.next();
@@ -117,9 +111,7 @@ describe('a full disk', () => {
   });
 
   test('Nothing of a failed group is announced.', async () => {
-    await using directory = tempDirectory();
-    const disk = testDisk();
-    await using store = await openStore(directory.path, { fs: disk.fs });
+    const { store, disk } = await storeOnTestDisk();
     let announced = 0;
     store.db.onDurable((items) => void (announced += items.length));
     fillAfter(disk, 1, 'ENOSPC');
@@ -131,10 +123,7 @@ describe('a full disk', () => {
   });
 
   test('A checkpoint on a full disk warns, loses nothing, and is tried again once the log has grown.', async () => {
-    await using directory = tempDirectory();
-    const disk = testDisk();
-    await using store = await openStore(directory.path, {
-      fs: disk.fs,
+    const { store, disk, directory } = await storeOnTestDisk({
       checkpointBytes: 100 * 1024,
     });
     disk.onWrite = (file, bytes) => {
@@ -152,13 +141,11 @@ describe('a full disk', () => {
       await store.db.transact((tx) => store.write(tx, `n${i}`, 'x'.repeat(9000)));
     expect(store.db.checkpoints).toBeGreaterThan(0);
     expect(store.entries()).toHaveLength(80);
-    expect(await integrityOfCopy(directory.path)).toBe('ok');
+    expect(await integrityOfCopy(directory)).toBe('ok');
   });
 
   test('After a failed group, the next group still waits for its sync.', async () => {
-    await using directory = tempDirectory();
-    const disk = testDisk();
-    await using store = await openStore(directory.path, { fs: disk.fs });
+    const { store, disk } = await storeOnTestDisk();
     await store.db.transact((tx) => store.write(tx, 'a'));
     const before = disk.count(`write ${WAL_FILE}`);
     await store.db.transact((tx) => store.notes.update(tx, note('a', { version: 2 })));
@@ -177,9 +164,7 @@ describe('a full disk', () => {
   });
 
   test('An exceeded quota fails a group like a full disk.', async () => {
-    await using directory = tempDirectory();
-    const disk = testDisk();
-    await using store = await openStore(directory.path, { fs: disk.fs });
+    const { store, disk } = await storeOnTestDisk();
     fillAfter(disk, 2, 'EDQUOT');
     const outcomes = await Promise.allSettled(writeGroup(store, 0));
     expect(outcomes.map(codeOf)).toEqual(Array(MEMBERS).fill('storage_full'));
@@ -188,8 +173,7 @@ describe('a full disk', () => {
 
 describe('a full database', () => {
   test('A statement without space fails its group so far, and later transactions form a new group.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store, directory } = await freshStore();
     const pages = () => query<[number]>(store.db, 'PRAGMA page_count')[0]?.[0] ?? 0;
     const limit = (count: number) => query(store.db, `PRAGMA max_page_count = ${count}`);
     let failures = 0;
@@ -215,12 +199,11 @@ describe('a full database', () => {
     expect(failures).toBeGreaterThan(10);
     const seqs = store.entries().map(({ seq }) => seq);
     expect(seqs).toEqual(Array.from({ length: store.db.durableSeq }, (_, i) => i + 1));
-    expect(await integrityOfCopy(directory.path)).toBe('ok');
+    expect(await integrityOfCopy(directory)).toBe('ok');
   });
 
   test('A statement without space fails its group even if its function catches the error.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     query(store.db, 'PRAGMA max_page_count = 1');
     const outcomes = await Promise.allSettled([
       store.db.transact((tx) => store.write(tx, 'a')),
@@ -241,9 +224,7 @@ describe('a full database', () => {
 
 describe('disk errors', () => {
   test('A failed write fails its group with storage_damaged, and the next group succeeds.', async () => {
-    await using directory = tempDirectory();
-    const disk = testDisk();
-    await using store = await openStore(directory.path, { fs: disk.fs });
+    const { store, disk, directory } = await storeOnTestDisk();
     let failures = 0;
     for (let group = 0; ; group++) {
       fillAfter(disk, group, 'EIO');
@@ -256,21 +237,15 @@ describe('disk errors', () => {
       await expectNextToBeOnDisk(store, disk, `after${group}`, store.db.durableSeq);
     }
     expect(failures).toBeGreaterThan(20);
-    expect(await integrityOfCopy(directory.path)).toBe('ok');
+    expect(await integrityOfCopy(directory)).toBe('ok');
   });
 
   test.each(readErrors)(
     'A failed read (%s) fails with storage_damaged, and later reads and writes succeed.',
     async (code) => {
-      await using directory = tempDirectory();
-      await fillWithRows(directory.path);
-      const disk = testDisk();
-      await using store = await openStore(directory.path, { fs: disk.fs });
-      disk.onRead = refuseReads(code);
-      await expect(store.db.read((rx) => store.notes.get(rx, 'n250'))).rejects.toMatchObject({
-        code: 'storage_damaged',
-      });
-      disk.onRead = () => undefined;
+      const { store, whileReadsFail } = await filledStore(code);
+      const read = whileReadsFail(() => store.db.read((rx) => store.notes.get(rx, 'n250')));
+      await expect(read).rejects.toMatchObject({ code: 'storage_damaged' });
       expect(await store.db.transact((tx) => store.write(tx, 'next').id)).toMatch(/^evt_/);
       expect(await store.db.read((rx) => store.notes.get(rx, 'n250')?.id)).toBe('n250');
     },
@@ -279,84 +254,45 @@ describe('disk errors', () => {
   test.each(readErrors)(
     'A failed read (%s) fails with storage_damaged, and never leaves half of an open group.',
     async (code) => {
-      await using directory = tempDirectory();
-      await fillWithRows(directory.path);
-      const disk = testDisk();
-      await using store = await openStore(directory.path, { fs: disk.fs });
-      const durable = store.db.durableSeq;
+      const { store, whileReadsFail, expectWholeOrDamaged } = await filledStore(code);
       const write = store.db.transact((tx) => store.write(tx, 'beside'));
-      disk.onRead = refuseReads(code);
-      const read = store.db.read((rx) => store.notes.get(rx, 'n250'));
-      disk.onRead = () => undefined;
-      const outcomes = await Promise.allSettled([write, read]);
-      expect(outcomes.map(codeOf).at(1)).toBe('storage_damaged');
-      expect(['ok', 'storage_damaged']).toContain(outcomes.map(codeOf).at(0));
-      const kept = outcomes[0].status === 'fulfilled';
-      expect(store.db.peek((rx) => store.notes.get(rx, 'beside')) !== undefined).toBe(kept);
-      expect(await store.db.transact((tx) => store.write(tx, 'next').seq)).toBe(
-        durable + (kept ? 2 : 1),
-      );
+      const read = whileReadsFail(() => store.db.read((rx) => store.notes.get(rx, 'n250')));
+      const [written, found] = await Promise.allSettled([write, read]);
+      expect(codeOf(found)).toBe('storage_damaged');
+      await expectWholeOrDamaged('beside', written);
     },
   );
 
   test.each(readErrors)(
     'A failed read (%s) for a subscriber never leaves half of an open group.',
     async (code) => {
-      await using directory = tempDirectory();
-      await fillWithRows(directory.path);
-      const disk = testDisk();
-      await using store = await openStore(directory.path, { fs: disk.fs });
-      const durable = store.db.durableSeq;
+      const { store, whileReadsFail, expectWholeOrDamaged } = await filledStore(code);
       const write = store.db.transact((tx) => store.write(tx, 'beside'));
-      disk.onRead = refuseReads(code);
-      expect(() => store.entries()).toThrow(/malformed|disk I\/O error/);
-      disk.onRead = () => undefined;
-      const [outcome] = (await Promise.allSettled([write])).map(codeOf);
-      expect(['ok', 'storage_damaged']).toContain(outcome);
-      const kept = outcome === 'ok';
-      expect(store.db.peek((rx) => store.notes.get(rx, 'beside')) !== undefined).toBe(kept);
-      expect(await store.db.transact((tx) => store.write(tx, 'next').seq)).toBe(
-        durable + (kept ? 2 : 1),
-      );
+      whileReadsFail(() => expect(() => store.entries()).toThrow(/malformed|disk I\/O error/));
+      const [written] = await Promise.allSettled([write]);
+      await expectWholeOrDamaged('beside', written);
     },
   );
 
   test.each(readErrors)(
     'A failed read (%s) in a transaction fails it with storage_damaged, and the next group succeeds.',
     async (code) => {
-      await using directory = tempDirectory();
-      await fillWithRows(directory.path);
-      const disk = testDisk();
-      await using store = await openStore(directory.path, { fs: disk.fs });
-      const durable = store.db.durableSeq;
-      const outcomes = [
+      const { store, whileReadsFail, expectWholeOrDamaged } = await filledStore(code);
+      const [written, found] = await Promise.allSettled([
         store.db.transact((tx) => store.write(tx, 'a')),
-        store.db.transact(() => {
-          disk.onRead = refuseReads(code);
-          try {
-            return store.db.peek((rx) => store.notes.get(rx, 'n250'));
-          } finally {
-            disk.onRead = () => undefined;
-          }
-        }),
-      ];
-      const [first, second] = (await Promise.allSettled(outcomes)).map(codeOf);
-      expect(second).toBe('storage_damaged');
-      expect(['ok', 'storage_damaged']).toContain(first);
-      const kept = first === 'ok';
-      expect(store.db.peek((rx) => store.notes.get(rx, 'a')) !== undefined).toBe(kept);
-      expect(await store.db.transact((tx) => store.write(tx, 'b').seq)).toBe(
-        durable + (kept ? 2 : 1),
-      );
+        store.db.transact(() =>
+          whileReadsFail(() => store.db.peek((rx) => store.notes.get(rx, 'n250'))),
+        ),
+      ]);
+      expect(codeOf(found)).toBe('storage_damaged');
+      await expectWholeOrDamaged('a', written);
     },
   );
 });
 
 describe('failed syncs', () => {
   test('After a failed sync of the log, a fatal error is reported and nothing is acknowledged.', async () => {
-    await using directory = tempDirectory();
-    const disk = testDisk();
-    await using store = await openStore(directory.path, { fs: disk.fs });
+    const { store, disk } = await storeOnTestDisk();
     await store.db.transact((tx) => store.write(tx, 'a'));
     let announced = 0;
     store.db.onDurable((items) => void (announced += items.length));
@@ -370,9 +306,7 @@ describe('failed syncs', () => {
   });
 
   test('A failed sync of the log is not repeated, because a later sync might wrongly succeed.', async () => {
-    await using directory = tempDirectory();
-    const disk = testDisk();
-    await using store = await openStore(directory.path, { fs: disk.fs });
+    const { store, disk } = await storeOnTestDisk();
     let announced = 0;
     store.db.onDurable((items) => void (announced += items.length));
     let syncs = 0;
@@ -392,9 +326,7 @@ describe('failed syncs', () => {
   });
 
   test('After a failed sync of the database file, nothing is acknowledged.', async () => {
-    await using directory = tempDirectory();
-    const disk = testDisk();
-    await using store = await openStore(directory.path, { fs: disk.fs, checkpointBytes: 150_000 });
+    const { store, disk } = await storeOnTestDisk({ checkpointBytes: 150_000 });
     using held = disk.holdSyncs(DATABASE_FILE);
     await store.db.transact((tx) => store.write(tx, 'a', 'x'.repeat(10_000)));
     const synced = await held.next();
@@ -409,10 +341,7 @@ describe('failed syncs', () => {
   });
 
   test('A failed sync of the database file stays fatal if the log is synced after it.', async () => {
-    await using directory = tempDirectory();
-    const disk = testDisk();
-    await using store = await openStore(directory.path, {
-      fs: disk.fs,
+    const { store, disk } = await storeOnTestDisk({
       checkpointBytes: 64 * 1024,
     });
     let announced = 0;
@@ -430,10 +359,7 @@ describe('failed syncs', () => {
   });
 
   test('After a failed sync of the log in a checkpoint, nothing is acknowledged.', async () => {
-    await using directory = tempDirectory();
-    const disk = testDisk();
-    await using store = await openStore(directory.path, {
-      fs: disk.fs,
+    const { store, disk } = await storeOnTestDisk({
       checkpointBytes: 64 * 1024,
     });
     // So much at once starts a checkpoint before the sync of the group, so that SQLite itself syncs the log.
@@ -448,11 +374,9 @@ describe('failed syncs', () => {
 
 describe('a deleted write-ahead log', () => {
   test('If another program deletes the log, nothing more is acknowledged.', async () => {
-    await using directory = tempDirectory();
-    const disk = testDisk();
-    await using store = await openStore(directory.path, { fs: disk.fs });
+    const { store, directory } = await storeOnTestDisk();
     await store.db.transact((tx) => store.write(tx, 'a'));
-    nodeFs.unlinkSync(path.join(directory.path, WAL_FILE));
+    nodeFs.unlinkSync(path.join(directory, WAL_FILE));
     const write = store.db.transact((tx) => store.write(tx, 'b'));
     expect(await isAcknowledged(write)).toBe(false);
     expect(store.fatal).toMatchObject([{ code: 'storage_damaged' }]);
@@ -460,14 +384,13 @@ describe('a deleted write-ahead log', () => {
   });
 
   test('A deleted data directory is reported even if new work is refused before it is written.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store, directory } = await freshStore();
     await store.db.transact((tx) => store.write(tx, 'a'));
     const settings = { max_bytes: 0, max_age_days: null, min_free_bytes: 0 };
-    const place = { directory: directory.path, logs: directory.path };
+    const place = { directory: directory, logs: directory };
     const given = { ...place, db: store.db, clock: systemClock, settings: () => settings };
     const budget = new StorageBudget(given);
-    nodeFs.rmSync(directory.path, { recursive: true });
+    nodeFs.rmSync(directory, { recursive: true });
     expect(() => budget.assertRoom()).toThrow(
       'the data directory of the server was deleted while the server was running',
     );
@@ -477,12 +400,6 @@ describe('a deleted write-ahead log', () => {
 
 function takeAll(_file: string, bytes: number): number {
   return bytes;
-}
-
-function refuseReads(code: string): () => void {
-  return () => {
-    throw systemError(code);
-  };
 }
 
 /** Makes the disk accept `count` writes, then `part` bytes of one write, and then refuse all writes. */
@@ -528,12 +445,43 @@ function codeOf(outcome: PromiseSettledResult<unknown>): string {
   return typeof code === 'string' ? code : `${String(code)}: ${message}`;
 }
 
-/** Writes so many rows that most of their pages are not read when the store is opened. */
-async function fillWithRows(directory: string): Promise<void> {
-  await using store = await openStore(directory);
-  await Promise.all(
-    Array.from({ length: 500 }, (_, i) =>
-      store.db.transact((tx) => store.write(tx, `n${i}`, 'x'.repeat(1500))),
-    ),
-  );
+/** Opens a store with so many rows that most of their pages are not read. Reads of its disk can fail with `code`. */
+async function filledStore(code: string) {
+  const directory = testDirectory();
+  {
+    await using store = await openStore(directory);
+    await Promise.all(
+      Array.from({ length: 500 }, (_, i) =>
+        store.db.transact((tx) => store.write(tx, `n${i}`, 'x'.repeat(1500))),
+      ),
+    );
+  }
+  const disk = testDisk();
+  const store = await openStore(directory, { fs: disk.fs });
+  onTestFinished(() => store[Symbol.asyncDispose]());
+  const durable = store.db.durableSeq;
+  return {
+    store,
+    whileReadsFail<T>(work: () => T): T {
+      disk.onRead = () => {
+        throw systemError(code);
+      };
+      try {
+        return work();
+      } finally {
+        disk.onRead = () => undefined;
+      }
+    },
+    /**
+     * Expects that the first write since then is stored and counted, or has failed with storage_damaged. The next write
+     * succeeds.
+     */
+    async expectWholeOrDamaged(id: string, outcome: PromiseSettledResult<unknown>): Promise<void> {
+      expect(['ok', 'storage_damaged']).toContain(codeOf(outcome));
+      const kept = outcome.status === 'fulfilled';
+      expect(store.db.peek((rx) => store.notes.get(rx, id)) !== undefined).toBe(kept);
+      const next = await store.db.transact((tx) => store.write(tx, 'next').seq);
+      expect(next).toBe(durable + (kept ? 2 : 1));
+    },
+  };
 }

@@ -8,14 +8,14 @@ import {
   settlesByItself,
   testDisk,
   WAL_FILE,
+  freshStore,
+  storeOnTestDisk,
 } from '../../support/store.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
 describe('durability "normal"', () => {
   test('A transaction is acknowledged and announced without a sync, in the next turn of the event loop.', async () => {
-    await using directory = tempDirectory();
-    const disk = testDisk();
-    await using store = await openStore(directory.path, { fs: disk.fs, durability: 'normal' });
+    const { store, disk } = await storeOnTestDisk({ durability: 'normal' });
     disk.journal.length = 0;
     const announced: unknown[] = [];
     store.db.onDurable((items) => void announced.push(...items));
@@ -41,10 +41,7 @@ describe('durability "normal"', () => {
   });
 
   test('A checkpoint still syncs the log first, and the database before the log restarts.', async () => {
-    await using directory = tempDirectory();
-    const disk = testDisk();
-    await using store = await openStore(directory.path, {
-      fs: disk.fs,
+    const { store, disk } = await storeOnTestDisk({
       durability: 'normal',
       checkpointBytes: 1,
     });
@@ -74,10 +71,7 @@ async function makeStore(directory: string): Promise<void> {
 
 describe('durability "full"', () => {
   test('Syncs run off the main thread, and never with fsync under a load with pauses.', async () => {
-    await using directory = tempDirectory();
-    const disk = testDisk();
-    await using store = await openStore(directory.path, {
-      fs: disk.fs,
+    const { store, disk } = await storeOnTestDisk({
       // More than the opening writes, which may cause a checkpoint without a pause.
       checkpointBytes: 512 * 1024,
     });
@@ -135,8 +129,7 @@ describe('skipped sequence numbers', () => {
   });
 
   test('A failed transaction releases the numbers that it has skipped.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const failing = store.db.transact((tx) => {
       tx.skipSeqs(1000);
       throw new Error('no');
@@ -146,8 +139,7 @@ describe('skipped sequence numbers', () => {
   });
 
   test('Numbers can only be skipped during a transaction.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const ended = await store.db.transact((tx) => tx);
     expect(() => ended.skipSeqs(1)).toThrow('after their transaction ended');
   });

@@ -15,6 +15,7 @@ import {
   testDisk,
   told,
   query,
+  freshStore,
 } from '../../support/store.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
@@ -98,11 +99,10 @@ describe('a data directory', () => {
   });
 
   test('Only the owner can read the files of a data directory.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store, directory } = await freshStore();
     await store.db.transact((tx) => store.write(tx, 'a'));
-    for (const name of nodeFs.readdirSync(directory.path)) {
-      const { mode } = nodeFs.statSync(path.join(directory.path, name));
+    for (const name of nodeFs.readdirSync(directory)) {
+      const { mode } = nodeFs.statSync(path.join(directory, name));
       expect([name, (mode & 0o777).toString(8)]).toEqual([name, '600']);
     }
   });

@@ -1,7 +1,7 @@
 import nodeFs from 'node:fs';
 import nodePath from 'node:path';
 import { expect, test } from 'vitest';
-import { DATABASE_FILE, integrity, openStore } from '../../support/store.ts';
+import { DATABASE_FILE, integrity, openStore, freshStore } from '../../support/store.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
 // sql.js itself returns the same instance for every call.
@@ -23,11 +23,10 @@ test('Two stores of one process have separate files and rows.', async () => {
 });
 
 test('A second store on an open directory is refused, and the first one keeps working.', async () => {
-  await using directory = tempDirectory();
-  await using first = await openStore(directory.path);
+  const { store: first, directory } = await freshStore();
   await first.db.transact((tx) => first.write(tx, 'a'));
   // `rejects` would print the store if it opens, and vitest cannot print the histograms of a store.
-  const refusal = await openStore(directory.path).then(
+  const refusal = await openStore(directory).then(
     () => 'opened',
     (error: unknown) => String(error),
   );

@@ -1,15 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import type { Reader, Writer } from '../../../src/core/store/transaction.ts';
-import { note, openStore, query, testDisk, WAL_FILE } from '../../support/store.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import { note, query, WAL_FILE, freshStore, storeOnTestDisk } from '../../support/store.ts';
 
 /** A value that is neither a Writer nor a Reader, with a type assertion against the compiler. */
 const nothing = undefined as unknown as Writer & Reader;
 
 describe('access to rows', () => {
   test('Rows are written only with the writer of a transaction: all else does not compile, and throws.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const insert = store.db.prepare("INSERT INTO meta (key, value) VALUES ('k', 'v')");
     // @ts-expect-error A write without a writer.
     expect(() => insert.run()).toThrow('outside a transaction');
@@ -23,8 +21,7 @@ describe('access to rows', () => {
   });
 
   test('A query that returns rows cannot write outside of a transaction.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const sql = "INSERT INTO meta (key, value) VALUES ('k', 'v') RETURNING value";
     expect(() => query(store.db, sql)).toThrow('outside a transaction');
     const insert = store.db.prepare<[string]>(sql);
@@ -32,16 +29,14 @@ describe('access to rows', () => {
   });
 
   test('Rows cannot be read without a reader.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     // @ts-expect-error A read without a reader.
     expect(() => store.notes.get('a')).toThrow('outside a call of read, peek or transact');
     expect(() => store.notes.get(nothing, 'a')).toThrow('outside a call of read, peek or transact');
   });
 
   test('A reader or writer cannot be used after its function has ended.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const writer = await store.db.transact((tx) => tx);
     const reader = await store.db.read((rx) => rx);
     const peeker = store.db.peek((rx) => rx);
@@ -57,9 +52,7 @@ describe('access to rows', () => {
 
 describe('effects of a transaction', () => {
   test('An effect runs once the transaction is on disk and before its caller continues.', async () => {
-    await using directory = tempDirectory();
-    const disk = testDisk();
-    await using store = await openStore(directory.path, { fs: disk.fs });
+    const { store, disk } = await storeOnTestDisk();
     using held = disk.holdSyncs(WAL_FILE);
     const done: string[] = [];
     const stored = store.db
@@ -77,8 +70,7 @@ describe('effects of a transaction', () => {
   });
 
   test('A transaction that throws is undone at once in reverse order, without the rest of its group.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const done: string[] = [];
     const beside = store.db.transact((tx) => {
       store.write(tx, 'a');
@@ -97,9 +89,7 @@ describe('effects of a transaction', () => {
   });
 
   test('A group that SQLite gives up is undone from the newest transaction to the oldest.', async () => {
-    await using directory = tempDirectory();
-    const disk = testDisk();
-    await using store = await openStore(directory.path, { fs: disk.fs });
+    const { store, disk } = await storeOnTestDisk();
     const done: string[] = [];
     const lose = (id: string) =>
       store.db.transact((tx) => {
@@ -119,8 +109,7 @@ describe('effects of a transaction', () => {
   });
 
   test('A failed effect of a stored transaction is reported, and the others run.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const done: string[] = [];
     await store.db.transact((tx) => {
       tx.whenDurable(() => {
@@ -136,8 +125,7 @@ describe('effects of a transaction', () => {
   });
 
   test('A failed undo of a lost transaction is reported, and the others run.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const done: string[] = [];
     const refused = store.db.transact((tx) => {
       tx.whenLost(() => done.push('undone'));

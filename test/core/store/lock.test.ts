@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { lockDirectory, lockedByFlock, lockedByOpening } from '../../../src/core/store/lock.ts';
 import { atLength } from '../../support/at-length.ts';
-import { openAsMacOs } from '../../support/open-as-macos.ts';
+import { openAsMacOs } from './open-as-macos.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
 /** The number of servers that start at once. In each round, one of the rest gets the lock and is killed. */
@@ -85,7 +85,7 @@ const urlOf = (file: string) => JSON.stringify(pathToFileURL(path.resolve(file))
 /** A program that tries to lock the directory for each line of stdin, prints the result, and keeps the lock. */
 const CONTENDER = `
 const { lockDirectory, lockedByFlock, lockedByOpening } = await import(${urlOf('src/core/store/lock.ts')});
-const { openAsMacOs } = await import(${urlOf('test/support/open-as-macos.ts')});
+const { openAsMacOs } = await import(${urlOf('test/core/store/open-as-macos.ts')});
 const [directory, way] = process.argv.slice(1);
 const take = way === 'open' ? (file) => lockedByOpening(file, openAsMacOs) : lockedByFlock;
 const locks = [];

@@ -2,8 +2,7 @@ import { expect, test, vi } from 'vitest';
 import { loadHostedSqlite, type RawSqlite } from '../../../src/core/store/host/sqlite.ts';
 import { sqlWasm } from '../../../src/core/lib/self.ts';
 import { pageOf } from '../../support/entries.ts';
-import { openStore, told } from '../../support/store.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import { told, freshStore } from '../../support/store.ts';
 
 /** Returns the SQLite instance that all stores of a process share. */
 async function sharedSqlite(directory: string): Promise<RawSqlite> {
@@ -11,11 +10,10 @@ async function sharedSqlite(directory: string): Promise<RawSqlite> {
 }
 
 test('A page of the log is correct even if the memory of SQLite moves during a read.', async () => {
-  await using directory = tempDirectory();
-  await using store = await openStore(directory.path);
+  const { store, directory } = await freshStore();
   const { db, log } = store;
   await db.transact((tx) => [1, 2].map((n) => log.append(tx, told('sess_a', { n })).seq));
-  const sqlite = await sharedSqlite(directory.path);
+  const sqlite = await sharedSqlite(directory);
   const read = sqlite._sqlite3_column_text;
   using moving = vi.spyOn(sqlite, '_sqlite3_column_text').mockImplementation((row, column) => {
     // More than the free memory, so that the memory grows and all views of it are detached.
@@ -32,11 +30,10 @@ test('A page of the log is correct even if the memory of SQLite moves during a r
 });
 
 test('A statement that runs out of memory reports it, and runs once there is memory again.', async () => {
-  await using directory = tempDirectory();
-  await using store = await openStore(directory.path);
+  const { store, directory } = await freshStore();
   const late = store.db.prepare<[number]>('SELECT 1');
   const run = () => store.db.peek((rx) => late.get(rx));
-  const sqlite = await sharedSqlite(directory.path);
+  const sqlite = await sharedSqlite(directory);
   using full = vi.spyOn(sqlite, '_malloc').mockReturnValue(0);
   expect(run).toThrow(/^SQLite is out of memory$/);
   full.mockRestore();

@@ -16,13 +16,8 @@ import {
   type TestStore,
   told,
 } from '../../support/store.ts';
-import {
-  below,
-  PowerDisk,
-  type Random,
-  seededRandom,
-  type SyncPlan,
-} from '../../support/store-power.ts';
+import { below, type Random, seededRandom } from '../../support/random.ts';
+import { PowerDisk, type SyncPlan } from './power-disk.ts';
 import { atLength } from '../../support/at-length.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { scaled } from '../../support/patience.ts';

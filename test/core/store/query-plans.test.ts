@@ -11,6 +11,7 @@ import {
   steppingClock,
   type TestStore,
   query,
+  freshStore,
 } from '../../support/store.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { aTurn } from '../../support/records.ts';
@@ -26,8 +27,7 @@ describe('a page of events', () => {
   ];
 
   test('A page of the whole runtime is merged from both tables in key order.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const plan = planOfPage(store, { name: 'runtime' });
     expect(plan).toContainEqual(expect.stringMatching(/^MERGE \(UNION ALL\)/));
     for (const table of ['events', 'deltas']) {
@@ -39,8 +39,7 @@ describe('a page of events', () => {
   test.each(scopes)(
     'A page of a $name is merged from both tables by its indexes.',
     async (scope) => {
-      await using directory = tempDirectory();
-      await using store = await openStore(directory.path);
+      const { store } = await freshStore();
       const plan = planOfPage(store, scope);
       expect(plan).toContainEqual(expect.stringMatching(/^MERGE \(UNION ALL\)/));
       const column = `${scope.name}_id`;
@@ -53,8 +52,7 @@ describe('a page of events', () => {
   );
 
   test('A page of some kinds of the whole runtime is merged from the index of each kind.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const kinds = new Set(['message.delta', 'turn.completed', 'turn.failed']);
     const plan = planOfPage(store, { name: 'runtime', kinds });
     const ofIndex = (table: string) =>
@@ -68,8 +66,7 @@ describe('a page of events', () => {
   });
 
   test('A page of some kinds of another scope is read like a page of all kinds, within a window.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const kinds = new Set(['turn.completed', 'turn.failed']);
     for (const scope of scopes) {
       const plan = planOfPage(store, { ...scope, kinds });
@@ -80,8 +77,7 @@ describe('a page of events', () => {
 
 describe('the log', () => {
   test('The deltas of an item are found by their index, for reads and for removal.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const sqls = await sqlsOf(store.db, async () => {
       const log = new EventLog({ db: store.db, clock: steppingClock(), ids: countingIds() });
       store.db.peek((rx) => store.log.deltasOf(rx, 'item'));
@@ -117,8 +113,7 @@ describe('the records', () => {
   ];
 
   test.each(reads)('An index finds %s.', async (_what, index, read) => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const [sql] = await sqlsOf(
       store.db,
       () => store.db.peek((rx) => read(sessionStore(store), rx)),
@@ -155,8 +150,7 @@ describe('the records', () => {
   test.each(pages)(
     'A page of %s is read by its index, newest first.',
     async (_what, line, read) => {
-      await using directory = tempDirectory();
-      await using store = await openStore(directory.path);
+      const { store } = await freshStore();
       const [sql] = await sqlsOf(
         store.db,
         () => store.db.peek((rx) => read(sessionStore(store), rx)),
@@ -167,8 +161,7 @@ describe('the records', () => {
   );
 
   test('A page of the sessions with a status and a provider uses one of the two indexes.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const read = () =>
       store.db.peek((rx) =>
         sessionStore(store).sessions.page(rx, { status: 'ready', provider: 'acp' }, 10),
@@ -182,8 +175,7 @@ describe('the records', () => {
   test.each(['sessions', 'turns', 'items'] as const)(
     'A record of the %s is found by its id.',
     async (table) => {
-      await using directory = tempDirectory();
-      await using store = await openStore(directory.path);
+      const { store } = await freshStore();
       const sqls = await sqlsOf(
         store.db,
         () => store.db.peek((rx) => sessionStore(store)[table].get(rx, 'x')),
@@ -238,8 +230,7 @@ describe('retention', () => {
 
   // The index sessions_status has every closed session, including all that were trimmed long ago.
   test('Retention finds the oldest closed session with remaining events by a separate index.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const read = () => store.db.peek((rx) => sessionStore(store).oldestTrimmable(rx));
     const [sql] = await sqlsOf(store.db, read, /trimmed IS NOT 1/);
     const plan = planOf(store.db, sql ?? '');
@@ -247,8 +238,7 @@ describe('retention', () => {
   });
 
   test('Retention finds the turns of a session, and their items, by their indexes.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const sessions = sessionStore(store);
     await store.db.transact((tx) => sessions.turns.insert(tx, aTurn({ session_id: 'a' })));
     const sqls = await sqlsOf(

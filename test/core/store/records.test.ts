@@ -1,6 +1,14 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Note, note, openStore, type TestStore, told, query } from '../../support/store.ts';
+import {
+  type Note,
+  note,
+  openStore,
+  type TestStore,
+  told,
+  query,
+  freshStore,
+} from '../../support/store.ts';
 import { atLength } from '../../support/at-length.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { pageOf } from '../../support/entries.ts';
@@ -10,8 +18,7 @@ const MIB = 1024 * 1024;
 
 describe('a page of records', () => {
   test('The first page starts with the newest record, and the next page continues after it.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     await insert(store, ['a', 'b', 'c', 'd', 'e']);
     const first = store.db.peek((rx) => store.notes.page(rx, {}, 2));
     expect(first.records.map(({ id }) => id)).toEqual(['e', 'd']);
@@ -23,8 +30,7 @@ describe('a page of records', () => {
   });
 
   test('A page with the oldest record has no next page, even if it is full.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     expect(store.db.peek((rx) => store.notes.page(rx, {}, 3))).toEqual({
       records: [],
       nextCursor: null,
@@ -36,8 +42,7 @@ describe('a page of records', () => {
   });
 
   test('Inserts and updates between two pages do not shift the second page.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     await insert(store, ['a', 'b', 'c', 'd']);
     const first = store.db.peek((rx) => store.notes.page(rx, {}, 2));
     await insert(store, ['e', 'f']);
@@ -50,8 +55,7 @@ describe('a page of records', () => {
   });
 
   test('A page has only records whose current columns equal the filters.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     await insert(store, ['a', 'b', 'c']);
     await store.db.transact((tx) => {
       store.notes.update(tx, note('b', { status: 'closed' }));
@@ -66,8 +70,7 @@ describe('a page of records', () => {
   });
 
   test('All pages of any size together have each record once.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const ids = Array.from({ length: 30 }, (_, i) => `n${i}`);
     await insert(store, ids, (i) => ({ status: i % 3 === 0 ? 'ready' : 'closed' }));
     const limits = fc.integer({ min: 1, max: 40 });
@@ -86,8 +89,7 @@ describe('a page of records', () => {
     ['letters', 'x', 3 * MIB],
     ['three-byte characters', '\u8a9e', MIB],
   ])('A page ends before 8 MiB of %s, whatever its limit.', async (_what, character, count) => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     await insert(store, ['a', 'b', 'c'], () => ({ text: character.repeat(count) }));
     const pages: string[][] = [];
     for (let cursor: string | undefined; ;) {
@@ -100,8 +102,7 @@ describe('a page of records', () => {
   });
 
   test('A page has at least one record, however large it is.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     await insert(store, ['a', 'b'], () => ({ text: 'x'.repeat(9 * MIB) }));
     const { records, nextCursor } = store.db.peek((rx) => store.notes.page(rx, {}, 100));
     expect(records.map(({ id }) => id)).toEqual(['b']);
@@ -118,8 +119,7 @@ describe('a page of events', () => {
   ])(
     'A page ends before its limit in bytes of %s, but has at least one event.',
     async (_what, character, count) => {
-      await using directory = tempDirectory();
-      await using store = await openStore(directory.path);
+      const { store } = await freshStore();
       await store.db.transact((tx) => {
         for (let i = 0; i < 5; i++)
           store.log.append(tx, told('a', { text: character.repeat(count) }));
@@ -139,8 +139,7 @@ describe('a page of events', () => {
 
 describe('a record', () => {
   test('An updated record must exist, and keeps its position.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     await insert(store, ['a', 'b']);
     await store.db.transact((tx) => store.notes.update(tx, note('a', { version: 2 })));
     expect(store.db.peek((rx) => store.notes.where(rx, 'n > 0')).map(({ id }) => id)).toEqual([
@@ -155,8 +154,7 @@ describe('a record', () => {
   });
 
   test('A second record with the same id is refused.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     await insert(store, ['a']);
     await expect(insert(store, ['a'])).rejects.toThrow(/UNIQUE/);
     await insert(store, ['b']);
@@ -189,8 +187,7 @@ describe('a record', () => {
   });
 
   test('A record with any texts, numbers and nulls is read back unchanged.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     let count = 0;
     const someText = fc.oneof(
       anyText(),
@@ -214,8 +211,7 @@ describe('a statement', () => {
   const integers = [0, 1, ...ends.flatMap((end) => [end, end - 1]), 123_456_789_012];
 
   test('Integers up to 2^53 - 1 of either sign are stored exactly, as integers.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const insertOne = store.db.prepare(
       'INSERT INTO settled_items (item_id, settled_at) VALUES (?, ?)',
     );
@@ -236,8 +232,7 @@ describe('a statement', () => {
   });
 
   test('Any text, number and null of any size is returned unchanged.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const echo = store.db.prepare('SELECT ?, ?, ?');
     // A statement reserves 16 KiB for texts, at three bytes a character.
     const long = fc
@@ -264,8 +259,7 @@ describe('a statement', () => {
   });
 
   test('A statement does not reuse values of an earlier run.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const echo = store.db.prepare('SELECT ?, ?');
     expect(store.db.peek((rx) => echo.get(rx, 'a', 'x'.repeat(100_000)))).toEqual([
       'a',
@@ -276,8 +270,7 @@ describe('a statement', () => {
   });
 
   test('A statement works again after SQLite has refused a run.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const add = store.db.prepare("INSERT INTO meta (key, value) VALUES ('k', ?)");
     expect(await store.db.transact((tx) => add.run(tx, 'a'))).toBe(1);
     await expect(store.db.transact((tx) => add.run(tx, 'b'))).rejects.toThrow(/UNIQUE/);
@@ -288,8 +281,7 @@ describe('a statement', () => {
   });
 
   test('A scan stops on request or on an error, and leaves nothing open.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path, { checkpointBytes: 1 });
+    const { store } = await freshStore({ checkpointBytes: 1 });
     await insert(store, ['a', 'b', 'c']);
     const ids = store.db.prepare<[string]>('SELECT id FROM sessions ORDER BY n');
     const seen: string[] = [];
@@ -311,8 +303,7 @@ describe('a statement', () => {
   });
 
   test('A statement is prepared at its first run, and an invalid one is refused with its SQL.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const statement = store.db.prepare('SELEKT 1');
     await expect(store.db.transact((tx) => statement.run(tx))).rejects.toThrow(/SELEKT 1/);
   });

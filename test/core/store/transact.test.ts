@@ -17,14 +17,14 @@ import {
   told,
   type TestStore,
   WAL_FILE,
+  freshStore,
+  storeOnTestDisk,
 } from '../../support/store.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
 describe('the result of a transaction', () => {
   test('A transaction is answered after its rows are synced, never before.', async () => {
-    await using directory = tempDirectory();
-    const disk = testDisk();
-    await using store = await openStore(directory.path, { fs: disk.fs });
+    const { store, disk } = await storeOnTestDisk();
     using held = disk.holdSyncs(WAL_FILE);
     store.db.onDurable(() => disk.journal.push('announced'));
     disk.journal.length = 0;
@@ -57,8 +57,7 @@ describe('the result of a transaction', () => {
   });
 
   test('Each transaction gets the result of its own function, in the order of the calls.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const answered: number[] = [];
     await Promise.all(
       Array.from({ length: 20 }, async (_, i) => {
@@ -69,9 +68,7 @@ describe('the result of a transaction', () => {
   });
 
   test('A group that commits during a sync waits for the next sync.', async () => {
-    await using directory = tempDirectory();
-    const disk = testDisk();
-    await using store = await openStore(directory.path, { fs: disk.fs });
+    const { store, disk } = await storeOnTestDisk();
     using held = disk.holdSyncs(WAL_FILE);
     const first = store.db.transact((tx) => store.write(tx, 'a'));
     const firstSync = await held.next();
@@ -94,9 +91,7 @@ describe('the result of a transaction', () => {
 
 describe('a read', () => {
   test('A read of rows that are not on disk yet is answered once they are.', async () => {
-    await using directory = tempDirectory();
-    const disk = testDisk();
-    await using store = await openStore(directory.path, { fs: disk.fs });
+    const { store, disk } = await storeOnTestDisk();
     using held = disk.holdSyncs(WAL_FILE);
     const write = store.db.transact((tx) => store.write(tx, 'a'));
     const whileOpen = store.db.read((rx) => store.notes.get(rx, 'a')?.id);
@@ -110,9 +105,7 @@ describe('a read', () => {
   });
 
   test('A read waits for the newest of the groups that it saw.', async () => {
-    await using directory = tempDirectory();
-    const disk = testDisk();
-    await using store = await openStore(directory.path, { fs: disk.fs });
+    const { store, disk } = await storeOnTestDisk();
     using held = disk.holdSyncs(WAL_FILE);
     const first = store.db.transact((tx) => store.write(tx, 'a'));
     const firstSync = await held.next();
@@ -130,9 +123,7 @@ describe('a read', () => {
   });
 
   test('A read is answered at once if everything is on disk, and syncs nothing.', async () => {
-    await using directory = tempDirectory();
-    const disk = testDisk();
-    await using store = await openStore(directory.path, { fs: disk.fs });
+    const { store, disk } = await storeOnTestDisk();
     await store.db.transact((tx) => store.write(tx, 'a'));
     const syncs = disk.count(`sync ${WAL_FILE}`);
     expect(await store.db.read((rx) => store.notes.get(rx, 'a')?.id)).toBe('a');
@@ -140,9 +131,7 @@ describe('a read', () => {
   });
 
   test('A read that throws also waits for the rows that it saw.', async () => {
-    await using directory = tempDirectory();
-    const disk = testDisk();
-    await using store = await openStore(directory.path, { fs: disk.fs });
+    const { store, disk } = await storeOnTestDisk();
     using held = disk.holdSyncs(WAL_FILE);
     const write = store.db.transact((tx) => store.write(tx, 'a'));
     const refused = store.db.read((rx) => {
@@ -157,8 +146,7 @@ describe('a read', () => {
   });
 
   test('A read cannot start a transaction.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     await expect(store.db.read(() => store.db.transact(() => 1))).rejects.toThrow(
       'cannot start a transaction inside a transaction',
     );
@@ -167,8 +155,7 @@ describe('a read', () => {
 
 describe('a failed transaction', () => {
   test('A failed transaction takes back only its own rows, numbers and announcements.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const announced = collectAnnounced(store);
     const outcomes = await Promise.allSettled([
       store.db.transact((tx) => store.write(tx, 'a').seq),
@@ -190,8 +177,7 @@ describe('a failed transaction', () => {
   });
 
   test('A transaction that SQLite refuses takes back all its rows.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     await store.db.transact((tx) => store.write(tx, 'a'));
     const outcomes = await Promise.allSettled([
       store.db.transact((tx) => store.write(tx, 'b')),
@@ -207,9 +193,7 @@ describe('a failed transaction', () => {
   });
 
   test('A refusal is reported only after the rows that it may have seen are on disk.', async () => {
-    await using directory = tempDirectory();
-    const disk = testDisk();
-    await using store = await openStore(directory.path, { fs: disk.fs });
+    const { store, disk } = await storeOnTestDisk();
     using held = disk.holdSyncs(WAL_FILE);
     const write = store.db.transact((tx) => store.write(tx, 'a'));
     const sameGroup = refuseBecauseOf(store, 'a');
@@ -226,8 +210,7 @@ describe('a failed transaction', () => {
   });
 
   test('A transaction with an asynchronous function is refused and takes back its rows.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const refused = store.db.transact(async (tx) => {
       store.write(tx, 'a');
       return 1;
@@ -238,8 +221,7 @@ describe('a failed transaction', () => {
   });
 
   test('A nested transaction throws, and the outer one continues if it catches the error.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const inner = () => store.db.transact((tx) => store.write(tx, 'inner'));
     const answer = store.db.transact((tx) => {
       expect(inner).toThrow('cannot start a transaction inside a transaction');
@@ -256,8 +238,7 @@ describe('a failed transaction', () => {
   });
 
   test('Failed transactions of any kind leave no trace in the store.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const announced = collectAnnounced(store);
     const expectedIds: string[] = [];
     let expectedSeq = 0;
@@ -311,9 +292,7 @@ describe('a failed transaction', () => {
 
 describe('announcements', () => {
   test('Announcements are delivered once, in order, when they are on disk and the seq is durable.', async () => {
-    await using directory = tempDirectory();
-    const disk = testDisk();
-    await using store = await openStore(directory.path, { fs: disk.fs });
+    const { store, disk } = await storeOnTestDisk();
     const delivered: { items: unknown[]; durableSeq: number }[] = [];
     store.db.onDurable((items) => {
       delivered.push({ items: [...items], durableSeq: store.db.durableSeq });
@@ -342,8 +321,7 @@ describe('announcements', () => {
   });
 
   test('Announcements reach every listener.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const one = collectAnnounced(store);
     const other = collectAnnounced(store);
     await store.db.transact((tx) => store.write(tx, 'a'));
@@ -355,8 +333,7 @@ describe('announcements', () => {
   });
 
   test('Announcements and numbers are refused after their transaction.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path);
+    const { store } = await freshStore();
     const ended = await store.db.transact((tx) => tx);
     expect(() => ended.nextSeq()).toThrow('after their transaction ended');
     expect(() => ended.announce('x')).toThrow('after their transaction ended');
@@ -366,9 +343,7 @@ describe('announcements', () => {
 
 describe('a group', () => {
   test('All transactions of one turn of the event loop share one COMMIT and one sync.', async () => {
-    await using directory = tempDirectory();
-    const disk = testDisk();
-    await using store = await openStore(directory.path, { fs: disk.fs });
+    const { store, disk } = await storeOnTestDisk();
     disk.journal.length = 0;
     await Promise.all(
       Array.from({ length: 200 }, (_, i) => store.db.transact((tx) => store.write(tx, `n${i}`))),
@@ -380,9 +355,7 @@ describe('a group', () => {
   });
 
   test('A group writes nothing before its COMMIT.', async () => {
-    await using directory = tempDirectory();
-    const disk = testDisk();
-    await using store = await openStore(directory.path, { fs: disk.fs });
+    const { store, disk } = await storeOnTestDisk();
     disk.journal.length = 0;
     const answers = Array.from({ length: 300 }, (_, i) =>
       store.db.transact((tx) => store.write(tx, `n${i}`, 'x'.repeat(20_000))),
@@ -395,9 +368,7 @@ describe('a group', () => {
 
 describe('a group without changes', () => {
   test('A group without changes is answered without a sync if all earlier ones are on disk.', async () => {
-    await using directory = tempDirectory();
-    const disk = testDisk();
-    await using store = await openStore(directory.path, { fs: disk.fs });
+    const { store, disk } = await storeOnTestDisk();
     await store.db.transact((tx) => store.write(tx, 'a'));
     using held = disk.holdSyncs(WAL_FILE);
     expect(await store.db.transact((tx) => store.notes.get(tx, 'a')?.id)).toBe('a');
@@ -406,9 +377,7 @@ describe('a group without changes', () => {
   });
 
   test('A group without changes waits for earlier groups, whose rows it may have seen.', async () => {
-    await using directory = tempDirectory();
-    const disk = testDisk();
-    await using store = await openStore(directory.path, { fs: disk.fs });
+    const { store, disk } = await storeOnTestDisk();
     using held = disk.holdSyncs(WAL_FILE);
     const write = store.db.transact((tx) => store.write(tx, 'a'));
     const synced = await held.next();
@@ -423,9 +392,7 @@ describe('a group without changes', () => {
 
 describe('a checkpoint', () => {
   test('A checkpoint delays only COMMIT until the database file is synced.', async () => {
-    await using directory = tempDirectory();
-    const disk = testDisk();
-    await using store = await openStore(directory.path, { fs: disk.fs, checkpointBytes: 1 });
+    const { store, disk } = await storeOnTestDisk({ checkpointBytes: 1 });
     using held = disk.holdSyncs(DATABASE_FILE);
     await store.db.transact((tx) => store.write(tx, 'a'));
     const synced = await held.next();
@@ -460,8 +427,7 @@ describe('a checkpoint', () => {
   });
 
   test('Checkpoints also run under a load without pauses.', async () => {
-    await using directory = tempDirectory();
-    await using store = await openStore(directory.path, {
+    const { store } = await freshStore({
       fs: testDisk().fs,
       checkpointBytes: 64 * 1024,
     });

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { runHere } from '../../support/cli/cadre.ts';
 import { Cluster, type TestFleet, untilDone, withFleet } from '../../support/fleet/cluster.ts';
-import { securedFleet } from '../../support/fleet/secured.ts';
+import { securedFleet } from './secured.ts';
 import { shared } from '../../support/shared.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { withRuntime } from '../../support/runtime.ts';

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { FleetCursor } from '../../../src/fleet/cursor.ts';
+import { Refused } from '../../../src/fleet/mirror-stream.ts';
 import { namesOf } from '../../../src/fleet/names.ts';
 import { NatsMirrorStream } from '../../../src/fleet/nats-mirror-stream.ts';
 import { NatsReaderStream } from '../../../src/fleet/nats-reader-stream.ts';
@@ -11,7 +12,7 @@ import { type TestFleet, withFleet } from '../../support/fleet/cluster.ts';
 import { faultless, judge } from '../../support/fleet/judge.ts';
 import { append, startMirror, wholeLog } from '../../support/fleet/mirroring.ts';
 import { shared } from '../../support/shared.ts';
-import { withStore } from '../../support/memory-store.ts';
+import { testStore } from '../../support/memory-store.ts';
 import { withRuntime } from '../../support/runtime.ts';
 import { scriptedProvider } from '../../support/scripted-provider.ts';
 import { openStore } from '../../support/store.ts';
@@ -90,38 +91,39 @@ describe('A server with [fleet]', () => {
 });
 
 describe('With JetStream, a mirror', () => {
-  test('With JetStream, a mirror writes batches that are read once and in order, by a cursor and while they come.', () =>
-    withStore(async (store) => {
-      await using _mirror = startMirror(store, streamOf('n1'), { clock: systemClock });
-      const cursor = FleetCursor.start();
-      await using reader = startReader('n1', cursor, true);
-      await append(store, 3);
-      await append(store, 700);
-      await append(store, 5, 'message.delta');
-      await append(store, 1);
-      await expectEventually(() => reader.events.at(-1)?.seq).toBe(store.db.durableSeq);
-      expect(judge(wholeLog(store, store.db.durableSeq), reader.events)).toMatchObject(faultless);
-      await using again = startReader('n1', FleetCursor.parse(cursor.toString()), false);
-      await again.done;
-      expect(again.events).toEqual([]);
-      await using whole = startReader('n1', FleetCursor.start(), false);
-      await whole.done;
-      expect(whole.events).toEqual(reader.events);
-    }));
+  test('With JetStream, a mirror writes batches that are read once and in order, by a cursor and while they come.', async () => {
+    const store = await testStore();
+    await using _mirror = startMirror(store, streamOf('n1'), { clock: systemClock });
+    const cursor = FleetCursor.start();
+    await using reader = startReader('n1', cursor, true);
+    await append(store, 3);
+    await append(store, 700);
+    await append(store, 5, 'message.delta');
+    await append(store, 1);
+    await expectEventually(() => reader.events.at(-1)?.seq).toBe(store.db.durableSeq);
+    expect(judge(wholeLog(store, store.db.durableSeq), reader.events)).toMatchObject(faultless);
+    await using again = startReader('n1', FleetCursor.parse(cursor.toString()), false);
+    await again.done;
+    expect(again.events).toEqual([]);
+    await using whole = startReader('n1', FleetCursor.start(), false);
+    await whole.done;
+    expect(whole.events).toEqual(reader.events);
+  });
 
-  test('With JetStream, a mirror is refused by the fence where another has written.', () =>
-    withStore(async (store) => {
-      const stream = streamOf('n2');
-      await append(store, 3);
-      const drafts = [{ kind: 'session.updated', seq: 1, text: '{"seq":1,"id":"evt_1"}' }];
-      const batch = { epoch: store.db.epoch, prev: 0, drafts };
-      const first = await stream.publish({ ...batch, expected: 0 });
-      await expect(stream.publish({ ...batch, expected: 0 })).rejects.toThrow('last sequence');
-      await expect(
-        stream.publish({ ...batch, expected: 0, drafts: [...drafts, ...drafts] }),
-      ).rejects.toThrow('last sequence');
-      expect(await stream.head()).toMatchObject({ streamSeq: first, id: 'evt_1', seq: 1, prev: 0 });
-      expect(await streamOf('nobody').head()).toBeNull();
-      expect(await stream.id()).toBe('test');
-    }));
+  test('With JetStream, a mirror is refused by the fence where another has written.', async () => {
+    const store = await testStore();
+    const stream = streamOf('n2');
+    await append(store, 3);
+    const drafts = [{ kind: 'session.updated', seq: 1, text: '{"seq":1,"id":"evt_1"}' }];
+    const batch = { epoch: store.db.epoch, prev: 0, drafts };
+    const first = await stream.publish({ ...batch, expected: 0 });
+    const refusal = new Refused('the newest message of this node is another one');
+    await expect(stream.publish({ ...batch, expected: 0 })).rejects.toThrow(refusal);
+    await expect(
+      stream.publish({ ...batch, expected: 0, drafts: [...drafts, ...drafts] }),
+    ).rejects.toThrow(refusal);
+    expect(await stream.head()).toMatchObject({ streamSeq: first, id: 'evt_1', seq: 1, prev: 0 });
+    expect(await streamOf('nobody').head()).toBeNull();
+    expect(await stream.id()).toBe('test');
+  });
 });

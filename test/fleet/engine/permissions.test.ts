@@ -8,7 +8,7 @@ import { NatsReaderStream } from '../../../src/fleet/nats-reader-stream.ts';
 import { NodeClient } from '../../../src/fleet/node-client.ts';
 import { livingNodes } from '../../../src/fleet/heartbeat.ts';
 import { systemClock } from '../../../src/core/lib/clock.ts';
-import { names, securedFleet } from '../../support/fleet/secured.ts';
+import { names, securedFleet } from './secured.ts';
 
 const secured = securedFleet();
 

@@ -2,9 +2,9 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import { cadreOn, runCadre, runHere } from '../../support/cli/cadre.ts';
-import { withDemo } from '../../support/demo-server.ts';
+import { testDemo } from '../../support/demo-server.ts';
 import { pathWith, putProgram } from '../../support/providers/demo-agents.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import { tempDirectory, testDirectory } from '../../support/temp.ts';
 
 interface Discovered {
   name: string;
@@ -63,58 +63,56 @@ describe('cadre providers discover', () => {
   });
 
   test('The next step of an installed agent is a run, or a restart of a server with another PATH.', async () => {
-    await using home = tempDirectory();
-    const env = { PATH: pathWith(home.path, 'gemini') };
-    const alone = await runCadre(home.path, ['providers', 'discover', '--json'], { env });
+    const home = testDirectory();
+    const env = { PATH: pathWith(home, 'gemini') };
+    const alone = await runCadre(home, ['providers', 'discover', '--json'], { env });
     const nextOf = (found: unknown) =>
       (found as Discovered[]).find(({ name }) => name === 'gemini')?.next;
     expect(nextOf(alone.json())).toBe('cadre run --agent gemini "…"');
-    await withDemo(async (server) => {
-      const ended = await cadreOn(server)(['providers', 'discover', '--json'], { env });
-      expect(nextOf(ended.json())).toMatch(/^restart the server: /);
-    });
+    const server = await testDemo();
+    const ended = await cadreOn(server)(['providers', 'discover', '--json'], { env });
+    expect(nextOf(ended.json())).toMatch(/^restart the server: /);
   });
 });
 
 describe('--agent', () => {
   test('The option --agent names an agent without --provider, and completes the names.', async () => {
-    await using home = tempDirectory();
-    vi.stubEnv('PATH', pathWith(home.path, 'gemini', 'opencode'));
-    await withDemo(async (server) => {
-      const cadre = cadreOn(server);
-      const run = await cadre(['run', '--agent', 'gemini', '--json', 'say hi']);
-      expect([run.code, run.stderr]).toEqual([0, '']);
-      const created = await cadre(['sessions', 'create', '--agent', 'opencode', '--json']);
-      expect(created.json()).toMatchObject({ provider: 'acp', agent: 'opencode' });
-      const listed = await cadre(['sessions', 'list', '--json']);
-      const agents = (listed.json() as { agent: string }[]).map(({ agent }) => agent);
-      expect(agents).toEqual(['opencode', 'gemini']);
-      expect((await cadre(['sessions', 'list'])).stdout).toMatch(/^\w+\tgemini\tready/m);
-      const byDefault = await cadre(['sessions', 'create', '--json'], {
-        env: { CADRE_DEFAULTS_AGENT: 'opencode' },
-      });
-      expect(byDefault.json()).toMatchObject({ provider: 'acp', agent: 'opencode' });
-      // Completion runs as a separate program.
-      const { directory } = server;
-      const line = ['__complete', '--', '--data-dir', directory, 'run', '--agent', ''];
-      const words = await runCadre(directory, line);
-      const names = words.stdout.split('\n').map((line) => line.split('\t')[0]);
-      expect(names).toEqual(expect.arrayContaining(['default', 'gemini', 'opencode']));
-      const table = await cadre(['providers', 'list']);
-      expect(table.stdout).toMatch(/^acp\tAgent Client Protocol\tyes/m);
-      expect(table.stdout).toMatch(/^gemini\tGemini CLI\tyes/m);
-      const wrong = await cadre(['run', '--agent', 'nobody', 'say hi']);
-      expect([wrong.code, wrong.stderr]).toEqual([
-        2,
-        expect.stringMatching(/unknown agent "nobody": choose from .*gemini/),
-      ]);
-      const provider = await cadre(['run', '--agent', 'claude', 'say hi']);
-      expect([provider.code, provider.stderr]).toEqual([
-        2,
-        expect.stringContaining('set the field "provider" to "claude"'),
-      ]);
-      const earlier = await cadre(['run', '-c', '--agent', 'gemini', 'say hi']);
-      expect(earlier.stderr).toContain('--agent applies only to a new session');
+    const home = testDirectory();
+    vi.stubEnv('PATH', pathWith(home, 'gemini', 'opencode'));
+    const server = await testDemo();
+    const cadre = cadreOn(server);
+    const run = await cadre(['run', '--agent', 'gemini', '--json', 'say hi']);
+    expect([run.code, run.stderr]).toEqual([0, '']);
+    const created = await cadre(['sessions', 'create', '--agent', 'opencode', '--json']);
+    expect(created.json()).toMatchObject({ provider: 'acp', agent: 'opencode' });
+    const listed = await cadre(['sessions', 'list', '--json']);
+    const agents = (listed.json() as { agent: string }[]).map(({ agent }) => agent);
+    expect(agents).toEqual(['opencode', 'gemini']);
+    expect((await cadre(['sessions', 'list'])).stdout).toMatch(/^\w+\tgemini\tready/m);
+    const byDefault = await cadre(['sessions', 'create', '--json'], {
+      env: { CADRE_DEFAULTS_AGENT: 'opencode' },
     });
+    expect(byDefault.json()).toMatchObject({ provider: 'acp', agent: 'opencode' });
+    // Completion runs as a separate program.
+    const { directory } = server;
+    const line = ['__complete', '--', '--data-dir', directory, 'run', '--agent', ''];
+    const words = await runCadre(directory, line);
+    const names = words.stdout.split('\n').map((line) => line.split('\t')[0]);
+    expect(names).toEqual(expect.arrayContaining(['default', 'gemini', 'opencode']));
+    const table = await cadre(['providers', 'list']);
+    expect(table.stdout).toMatch(/^acp\tAgent Client Protocol\tyes/m);
+    expect(table.stdout).toMatch(/^gemini\tGemini CLI\tyes/m);
+    const wrong = await cadre(['run', '--agent', 'nobody', 'say hi']);
+    expect([wrong.code, wrong.stderr]).toEqual([
+      2,
+      expect.stringMatching(/unknown agent "nobody": choose from .*gemini/),
+    ]);
+    const provider = await cadre(['run', '--agent', 'claude', 'say hi']);
+    expect([provider.code, provider.stderr]).toEqual([
+      2,
+      expect.stringContaining('set the field "provider" to "claude"'),
+    ]);
+    const earlier = await cadre(['run', '-c', '--agent', 'gemini', 'say hi']);
+    expect(earlier.stderr).toContain('--agent applies only to a new session');
   });
 });

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { cadreOn } from '../../support/cli/cadre.ts';
-import { sharedDemo, withDemo } from '../../support/demo-server.ts';
+import { sharedDemo, testDemo } from '../../support/demo-server.ts';
 import { storeOldRules } from '../../support/old-rules.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import { testDirectory } from '../../support/temp.ts';
 import { openSession } from '../../support/turns.ts';
 
 const server = sharedDemo();
@@ -61,32 +61,28 @@ it('A * behind a program that is not known to be safe needs --i-know.', async ()
 });
 
 it('The list of rules and the doctor name each rule of an earlier version that could not be added now.', async () => {
-  await using own = tempDirectory('old-rules');
-  const directory = join(own.path, 'data');
+  const own = testDirectory('old-rules');
+  const directory = join(own, 'data');
   await storeOldRules(directory, [
     { id: 'rule_00000000000000000000000a', effect: 'allow', command: 'git push **' },
     { id: 'rule_00000000000000000000000b', effect: 'allow', command: 'ls docs' },
   ]);
-  await withDemo(
-    async (old) => {
-      const cadre = cadreOn(old);
-      expect((await cadre(['approvals', 'rules', 'list'])).stdout).toMatch(
-        /0000000a\task\t.*git push \*\* \(the rule was added with effect allow, but now asks instead: .*remove it with cadre approvals rules remove 0000000a\)\n/,
-      );
-      const { checks } = (await cadre(['doctor', '--json'])).json() as {
-        checks: { check: string; status: string; detail: string }[];
-      };
-      expect(checks.find(({ check }) => check === 'rules')).toEqual({
-        check: 'rules',
-        status: 'warn',
-        detail: expect.stringMatching(
-          /^remove these rules with .*: rule_0+a \(git push \*\*\): the rule was added with effect allow/,
-        ) as unknown,
-      });
-      expect((await cadre(['approvals', 'rules', 'remove', '0000000a'])).code).toBe(0);
-    },
-    { directory },
+  const old = await testDemo({ directory });
+  const cadre = cadreOn(old);
+  expect((await cadre(['approvals', 'rules', 'list'])).stdout).toMatch(
+    /0000000a\task\t.*git push \*\* \(the rule was added with effect allow, but now asks instead: .*remove it with cadre approvals rules remove 0000000a\)\n/,
   );
+  const { checks } = (await cadre(['doctor', '--json'])).json() as {
+    checks: { check: string; status: string; detail: string }[];
+  };
+  expect(checks.find(({ check }) => check === 'rules')).toEqual({
+    check: 'rules',
+    status: 'warn',
+    detail: expect.stringMatching(
+      /^remove these rules with .*: rule_0+a \(git push \*\*\): the rule was added with effect allow/,
+    ) as unknown,
+  });
+  expect((await cadre(['approvals', 'rules', 'remove', '0000000a'])).code).toBe(0);
 });
 
 it('A search in a directory that is not an absolute path is refused.', async () => {

@@ -6,48 +6,44 @@ import type { TurnText } from '../../../src/frontends/cli/talk/turn-text.ts';
 import type { CommandContext } from '../../../src/frontends/cli/world.ts';
 import type { Client } from '../../../src/client/client.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
-import { withRuntime } from '../../support/runtime.ts';
+import { testRuntime } from '../../support/runtime.ts';
 import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
 import { openSession, send } from '../../support/turns.ts';
 
-test('A line that is refused because of a turn that has ended meanwhile is queued and starts at once.', () => {
+test('A line that is refused because of a turn that has ended meanwhile is queued and starts at once.', async () => {
   const provider = scriptedProvider();
-  return withRuntime(
-    async ({ client, directory }) => {
-      const { id } = await openSession(client, directory);
-      await send(client, id, 'theirs');
-      const theirs = await provider.nextTurn();
 
-      // The test delays the refusal.
-      const refused = Promise.withResolvers<void>();
-      const arrival = Promise.withResolvers<void>();
-      const call: Client['call'] = async (...request) => {
-        try {
-          return await client.call(...request);
-        } catch (error) {
-          refused.resolve();
-          await arrival.promise;
-          throw error;
-        }
-      };
-      const attached = attachedTo(id, call);
-      attached.say('mine');
-      await refused.promise;
-      theirs.end(completed);
-      const params = { session_id: id };
-      const events = () => client.call(endpoints.replaySessionEvents, { params, query: {} });
-      await expectEventually(async () => (await events()).map(({ kind }) => kind)).toContain(
-        'turn.completed',
-      );
-      for (const event of await events()) attached.showEvent(event);
-      arrival.resolve();
+  const { client, directory } = await testRuntime({ providers: [provider] });
+  const { id } = await openSession(client, directory);
+  await send(client, id, 'theirs');
+  const theirs = await provider.nextTurn();
 
-      const mine = await provider.nextTurn();
-      expect(mine.text).toBe('mine');
-      mine.end(completed);
-    },
-    { providers: [provider] },
+  // The test delays the refusal.
+  const refused = Promise.withResolvers<void>();
+  const arrival = Promise.withResolvers<void>();
+  const call: Client['call'] = async (...request) => {
+    try {
+      return await client.call(...request);
+    } catch (error) {
+      refused.resolve();
+      await arrival.promise;
+      throw error;
+    }
+  };
+  const attached = attachedTo(id, call);
+  attached.say('mine');
+  await refused.promise;
+  theirs.end(completed);
+  const params = { session_id: id };
+  const events = () => client.call(endpoints.replaySessionEvents, { params, query: {} });
+  await expectEventually(async () => (await events()).map(({ kind }) => kind)).toContain(
+    'turn.completed',
   );
+  for (const event of await events()) attached.showEvent(event);
+  arrival.resolve();
+  const mine = await provider.nextTurn();
+  expect(mine.text).toBe('mine');
+  mine.end(completed);
 });
 
 /** Attaches to a session without a known running turn, and prints nothing. */

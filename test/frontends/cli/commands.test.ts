@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import net, { type AddressInfo } from 'node:net';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { withDemo } from '../../support/demo-server.ts';
+import { testDemo } from '../../support/demo-server.ts';
 import type { Session } from '../../../src/api/sessions.ts';
 import { version } from '../../../src/core/lib/self.ts';
 import { startServer } from '../../support/server.ts';
@@ -137,125 +137,125 @@ describe('usage errors', () => {
     }
   });
 
-  test('A usage error that the server or the command finds ends with 2 too.', () =>
-    withDemo(async (server) => {
-      const cadre = cadreOn(server);
-      expectFailure(
-        await cadre(['sessions', 'get', 'abc']),
-        2,
-        /session "abc" not found: pass the last 6 or more characters of the id, or the title/,
-      );
-      expectFailure(
-        await cadre(['run', '  ']),
-        2,
-        /no text to send: pass the text as an argument, or pass -/,
-      );
-      expectFailure(await cadre(['run', '-'], { stdin: '\n' }), 2, /no text to send/);
-      expectFailure(
-        await cadre(['run', '--cwd', '/no/such/place', 'hello']),
-        2,
-        /cwd "\/no\/such\/place" does not exist/,
-      );
-      expectFailure(
-        await cadre(['events', 'tail', '--after-seq', 'soon']),
-        2,
-        /invalid --after-seq "soon": expected a sequence number/,
-      );
-      expectFailure(
-        await cadre(['sessions', 'create', '--metadata', '{']),
-        2,
-        /invalid --metadata: expected valid JSON \(/,
-      );
-      expectFailure(
-        await cadre(['sessions', 'list', '--limit', '0']),
-        2,
-        /--limit: has to be at least 1/,
-      );
-      expectFailure(
-        await cadre(['--token-file', '/no/such/file', 'status']),
-        2,
-        /token file .* not found: check --token-file/,
-      );
-    }));
+  test('A usage error that the server or the command finds ends with 2 too.', async () => {
+    const server = await testDemo();
+    const cadre = cadreOn(server);
+    expectFailure(
+      await cadre(['sessions', 'get', 'abc']),
+      2,
+      /session "abc" not found: pass the last 6 or more characters of the id, or the title/,
+    );
+    expectFailure(
+      await cadre(['run', '  ']),
+      2,
+      /no text to send: pass the text as an argument, or pass -/,
+    );
+    expectFailure(await cadre(['run', '-'], { stdin: '\n' }), 2, /no text to send/);
+    expectFailure(
+      await cadre(['run', '--cwd', '/no/such/place', 'hello']),
+      2,
+      /cwd "\/no\/such\/place" does not exist/,
+    );
+    expectFailure(
+      await cadre(['events', 'tail', '--after-seq', 'soon']),
+      2,
+      /invalid --after-seq "soon": expected a sequence number/,
+    );
+    expectFailure(
+      await cadre(['sessions', 'create', '--metadata', '{']),
+      2,
+      /invalid --metadata: expected valid JSON \(/,
+    );
+    expectFailure(
+      await cadre(['sessions', 'list', '--limit', '0']),
+      2,
+      /--limit: has to be at least 1/,
+    );
+    expectFailure(
+      await cadre(['--token-file', '/no/such/file', 'status']),
+      2,
+      /token file .* not found: check --token-file/,
+    );
+  });
 });
 
 describe('the search for the server and the token', () => {
-  test('A wrong token ends with 4, and an unknown session with 3.', () =>
-    withDemo(async (server) => {
-      const cadre = cadreOn(server);
-      const env = { CADRE_TOKEN: 'wrong-token-wrong-token' };
-      expectFailure(await cadre(['status'], { env }), 4, /missing or invalid bearer token/);
-      const nobody = `sess_${'0'.repeat(32)}`;
-      expectFailure(
-        await cadre(['sessions', 'get', nobody]),
-        3,
-        /session "sess_0+" not found: see cadre sessions list/,
-      );
-      expectFailure(
-        await cadre(['sessions', 'get', 'ffffff']),
-        3,
-        /session "ffffff" not found: see cadre sessions list/,
-      );
-      expectFailure(await cadre(['sessions', 'send', nobody, 'hello']), 3, /not found/);
-      expectFailure(await cadre(['events', 'tail', '--session', nobody]), 3, /not found/);
-      const json = await cadre(['--json', 'sessions', 'get', nobody]);
-      expect(JSON.parse(json.stderr)).toEqual({
-        error: { code: 'not_found', message: expect.any(String), hint: 'see cadre sessions list' },
-      });
-    }));
+  test('A wrong token ends with 4, and an unknown session with 3.', async () => {
+    const server = await testDemo();
+    const cadre = cadreOn(server);
+    const env = { CADRE_TOKEN: 'wrong-token-wrong-token' };
+    expectFailure(await cadre(['status'], { env }), 4, /missing or invalid bearer token/);
+    const nobody = `sess_${'0'.repeat(32)}`;
+    expectFailure(
+      await cadre(['sessions', 'get', nobody]),
+      3,
+      /session "sess_0+" not found: see cadre sessions list/,
+    );
+    expectFailure(
+      await cadre(['sessions', 'get', 'ffffff']),
+      3,
+      /session "ffffff" not found: see cadre sessions list/,
+    );
+    expectFailure(await cadre(['sessions', 'send', nobody, 'hello']), 3, /not found/);
+    expectFailure(await cadre(['events', 'tail', '--session', nobody]), 3, /not found/);
+    const json = await cadre(['--json', 'sessions', 'get', nobody]);
+    expect(JSON.parse(json.stderr)).toEqual({
+      error: { code: 'not_found', message: expect.any(String), hint: 'see cadre sessions list' },
+    });
+  });
 
-  test('Flags override the environment, and the environment overrides the registration.', () =>
-    withDemo(async (server) => {
-      const { url, token, directory } = server;
-      const file = path.join(directory, 'my-token');
-      fs.writeFileSync(file, token, { mode: 0o600 });
-      const right = { CADRE_URL: url, CADRE_TOKEN: token };
-      const wrong = { CADRE_URL: 'http://127.0.0.1:1', CADRE_TOKEN: 'wrong-token-wrong-token' };
-      const flags = ['--url', url, '--token-file', file];
-      const elsewhere = path.join(directory, 'empty');
-      const code = async (args: string[], env: Record<string, string> = {}) =>
-        (await runHere(elsewhere, [...args, 'status'], { env, cwd: directory })).code;
-      expect(await code(['--data-dir', directory])).toBe(0);
-      expect(await code([], { CADRE_DATA_ROOT_DIR: directory })).toBe(0);
-      expect(await code([], right)).toBe(0);
-      expect(await code(['--data-dir', directory], wrong)).toBe(6);
-      expect(await code(flags, wrong)).toBe(0);
-      fs.chmodSync(file, 0o644);
-      expect(await code(flags)).toBe(2);
-      expect(await code(['--url', url])).toBe(4);
-    }));
+  test('Flags override the environment, and the environment overrides the registration.', async () => {
+    const server = await testDemo();
+    const { url, token, directory } = server;
+    const file = path.join(directory, 'my-token');
+    fs.writeFileSync(file, token, { mode: 0o600 });
+    const right = { CADRE_URL: url, CADRE_TOKEN: token };
+    const wrong = { CADRE_URL: 'http://127.0.0.1:1', CADRE_TOKEN: 'wrong-token-wrong-token' };
+    const flags = ['--url', url, '--token-file', file];
+    const elsewhere = path.join(directory, 'empty');
+    const code = async (args: string[], env: Record<string, string> = {}) =>
+      (await runHere(elsewhere, [...args, 'status'], { env, cwd: directory })).code;
+    expect(await code(['--data-dir', directory])).toBe(0);
+    expect(await code([], { CADRE_DATA_ROOT_DIR: directory })).toBe(0);
+    expect(await code([], right)).toBe(0);
+    expect(await code(['--data-dir', directory], wrong)).toBe(6);
+    expect(await code(flags, wrong)).toBe(0);
+    fs.chmodSync(file, 0o644);
+    expect(await code(flags)).toBe(2);
+    expect(await code(['--url', url])).toBe(4);
+  });
 
-  test('The token of the local server is only sent to its own address.', () =>
-    withDemo(async (server) => {
-      const { url, directory } = server;
-      const heard: string[] = [];
-      const other = net.createServer((socket) => {
-        socket.on('data', (said) => heard.push(String(said)));
-        socket.on('error', () => undefined);
-      });
-      await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
-      try {
-        const { port } = other.address() as AddressInfo;
-        const named = [
-          [['--url', `http://127.0.0.1:${port}`], {}],
-          [[], { CADRE_URL: `http://127.0.0.1:${port}` }],
-          // Another name of the same machine may resolve to another address.
-          [['--url', url.replace('127.0.0.1', 'localhost')], {}],
-          [['--url', url.replace('127.0.0.1', '127.0.0.1.evil.example')], {}],
-        ] as const;
-        for (const [args, env] of named) {
-          const ended = await runHere(directory, ['--data-dir', directory, ...args, 'status'], {
-            env,
-          });
-          expectFailure(ended, 4, /no token for .*--token-file/);
-        }
-        expect(heard).toEqual([]);
-        const same = ['--data-dir', directory, '--url', `${url}/`, 'status'];
-        expect((await runHere(directory, same)).code).toBe(0);
-      } finally {
-        other.close();
+  test('The token of the local server is only sent to its own address.', async () => {
+    const server = await testDemo();
+    const { url, directory } = server;
+    const heard: string[] = [];
+    const other = net.createServer((socket) => {
+      socket.on('data', (said) => heard.push(String(said)));
+      socket.on('error', () => undefined);
+    });
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+    try {
+      const { port } = other.address() as AddressInfo;
+      const named = [
+        [['--url', `http://127.0.0.1:${port}`], {}],
+        [[], { CADRE_URL: `http://127.0.0.1:${port}` }],
+        // Another name of the same machine may resolve to another address.
+        [['--url', url.replace('127.0.0.1', 'localhost')], {}],
+        [['--url', url.replace('127.0.0.1', '127.0.0.1.evil.example')], {}],
+      ] as const;
+      for (const [args, env] of named) {
+        const ended = await runHere(directory, ['--data-dir', directory, ...args, 'status'], {
+          env,
+        });
+        expectFailure(ended, 4, /no token for .*--token-file/);
       }
-    }));
+      expect(heard).toEqual([]);
+      const same = ['--data-dir', directory, '--url', `${url}/`, 'status'];
+      expect((await runHere(directory, same)).code).toBe(0);
+    } finally {
+      other.close();
+    }
+  });
 
   test.for([
     ['an empty object', 200, '{}'],
@@ -309,85 +309,83 @@ describe('the search for the server and the token', () => {
 });
 
 describe('sessions', () => {
-  test('Sessions can be created, listed, read and prompted by their whole ids or the ends of them.', () =>
-    withDemo(async (server) => {
-      const cadre = cadreOn(server);
-      const created = await cadre([
-        'sessions',
-        'create',
-        '--title',
-        'My one',
-        '--metadata',
-        '{"a":[1]}',
-      ]);
-      expect([created.code, created.stderr]).toEqual([0, '']);
-      expect(created.stdout).toMatch(/^sess_[0-9a-f]{32}\n$/);
-      const id = created.stdout.trim();
-      const got = await cadre(['--json', 'sessions', 'get', id.slice(-6)]);
-      expect(got.json()).toMatchObject({
-        id,
-        title: 'My one',
-        metadata: { a: [1] },
-        provider: 'acp',
-        status: 'ready',
-        cwd: server.directory,
-      });
-      const people = await cadre(['sessions', 'get', id.slice(-8)]);
-      expect(people.stdout).toMatch(new RegExp(`^id +${id}$`, 'm'));
-      expect(people.stdout).toMatch(/^title +My one$/m);
+  test('Sessions can be created, listed, read and prompted by their whole ids or the ends of them.', async () => {
+    const server = await testDemo();
+    const cadre = cadreOn(server);
+    const created = await cadre([
+      'sessions',
+      'create',
+      '--title',
+      'My one',
+      '--metadata',
+      '{"a":[1]}',
+    ]);
+    expect([created.code, created.stderr]).toEqual([0, '']);
+    expect(created.stdout).toMatch(/^sess_[0-9a-f]{32}\n$/);
+    const id = created.stdout.trim();
+    const got = await cadre(['--json', 'sessions', 'get', id.slice(-6)]);
+    expect(got.json()).toMatchObject({
+      id,
+      title: 'My one',
+      metadata: { a: [1] },
+      provider: 'acp',
+      status: 'ready',
+      cwd: server.directory,
+    });
+    const people = await cadre(['sessions', 'get', id.slice(-8)]);
+    expect(people.stdout).toMatch(new RegExp(`^id +${id}$`, 'm'));
+    expect(people.stdout).toMatch(/^title +My one$/m);
 
-      const json = (
-        await cadre(['--json', 'sessions', 'create', '--cwd', '/tmp'])
-      ).json() as Session;
-      expect(json).toMatchObject({ status: 'ready', title: null });
-      const listed = await cadre(['sessions', 'list', '--padded']);
-      const [heading, first, second] = listed.stdout.split('\n');
-      expect(heading).toMatch(/^ID +PROVIDER +STATUS +ACTIVE +TITLE +LAST MESSAGE +CWD$/);
-      expect(first).toMatch(new RegExp(`^${json.id.slice(-8)} +acp +ready +\\d+s +- +`));
-      expect(second).toMatch(new RegExp(`^${id.slice(-8)} +acp +ready +\\d+s +My one +`));
-      const one = await cadre(['--json', 'sessions', 'list', '--limit', '1', '--status', 'ready']);
-      expect((one.json() as Session[]).map((session) => session.id)).toEqual([json.id]);
+    const json = (await cadre(['--json', 'sessions', 'create', '--cwd', '/tmp'])).json() as Session;
+    expect(json).toMatchObject({ status: 'ready', title: null });
+    const listed = await cadre(['sessions', 'list', '--padded']);
+    const [heading, first, second] = listed.stdout.split('\n');
+    expect(heading).toMatch(/^ID +PROVIDER +STATUS +ACTIVE +TITLE +LAST MESSAGE +CWD$/);
+    expect(first).toMatch(new RegExp(`^${json.id.slice(-8)} +acp +ready +\\d+s +- +`));
+    expect(second).toMatch(new RegExp(`^${id.slice(-8)} +acp +ready +\\d+s +My one +`));
+    const one = await cadre(['--json', 'sessions', 'list', '--limit', '1', '--status', 'ready']);
+    expect((one.json() as Session[]).map((session) => session.id)).toEqual([json.id]);
 
-      const sent = await cadre(['sessions', 'send', id.slice(-10), 'say hello there']);
-      expect(sent).toMatchObject({ code: 0, stdout: 'hello there\n', stderr: '' });
-      const again = await cadre(['sessions', 'send', id, 'history']);
-      expect(again.stdout).toContain('earlier turns: 1');
-    }));
+    const sent = await cadre(['sessions', 'send', id.slice(-10), 'say hello there']);
+    expect(sent).toMatchObject({ code: 0, stdout: 'hello there\n', stderr: '' });
+    const again = await cadre(['sessions', 'send', id, 'history']);
+    expect(again.stdout).toContain('earlier turns: 1');
+  });
 
-  test('sessions send --no-wait returns at once, and a conflict ends with 7.', () =>
-    withDemo(async (server) => {
-      const cadre = cadreOn(server);
-      const id = (await cadre(['sessions', 'create'])).stdout.trim();
-      const sent = await cadre(['--json', 'sessions', 'send', id, 'silent', '--no-wait']);
-      expect(sent.json()).toMatchObject({ session_id: id, status: 'accepted' });
-      expectFailure(
-        await cadre(['sessions', 'send', id, 'say more']),
-        7,
-        /is still running: wait until the turn ends/,
-      );
-      const guarded = await cadre(['sessions', 'send', id, 'say more', '--expect', 'turn_other']);
-      expectFailure(guarded, 7, /expected_turn_id is "turn_other"/);
-    }));
+  test('sessions send --no-wait returns at once, and a conflict ends with 7.', async () => {
+    const server = await testDemo();
+    const cadre = cadreOn(server);
+    const id = (await cadre(['sessions', 'create'])).stdout.trim();
+    const sent = await cadre(['--json', 'sessions', 'send', id, 'silent', '--no-wait']);
+    expect(sent.json()).toMatchObject({ session_id: id, status: 'accepted' });
+    expectFailure(
+      await cadre(['sessions', 'send', id, 'say more']),
+      7,
+      /is still running: wait until the turn ends/,
+    );
+    const guarded = await cadre(['sessions', 'send', id, 'say more', '--expect', 'turn_other']);
+    expectFailure(guarded, 7, /expected_turn_id is "turn_other"/);
+  });
 
-  test('cadre run works in the current directory, not in the directory of the server.', () =>
-    withDemo(async (server) => {
-      const place = path.join(server.directory, 'project');
-      fs.mkdirSync(place);
-      const ran = await cadreOn(server)(['run', 'cwd'], { cwd: place });
-      expect(ran.stdout).toContain(place);
-    }));
+  test('cadre run works in the current directory, not in the directory of the server.', async () => {
+    const server = await testDemo();
+    const place = path.join(server.directory, 'project');
+    fs.mkdirSync(place);
+    const ran = await cadreOn(server)(['run', 'cwd'], { cwd: place });
+    expect(ran.stdout).toContain(place);
+  });
 });
 
 describe('status', () => {
-  test('cadre status prints a few lines, and all fields with --json.', () =>
-    withDemo(async (server) => {
-      const cadre = cadreOn(server);
-      const people = await cadre(['status']);
-      expect(people.stdout).toMatch(new RegExp(`^server +${server.url}$`, 'm'));
-      expect(people.stdout).toMatch(/^status +ok$/m);
-      expect((await cadre(['status', '--json'])).json()).toMatchObject({
-        health: { status: 'ok', version },
-        providers: [{ id: 'acp', healthy: true }, { id: 'claude' }, { id: 'codex' }],
-      });
-    }));
+  test('cadre status prints a few lines, and all fields with --json.', async () => {
+    const server = await testDemo();
+    const cadre = cadreOn(server);
+    const people = await cadre(['status']);
+    expect(people.stdout).toMatch(new RegExp(`^server +${server.url}$`, 'm'));
+    expect(people.stdout).toMatch(/^status +ok$/m);
+    expect((await cadre(['status', '--json'])).json()).toMatchObject({
+      health: { status: 'ok', version },
+      providers: [{ id: 'acp', healthy: true }, { id: 'claude' }, { id: 'codex' }],
+    });
+  });
 });

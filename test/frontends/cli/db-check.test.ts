@@ -12,10 +12,10 @@ import { cadreOn, type Ended } from '../../support/cli/cadre.ts';
 import { withDemo } from '../../support/demo-server.ts';
 import { Gate, printed, ranTo, run } from '../../support/processes/work.ts';
 import type { TestRuntime } from '../../support/runtime.ts';
-import { type TestServer, withServer } from '../../support/server.ts';
-import { withSearch } from '../../support/search.ts';
+import { type TestServer, testServer } from '../../support/server.ts';
+import { testSearch } from '../../support/search.ts';
 import { shared } from '../../support/shared.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import { tempDirectory, testDirectory } from '../../support/temp.ts';
 import { openSession, runTurn } from '../../support/turns.ts';
 
 const signal = new AbortController().signal;
@@ -40,14 +40,12 @@ const stopped = shared<{ directory: string; processId: string }>('stopped server
 type Cadre = (args: readonly string[]) => Promise<Ended>;
 
 /** Runs a test with a copy of such a directory, and the path of the stdout of its process. */
-async function onStopped(
-  work: (given: { directory: string; log: string; cadre: Cadre }) => Promise<void>,
-): Promise<void> {
+function copyStopped(): { directory: string; log: string; cadre: Cadre } {
   const { directory, processId } = stopped();
-  await using copy = tempDirectory('server');
-  fs.cpSync(directory, copy.path, { recursive: true });
-  const log = path.join(copy.path, 'logs', `${processId}.stdout`);
-  await work({ directory: copy.path, log, cadre: cadreOn({ directory: copy.path }) });
+  const copy = testDirectory('server');
+  fs.cpSync(directory, copy, { recursive: true });
+  const log = path.join(copy, 'logs', `${processId}.stdout`);
+  return { directory: copy, log, cadre: cadreOn({ directory: copy }) };
 }
 
 async function changeIndex(directory: string, sql: string): Promise<void> {
@@ -63,61 +61,61 @@ function flipBit(file: string, at: number): void {
 }
 
 describe('cadre db check', () => {
-  test('The check reads logs and the search index of a running server, and counts logs without checksums.', () =>
-    withServer(async (server) => {
-      await fill(server);
-      using gate = new Gate(server.directory);
-      const running = await run(server, `echo more; ${gate.wait}`);
-      await printed(server, running, 'more');
-      const cadre = cadreOn(server);
-      const { code, stdout } = await cadre(['db', 'check']);
-      expect([code, stdout]).toEqual([
-        0,
-        expect.stringMatching(
-          /^Checked \d+ rows in \d+\.\d MiB, 3 logs \(1 without checksums\), \d+ texts of the search index: ok\n$/,
-        ),
-      ]);
-      const report = (await cadre(['db', 'check', '--json'])).json();
-      expect(report).toMatchObject({
-        ok: true,
-        logs: { files: 3, unverified: 1 },
-        search: { state: 'checked' },
-      });
-      gate.open();
-    }));
+  test('The check reads logs and the search index of a running server, and counts logs without checksums.', async () => {
+    const server = await testServer();
+    await fill(server);
+    using gate = new Gate(server.directory);
+    const running = await run(server, `echo more; ${gate.wait}`);
+    await printed(server, running, 'more');
+    const cadre = cadreOn(server);
+    const { code, stdout } = await cadre(['db', 'check']);
+    expect([code, stdout]).toEqual([
+      0,
+      expect.stringMatching(
+        /^Checked \d+ rows in \d+\.\d MiB, 3 logs \(1 without checksums\), \d+ texts of the search index: ok\n$/,
+      ),
+    ]);
+    const report = (await cadre(['db', 'check', '--json'])).json();
+    expect(report).toMatchObject({
+      ok: true,
+      logs: { files: 3, unverified: 1 },
+      search: { state: 'checked' },
+    });
+    gate.open();
+  });
 
-  test('The check of a backup reads no logs and no search index.', () =>
-    onStopped(async ({ directory, cadre }) => {
-      const copy = path.join(directory, 'copy');
-      await cadre(['db', 'backup', copy]);
-      expect((await cadre(['db', 'check', copy, '--json'])).json()).toMatchObject({
-        ok: true,
-        logs: null,
-        images: null,
-        search: null,
-      });
-    }));
+  test('The check of a backup reads no logs and no search index.', async () => {
+    const { directory, cadre } = copyStopped();
+    const copy = path.join(directory, 'copy');
+    await cadre(['db', 'backup', copy]);
+    expect((await cadre(['db', 'check', copy, '--json'])).json()).toMatchObject({
+      ok: true,
+      logs: null,
+      images: null,
+      search: null,
+    });
+  });
 
-  test('The check compares each stored image with the digest in its name.', () =>
-    onStopped(async ({ directory, cadre }) => {
-      const images = path.join(directory, 'blobs');
-      const stored = new Blobs(images);
-      const whole = await stored.saveFile(Buffer.from('whole'));
-      const harmed = await stored.saveFile(Buffer.from('harmed'));
-      const gone = await stored.saveFile(Buffer.from('a directory comes in its place'));
-      fs.mkdirSync(path.join(images, '.draft-left'));
-      expect((await cadre(['db', 'check'])).stdout).toMatch(/, 3 images, .*: ok\n$/);
-      flipBit(harmed?.path ?? '', 2);
-      fs.rmSync(gone?.path ?? '');
-      fs.mkdirSync(gone?.path ?? '');
-      const { code, stdout } = await cadre(['db', 'check']);
-      const lines = [harmed, gone].map(
-        (one) =>
-          `blobs/${path.basename(one?.path ?? '')}: the file differs from what was stored: restore it from a copy`,
-      );
-      expect([code, stdout.split('\n').slice(0, 2).toSorted()]).toEqual([1, lines.toSorted()]);
-      expect(stdout).not.toContain(path.basename(whole?.path ?? ''));
-    }));
+  test('The check compares each stored image with the digest in its name.', async () => {
+    const { directory, cadre } = copyStopped();
+    const images = path.join(directory, 'blobs');
+    const stored = new Blobs(images);
+    const whole = await stored.saveFile(Buffer.from('whole'));
+    const harmed = await stored.saveFile(Buffer.from('harmed'));
+    const gone = await stored.saveFile(Buffer.from('a directory comes in its place'));
+    fs.mkdirSync(path.join(images, '.draft-left'));
+    expect((await cadre(['db', 'check'])).stdout).toMatch(/, 3 images, .*: ok\n$/);
+    flipBit(harmed?.path ?? '', 2);
+    fs.rmSync(gone?.path ?? '');
+    fs.mkdirSync(gone?.path ?? '');
+    const { code, stdout } = await cadre(['db', 'check']);
+    const lines = [harmed, gone].map(
+      (one) =>
+        `blobs/${path.basename(one?.path ?? '')}: the file differs from what was stored: restore it from a copy`,
+    );
+    expect([code, stdout.split('\n').slice(0, 2).toSorted()]).toEqual([1, lines.toSorted()]);
+    expect(stdout).not.toContain(path.basename(whole?.path ?? ''));
+  });
 
   const logHarms: [name: string, harm: (log: string) => void][] = [
     ['a changed bit', (log) => flipBit(log, 1)],
@@ -126,21 +124,20 @@ describe('cadre db check', () => {
     ['checksums alone', (log) => fs.rmSync(log)],
   ];
 
-  test.each(logHarms)('The check reports a log with %s and ends with 1.', (_, harm) =>
-    onStopped(async ({ log, cadre }) => {
-      harm(log);
-      const { code, stdout } = await cadre(['db', 'check']);
-      expect([code, stdout.split('\n')[0]]).toEqual([
-        1,
-        `logs/${path.basename(log)}: the log differs from what was written: restore it from a copy`,
-      ]);
-      const json = (await cadre(['db', 'check', '--json'])).json();
-      expect(json).toMatchObject({
-        ok: false,
-        damage: [{ table: null, row: null, file: `logs/${path.basename(log)}` }],
-      });
-    }),
-  );
+  test.each(logHarms)('The check reports a log with %s and ends with 1.', async (_, harm) => {
+    const { log, cadre } = copyStopped();
+    harm(log);
+    const { code, stdout } = await cadre(['db', 'check']);
+    expect([code, stdout.split('\n')[0]]).toEqual([
+      1,
+      `logs/${path.basename(log)}: the log differs from what was written: restore it from a copy`,
+    ]);
+    const json = (await cadre(['db', 'check', '--json'])).json();
+    expect(json).toMatchObject({
+      ok: false,
+      damage: [{ table: null, row: null, file: `logs/${path.basename(log)}` }],
+    });
+  });
 
   const indexHarms: [says: string, sql: string][] = [
     ['row \\d+ of docs is not what was written', 'UPDATE docs SET at = 1'],
@@ -150,28 +147,27 @@ describe('cadre db check', () => {
     ['no such table: docs', 'DROP TABLE docs'],
   ];
 
-  test.each(indexHarms)('The check reports damage in the search index: %s.', (says, sql) =>
-    onStopped(async ({ directory, cadre }) => {
-      await changeIndex(directory, sql);
-      const before = fs.readFileSync(path.join(directory, 'search.cadre'));
-      const { code, stdout } = await cadre(['db', 'check']);
-      expect([code, stdout]).toEqual([
-        1,
-        expect.stringMatching(
-          new RegExp(`^search\\.cadre: .*${says}.*: stop the server and delete the file;`),
-        ),
-      ]);
-      expect(fs.readFileSync(path.join(directory, 'search.cadre')).equals(before)).toBe(true);
-    }),
-  );
+  test.each(indexHarms)('The check reports damage in the search index: %s.', async (says, sql) => {
+    const { directory, cadre } = copyStopped();
+    await changeIndex(directory, sql);
+    const before = fs.readFileSync(path.join(directory, 'search.cadre'));
+    const { code, stdout } = await cadre(['db', 'check']);
+    expect([code, stdout]).toEqual([
+      1,
+      expect.stringMatching(
+        new RegExp(`^search\\.cadre: .*${says}.*: stop the server and delete the file;`),
+      ),
+    ]);
+    expect(fs.readFileSync(path.join(directory, 'search.cadre')).equals(before)).toBe(true);
+  });
 
-  test('The check skips a search index that the server will rebuild.', () =>
-    onStopped(async ({ directory, cadre }) => {
-      await changeIndex(directory, "UPDATE meta SET value = 'b' WHERE key = 'open_since_boot'");
-      await changeIndex(directory, 'UPDATE docs SET at = 1');
-      const { code, stdout } = await cadre(['db', 'check']);
-      expect([code, stdout]).toEqual([0, expect.stringContaining('no search index (the server')]);
-    }));
+  test('The check skips a search index that the server will rebuild.', async () => {
+    const { directory, cadre } = copyStopped();
+    await changeIndex(directory, "UPDATE meta SET value = 'b' WHERE key = 'open_since_boot'");
+    await changeIndex(directory, 'UPDATE docs SET at = 1');
+    const { code, stdout } = await cadre(['db', 'check']);
+    expect([code, stdout]).toEqual([0, expect.stringContaining('no search index (the server')]);
+  });
 });
 
 test('The check reads both ends of a shortened log, and the position of its end.', async () => {
@@ -203,23 +199,23 @@ test('The check reads both ends of a shortened log, and the position of its end.
   }
 });
 
-test('The check of a search index that changes all the time reports that, and no damage.', () =>
-  withSearch(async ({ open, say, built, service, directory }) => {
-    await open('sess_a');
-    await say('sess_a', 'apple');
-    await built();
-    await service.stop();
-    await changeIndex(directory, 'UPDATE shards SET newest = 1');
-    const file = path.join(directory, 'search.cadre');
-    const damage: string[] = [];
-    let writes = 0;
-    const report = await checkIndex({
-      directory,
-      wasm: sqlWasm,
-      bootId: '',
-      signal,
-      onProgress: () => fs.utimesSync(file, 0, ++writes),
-      onDamage: (problem) => damage.push(problem),
-    });
-    expect([report?.state, damage]).toEqual(['changing', []]);
-  }));
+test('The check of a search index that changes all the time reports that, and no damage.', async () => {
+  const { open, say, built, service, directory } = await testSearch();
+  await open('sess_a');
+  await say('sess_a', 'apple');
+  await built();
+  await service.stop();
+  await changeIndex(directory, 'UPDATE shards SET newest = 1');
+  const file = path.join(directory, 'search.cadre');
+  const damage: string[] = [];
+  let writes = 0;
+  const report = await checkIndex({
+    directory,
+    wasm: sqlWasm,
+    bootId: '',
+    signal,
+    onProgress: () => fs.utimesSync(file, 0, ++writes),
+    onDamage: (problem) => damage.push(problem),
+  });
+  expect([report?.state, damage]).toEqual(['changing', []]);
+});

@@ -4,11 +4,11 @@ import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { settle } from '../../../src/client/settle.ts';
 import { withDemo } from '../../support/demo-server.ts';
-import { type TestRuntime, withRuntime } from '../../support/runtime.ts';
+import { type TestRuntime, testRuntime } from '../../support/runtime.ts';
 import { startServer, type TestServer, withServer } from '../../support/server.ts';
 import { shared } from '../../support/shared.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import { tempDirectory, testDirectory } from '../../support/temp.ts';
 import { openSession, runTurn } from '../../support/turns.ts';
 import { makeRepository } from '../../support/worktrees/work.ts';
 import { cadreOn, type Ended, runCadre, runHere } from '../../support/cli/cadre.ts';
@@ -32,8 +32,6 @@ const history = shared<TestRuntime>('server', (use) =>
     await use(server);
   }),
 );
-
-const withHistory = (test: (server: TestRuntime) => Promise<void>) => test(history());
 
 async function speak({ client, directory }: TestRuntime | TestServer): Promise<void> {
   const { id } = await openSession(client, directory);
@@ -76,66 +74,62 @@ function damage(file: string): void {
 }
 
 describe('cadre db backup', () => {
-  test('A backup is one private file, from which a new server has the whole log.', () =>
-    withHistory(async (server) => {
-      await using other = tempDirectory();
-      const file = path.join(other.path, 'events.cadre');
-      const { code, stdout, stderr } = await cadreOn(server)(['db', 'backup', file]);
-      const { size, mode } = fs.statSync(file);
-      const events = await eventsOf(server);
-      const seq = events.at(-1)?.seq ?? 0;
-      expect([code, stderr]).toEqual([0, '']);
-      expect(stdout).toBe(`Backed up to ${file} (${size} bytes, up to event ${seq})\n`);
-      expect(mode & 0o777).toBe(0o600);
-      expect(fs.readdirSync(other.path)).toEqual(['events.cadre']);
-      await withRuntime(
-        async (copy) => {
-          const found = (await eventsOf(copy)).filter((event) => event.seq <= seq);
-          expect(settle(found)).toEqual(settle(events));
-        },
-        { directory: other.path },
-      );
-    }));
+  test('A backup is one private file, from which a new server has the whole log.', async () => {
+    const server = history();
+    const other = testDirectory();
+    const file = path.join(other, 'events.cadre');
+    const { code, stdout, stderr } = await cadreOn(server)(['db', 'backup', file]);
+    const { size, mode } = fs.statSync(file);
+    const events = await eventsOf(server);
+    const seq = events.at(-1)?.seq ?? 0;
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout).toBe(`Backed up to ${file} (${size} bytes, up to event ${seq})\n`);
+    expect(mode & 0o777).toBe(0o600);
+    expect(fs.readdirSync(other)).toEqual(['events.cadre']);
+    const copy = await testRuntime({ directory: other });
+    const found = (await eventsOf(copy)).filter((event) => event.seq <= seq);
+    expect(settle(found)).toEqual(settle(events));
+  });
 
-  test('A backup with --json prints JSON, and its path is relative to the current directory.', () =>
-    withHistory(async (server) => {
-      await using place = tempDirectory();
-      const cadre = cadreOn(server);
-      const copied = await cadre(['db', 'backup', 'copy', '--json'], { cwd: place.path });
-      const file = path.join(place.path, 'copy');
-      expect(copied.json()).toEqual({
-        path: file,
-        bytes: fs.statSync(file).size,
-        seq: expect.any(Number),
-      });
-    }));
+  test('A backup with --json prints JSON, and its path is relative to the current directory.', async () => {
+    const server = history();
+    await using place = tempDirectory();
+    const cadre = cadreOn(server);
+    const copied = await cadre(['db', 'backup', 'copy', '--json'], { cwd: place.path });
+    const file = path.join(place.path, 'copy');
+    expect(copied.json()).toEqual({
+      path: file,
+      bytes: fs.statSync(file).size,
+      seq: expect.any(Number),
+    });
+  });
 
-  test('A backup never overwrites a file, and fails if the file cannot be written.', () =>
-    withHistory(async (server) => {
-      const cadre = cadreOn(server);
-      await using place = tempDirectory();
-      const file = path.join(place.path, 'copy');
-      fs.writeFileSync(file, 'mine');
-      expectFailure(await cadre(['db', 'backup', file]), 7, /already exists: choose another file/);
-      expect(fs.readFileSync(file, 'utf8')).toBe('mine');
-      fs.writeFileSync(`${file}2.part`, 'theirs');
-      expectFailure(await cadre(['db', 'backup', `${file}2`]), 7, /wait for the other backup/);
-      const nowhere = path.join(place.path, 'nowhere', 'copy');
-      expectFailure(await cadre(['db', 'backup', nowhere]), 2, /cannot write .*ENOENT/);
-      expect(fs.readdirSync(place.path).toSorted()).toEqual(['copy', 'copy2.part']);
-    }));
+  test('A backup never overwrites a file, and fails if the file cannot be written.', async () => {
+    const server = history();
+    const cadre = cadreOn(server);
+    await using place = tempDirectory();
+    const file = path.join(place.path, 'copy');
+    fs.writeFileSync(file, 'mine');
+    expectFailure(await cadre(['db', 'backup', file]), 7, /already exists: choose another file/);
+    expect(fs.readFileSync(file, 'utf8')).toBe('mine');
+    fs.writeFileSync(`${file}2.part`, 'theirs');
+    expectFailure(await cadre(['db', 'backup', `${file}2`]), 7, /wait for the other backup/);
+    const nowhere = path.join(place.path, 'nowhere', 'copy');
+    expectFailure(await cadre(['db', 'backup', nowhere]), 2, /cannot write .*ENOENT/);
+    expect(fs.readdirSync(place.path).toSorted()).toEqual(['copy', 'copy2.part']);
+  });
 
-  test('A backup with a read-only token is refused and leaves no file.', () =>
-    withHistory(async (server) => {
-      await using place = tempDirectory();
-      const { secret } = await server.client.call(endpoints.createToken, {
-        body: { name: 'eyes', scope: 'read' },
-      });
-      const env = { CADRE_TOKEN: secret };
-      const refused = await cadreOn(server)(['db', 'backup', path.join(place.path, 'c')], { env });
-      expectFailure(refused, 5, /this token is read-only/);
-      expect(fs.readdirSync(place.path)).toEqual([]);
-    }));
+  test('A backup with a read-only token is refused and leaves no file.', async () => {
+    const server = history();
+    await using place = tempDirectory();
+    const { secret } = await server.client.call(endpoints.createToken, {
+      body: { name: 'eyes', scope: 'read' },
+    });
+    const env = { CADRE_TOKEN: secret };
+    const refused = await cadreOn(server)(['db', 'backup', path.join(place.path, 'c')], { env });
+    expectFailure(refused, 5, /this token is read-only/);
+    expect(fs.readdirSync(place.path)).toEqual([]);
+  });
 
   test.for(['SIGTERM', 'SIGKILL'] as const)(
     'A backup after %s copies the files without a server and does not change them.',
@@ -167,34 +161,34 @@ describe('cadre db backup', () => {
 });
 
 describe('cadre db check', () => {
-  test('db check of a running server checks a temporary copy of the database.', () =>
-    withHistory(async (server) => {
-      const cadre = cadreOn(server);
-      const { code, stdout, stderr } = await cadre(['db', 'check']);
-      expect([code, stderr]).toEqual([0, '']);
-      expect(stdout).toMatch(/^Checked \d+ rows in \d+\.\d MiB: ok\n$/);
-      const report = (await cadre(['db', 'check', '--json'])).json();
-      expect(report).toMatchObject({ ok: true, damage: [], rows: expect.any(Number) });
-      const left = () =>
-        fs
-          .readdirSync(process.env.TMPDIR ?? '/tmp')
-          .filter((name) => name.startsWith('cadre-check-'));
-      // A test in another file may check a copy at the same time, which is removed later.
-      await expectEventually(left).toEqual([]);
-    }));
+  test('db check of a running server checks a temporary copy of the database.', async () => {
+    const server = history();
+    const cadre = cadreOn(server);
+    const { code, stdout, stderr } = await cadre(['db', 'check']);
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout).toMatch(/^Checked \d+ rows in \d+\.\d MiB: ok\n$/);
+    const report = (await cadre(['db', 'check', '--json'])).json();
+    expect(report).toMatchObject({ ok: true, damage: [], rows: expect.any(Number) });
+    const left = () =>
+      fs
+        .readdirSync(process.env.TMPDIR ?? '/tmp')
+        .filter((name) => name.startsWith('cadre-check-'));
+    // A test in another file may check a copy at the same time, which is removed later.
+    await expectEventually(left).toEqual([]);
+  });
 
-  test('The check covers the rows of teams and worktrees.', () =>
-    withHistory(async (server) => {
-      const { client, directory } = server;
-      const { id } = await openSession(client, directory);
-      await client.call(endpoints.createTeam, { body: { name: 'x', lead_agent_id: id } });
-      const repo_root = makeRepository(path.join(directory, 'repository'));
-      await client.call(endpoints.createWorktree, {
-        body: { source_session_id: id, repo_root, worktree_name: 'tree' },
-      });
-      const { code, stdout } = await cadreOn(server)(['db', 'check']);
-      expect([code, stdout]).toEqual([0, expect.stringMatching(/: ok\n$/)]);
-    }));
+  test('The check covers the rows of teams and worktrees.', async () => {
+    const server = history();
+    const { client, directory } = server;
+    const { id } = await openSession(client, directory);
+    await client.call(endpoints.createTeam, { body: { name: 'x', lead_agent_id: id } });
+    const repo_root = makeRepository(path.join(directory, 'repository'));
+    await client.call(endpoints.createWorktree, {
+      body: { source_session_id: id, repo_root, worktree_name: 'tree' },
+    });
+    const { code, stdout } = await cadreOn(server)(['db', 'check']);
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/: ok\n$/)]);
+  });
 
   test.for(['SIGTERM', 'SIGKILL'] as const)(
     'The check after %s reads the files without a server.',
@@ -220,22 +214,22 @@ describe('cadre db check', () => {
       ]);
     }));
 
-  test('db check reports a missing file, and a file that is not a database.', () =>
-    withHistory(async (server) => {
-      await using place = tempDirectory();
-      const cadre = cadreOn(server);
-      const file = path.join(place.path, 'copy');
-      expectFailure(await cadre(['db', 'check', file]), 3, /file .* not found/);
-      expectFailure(await cadre(['db', 'check', place.path]), 3, /file .* not found/);
-      fs.writeFileSync(file, 'nonsense '.repeat(1000));
-      expectFailure(await cadre(['db', 'check', file]), 1, /not a database.*restore a backup/);
-    }));
+  test('db check reports a missing file, and a file that is not a database.', async () => {
+    const server = history();
+    await using place = tempDirectory();
+    const cadre = cadreOn(server);
+    const file = path.join(place.path, 'copy');
+    expectFailure(await cadre(['db', 'check', file]), 3, /file .* not found/);
+    expectFailure(await cadre(['db', 'check', place.path]), 3, /file .* not found/);
+    fs.writeFileSync(file, 'nonsense '.repeat(1000));
+    expectFailure(await cadre(['db', 'check', file]), 1, /not a database.*restore a backup/);
+  });
 
-  test('db check refuses the file that a server has open.', () =>
-    withHistory(async (server) => {
-      const file = path.join(server.directory, 'events.cadre');
-      expectFailure(await cadreOn(server)(['db', 'check', file]), 7, /another server \(pid \d+\)/);
-    }));
+  test('db check refuses the file that a server has open.', async () => {
+    const server = history();
+    const file = path.join(server.directory, 'events.cadre');
+    expectFailure(await cadreOn(server)(['db', 'check', file]), 7, /another server \(pid \d+\)/);
+  });
 });
 
 test('cadre db reports an unusable data directory in one line, and does not blame the copy.', async () => {
@@ -254,10 +248,10 @@ test('cadre db reports an unusable data directory in one line, and does not blam
   expect(fs.readdirSync(place.path).toSorted()).toEqual(['events.cadre', 'lock']);
 });
 
-test('cadre status shows the size of the database.', () =>
-  withHistory(async (server) => {
-    expect((await cadreOn(server)(['status'])).stdout).toMatch(/^database +\d+\.\d MiB$/m);
-  }));
+test('cadre status shows the size of the database.', async () => {
+  const server = history();
+  expect((await cadreOn(server)(['status'])).stdout).toMatch(/^database +\d+\.\d MiB$/m);
+});
 
 describe('cadre db restore', () => {
   /** Runs a test with the directory of a killed server and a backup of it. */
@@ -343,12 +337,10 @@ describe('cadre db restore', () => {
       const damaged = await cadre(['db', 'restore', backup, '--yes']);
       expectFailure(damaged, 1, /has damaged rows \(1\), so nothing was changed/);
       expect(fs.readdirSync(directory)).toEqual(names);
-      await withHistory(async (server) => {
-        const copy = path.join(directory, 'other.cadre');
-        await cadreOn(server)(['db', 'backup', copy]);
-        const running = await cadreOn(server)(['db', 'restore', copy, '--yes']);
-        expectFailure(running, 7, /another server \(pid \d+\)/);
-      });
+      const copy = path.join(directory, 'other.cadre');
+      await cadreOn(history())(['db', 'backup', copy]);
+      const running = await cadreOn(history())(['db', 'restore', copy, '--yes']);
+      expectFailure(running, 7, /another server \(pid \d+\)/);
     }));
 
   test.each(['restore.prepared', 'restore.moved'])(

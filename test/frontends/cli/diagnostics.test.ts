@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { withDemo } from '../../support/demo-server.ts';
+import { testDemo } from '../../support/demo-server.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import { openSession } from '../../support/turns.ts';
 import { cadreOn } from '../../support/cli/cadre.ts';
@@ -9,35 +9,38 @@ describe('cadre diagnostics', () => {
   test(
     'The command shows each part of the state of the server, as lines and as JSON.',
     { timeout: scaled(60_000) },
-    () =>
-      withDemo(async (server) => {
-        const cadre = cadreOn(server);
-        const parts = {
-          all: 'recovery',
-          recovery: 'previous_stop',
-          providers: 'healthy',
-          processes: 'running',
-          worktrees: 'active',
-          comms: 'deliveries',
-          storage: 'latest_seq',
-        };
-        await Promise.all(
-          Object.entries(parts).map(async ([part, field]) => {
-            const shown = await cadre(['diagnostics', part]);
-            expect([part, shown.code]).toEqual([part, 0]);
-            expect(shown.stdout).toMatch(new RegExp(`^${field}( +|$)`, 'm'));
-          }),
-        );
-        const json = (await cadre(['diagnostics', 'recovery', '--json'])).json();
-        expect(json).toHaveProperty('previous_stop');
-        const { stdout } = await cadre(['metrics']);
-        expect(stdout).toMatch(/^# HELP cadre_/m);
-      }),
+    async () => {
+      const server = await testDemo();
+      const cadre = cadreOn(server);
+      const parts = {
+        all: 'recovery',
+        recovery: 'previous_stop',
+        providers: 'healthy',
+        processes: 'running',
+        worktrees: 'active',
+        comms: 'deliveries',
+        storage: 'latest_seq',
+      };
+      await Promise.all(
+        Object.entries(parts).map(async ([part, field]) => {
+          const shown = await cadre(['diagnostics', part]);
+          expect([part, shown.code]).toEqual([part, 0]);
+          expect(shown.stdout).toMatch(new RegExp(`^${field}( +|$)`, 'm'));
+        }),
+      );
+      const json = (await cadre(['diagnostics', 'recovery', '--json'])).json();
+      expect(json).toHaveProperty('previous_stop');
+      const { stdout } = await cadre(['metrics']);
+      expect(stdout).toMatch(/^# HELP cadre_/m);
+    },
   );
 });
 
-test('One item of a turn is shown whole by cadre sessions item.', { timeout: scaled(60_000) }, () =>
-  withDemo(async (server) => {
+test(
+  'One item of a turn is shown whole by cadre sessions item.',
+  { timeout: scaled(60_000) },
+  async () => {
+    const server = await testDemo();
     const cadre = cadreOn(server);
     const { id } = await openSession(server.client, server.directory);
     const sent = await cadre(['sessions', 'send', id, 'say "hello"']);
@@ -48,5 +51,5 @@ test('One item of a turn is shown whole by cadre sessions item.', { timeout: sca
     const item = items.find(({ kind }) => kind === 'message');
     const shown = await cadre(['sessions', 'item', id, item?.item_id ?? '']);
     expect(shown.stdout).toBe(`[message, completed] \n${item?.text}\n`);
-  }),
+  },
 );

@@ -3,12 +3,12 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { withDemo } from '../../support/demo-server.ts';
+import { testDemo } from '../../support/demo-server.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
-import { withRuntime } from '../../support/runtime.ts';
-import { withServer } from '../../support/server.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import { testRuntime } from '../../support/runtime.ts';
 import { hasSandbox } from '../../support/sandbox/available.ts';
+import { testServer } from '../../support/server.ts';
+import { tempDirectory, testDirectory } from '../../support/temp.ts';
 import { cadreOn, type Ended, runCadre, runHere } from '../../support/cli/cadre.ts';
 import { pathWith, putProgram } from '../../support/providers/demo-agents.ts';
 
@@ -196,14 +196,14 @@ describe('cadre doctor', () => {
   });
 
   test('The doctor names the level of the sandbox, and fails if a required sandbox is not available.', async () => {
-    using home = tempDirectory();
-    const bin = path.join(home.path, 'bin');
+    const home = testDirectory();
+    const bin = path.join(home, 'bin');
     fs.mkdirSync(bin);
     for (const name of ['sh', 'flock', 'grep', 'git'])
       fs.symlinkSync(`/usr/bin/${name}`, path.join(bin, name));
     const found = async (mode: string, PATH: string) => {
       const env = { PATH, CADRE_SANDBOX_MODE: mode };
-      const ended = await runHere(home.path, ['doctor', '--json'], { env });
+      const ended = await runHere(home, ['doctor', '--json'], { env });
       return [ended.code, ...(findingsOf(ended).sandbox ?? [])];
     };
     const reason = expect.stringMatching(/^none, because .*(install the package bubblewrap|Linux)/);
@@ -218,7 +218,7 @@ describe('cadre doctor', () => {
     ]);
     const tool = `${bin}:${process.env.PATH}`;
     expect(await found('auto', tool)).toContainEqual(expect.stringContaining(bin));
-    expect(fs.readdirSync(home.path)).toEqual(['bin']);
+    expect(fs.readdirSync(home)).toEqual(['bin']);
   });
 
   test('The doctor finds an ACP agent on PATH and names the option for it.', async () => {
@@ -231,106 +231,98 @@ describe('cadre doctor', () => {
     );
   });
 
-  test('The doctor finds no problem on a healthy server.', () =>
-    withDemo(async (server) => {
-      fs.chmodSync(server.directory, 0o700);
-      const ended = await cadreOn(server)(['doctor', '--json']);
-      expect(ended.code).toBe(0);
-      expect((ended.json() as Found).ok).toBe(true);
-      const found = findingsOf(ended);
-      expect(Object.keys(found)).toEqual(names);
-      for (const [status] of Object.values(found)) expect(status).toBe('ok');
-      expect(found.server?.[1]).toContain(server.url);
-      expect(found.registration?.[1]).toBe(`a server is running (pid ${process.pid})`);
-      expect(found['provider acp']?.[1]).toBe('ready');
-      expect(found.rules?.[1]).toBe('0 rules are valid');
-    }));
+  test('The doctor finds no problem on a healthy server.', async () => {
+    const server = await testDemo();
+    fs.chmodSync(server.directory, 0o700);
+    const ended = await cadreOn(server)(['doctor', '--json']);
+    expect(ended.code).toBe(0);
+    expect((ended.json() as Found).ok).toBe(true);
+    const found = findingsOf(ended);
+    expect(Object.keys(found)).toEqual(names);
+    for (const [status] of Object.values(found)) expect(status).toBe('ok');
+    expect(found.server?.[1]).toContain(server.url);
+    expect(found.registration?.[1]).toBe(`a server is running (pid ${process.pid})`);
+    expect(found['provider acp']?.[1]).toBe('ready');
+    expect(found.rules?.[1]).toBe('0 rules are valid');
+  });
 
-  test('The doctor reports a hook of the server that cannot work, with the reason.', () =>
-    withServer(
-      async (server) => {
-        const found = findingsOf(await cadreOn(server)(['doctor', '--json']));
-        expect(found.server?.[1]).toContain(
-          'degraded (hooks: hook "typo": kinds: "turn.complete" matches no event kind',
-        );
-      },
-      { config: '[[hooks]]\nname = "typo"\nkinds = ["turn.complete"]\ncommand = "true"\n' },
-    ));
+  test('The doctor reports a hook of the server that cannot work, with the reason.', async () => {
+    const server = await testServer({
+      config: '[[hooks]]\nname = "typo"\nkinds = ["turn.complete"]\ncommand = "true"\n',
+    });
+    const found = findingsOf(await cadreOn(server)(['doctor', '--json']));
+    expect(found.server?.[1]).toContain(
+      'degraded (hooks: hook "typo": kinds: "turn.complete" matches no event kind',
+    );
+  });
 
   test('A provider that is not logged in is a warning of doctor and the next step of discover, until somebody logs in.', async () => {
-    await using home = tempDirectory();
-    const says = path.join(home.path, 'says');
+    const home = testDirectory();
+    const says = path.join(home, 'says');
     fs.writeFileSync(says, '{"loggedIn": false}');
-    putProgram(home.path, 'claude', `[ "$*" = "auth status --json" ] && cat ${says}`);
-    const command = path.join(home.path, 'claude');
-    await withRuntime(
-      async (server) => {
-        const cadre = cadreOn(server);
-        const listed = async () => (await cadre(['providers', 'list'])).stdout;
-        await expectEventually(listed).toMatch(
-          /^claude\t.*\tyes\tno\tnot logged in: run "claude auth/m,
-        );
-        expect(findingsOf(await cadre(['doctor', '--json']))['provider claude']).toEqual([
-          'warn',
-          expect.stringMatching(/^not logged in: run "claude auth login"/),
-        ]);
-        expect((await cadre(['status'])).stdout).toMatch(
-          /^claude\s+not logged in: run "claude auth/m,
-        );
-        const discover = async () =>
-          (
-            await cadre(['providers', 'discover'], {
-              env: { PATH: `${home.path}:${process.env.PATH}` },
-            })
-          ).stdout;
-        expect(await discover()).toMatch(/^claude\t.*\tno\tnot logged in/m);
-        fs.writeFileSync(says, '{"loggedIn": true}');
-        expect(findingsOf(await cadre(['doctor', '--json']))['provider claude']).toEqual([
-          'ok',
-          'ready',
-        ]);
-        expect((await cadre(['providers', 'list'])).stdout).toMatch(
-          /^claude\t.*\tyes\tyes\tready$/m,
-        );
-      },
-      { asksLogins: true, config: { providers: { claude: { command } } } },
+    putProgram(home, 'claude', `[ "$*" = "auth status --json" ] && cat ${says}`);
+    const command = path.join(home, 'claude');
+    const server = await testRuntime({
+      asksLogins: true,
+      config: { providers: { claude: { command } } },
+    });
+    const cadre = cadreOn(server);
+    const listed = async () => (await cadre(['providers', 'list'])).stdout;
+    await expectEventually(listed).toMatch(
+      /^claude\t.*\tyes\tno\tnot logged in: run "claude auth/m,
     );
+    expect(findingsOf(await cadre(['doctor', '--json']))['provider claude']).toEqual([
+      'warn',
+      expect.stringMatching(/^not logged in: run "claude auth login"/),
+    ]);
+    expect((await cadre(['status'])).stdout).toMatch(/^claude\s+not logged in: run "claude auth/m);
+    const discover = async () =>
+      (
+        await cadre(['providers', 'discover'], {
+          env: { PATH: `${home}:${process.env.PATH}` },
+        })
+      ).stdout;
+    expect(await discover()).toMatch(/^claude\t.*\tno\tnot logged in/m);
+    fs.writeFileSync(says, '{"loggedIn": true}');
+    expect(findingsOf(await cadre(['doctor', '--json']))['provider claude']).toEqual([
+      'ok',
+      'ready',
+    ]);
+    expect((await cadre(['providers', 'list'])).stdout).toMatch(/^claude\t.*\tyes\tyes\tready$/m);
   });
 
   test('A program that no longer reports its login leaves what the server saw last.', async () => {
-    await using home = tempDirectory();
-    const asked = path.join(home.path, 'asked');
+    const home = testDirectory();
+    const asked = path.join(home, 'asked');
     const once = `[ -e ${asked} ] && exec sleep 1000; touch ${asked}; echo '{"loggedIn": false}'`;
-    putProgram(home.path, 'claude', once);
-    const command = path.join(home.path, 'claude');
-    await withRuntime(
-      async (server) => {
-        const cadre = cadreOn(server);
-        const listed = async () => (await cadre(['providers', 'list'])).stdout;
-        await expectEventually(listed).toMatch(/^claude\t.*\tyes\tno\tnot logged in/m);
-        expect(findingsOf(await cadre(['doctor', '--json']))['provider claude']).toEqual([
-          'warn',
-          expect.stringMatching(/^not logged in: run "claude auth login"/),
-        ]);
-      },
-      { asksLogins: true, config: { providers: { claude: { command } } } },
-    );
+    putProgram(home, 'claude', once);
+    const command = path.join(home, 'claude');
+    const server = await testRuntime({
+      asksLogins: true,
+      config: { providers: { claude: { command } } },
+    });
+    const cadre = cadreOn(server);
+    const listed = async () => (await cadre(['providers', 'list'])).stdout;
+    await expectEventually(listed).toMatch(/^claude\t.*\tyes\tno\tnot logged in/m);
+    expect(findingsOf(await cadre(['doctor', '--json']))['provider claude']).toEqual([
+      'warn',
+      expect.stringMatching(/^not logged in: run "claude auth login"/),
+    ]);
   });
 
-  test('The doctor reports the problems of the providers of the server and ends with 1.', () =>
-    withRuntime(
-      async (server) => {
-        const ended = await cadreOn(server)(['doctor', '--json']);
-        expect(ended.code).toBe(1);
-        const found = findingsOf(ended);
-        expect(found.server).toEqual(['warn', expect.stringContaining('degraded (providers)')]);
-        expect(found['provider acp']).toEqual([
-          'fail',
-          expect.stringContaining('"no-such-agent" not found on PATH'),
-        ]);
-      },
-      { config: { providers: { acp: { command: 'no-such-agent' } } } },
-    ));
+  test('The doctor reports the problems of the providers of the server and ends with 1.', async () => {
+    const server = await testRuntime({
+      config: { providers: { acp: { command: 'no-such-agent' } } },
+    });
+    const ended = await cadreOn(server)(['doctor', '--json']);
+    expect(ended.code).toBe(1);
+    const found = findingsOf(ended);
+    expect(found.server).toEqual(['warn', expect.stringContaining('degraded (providers)')]);
+    expect(found['provider acp']).toEqual([
+      'fail',
+      expect.stringContaining('"no-such-agent" not found on PATH'),
+    ]);
+  });
 
   test('The doctor without a server reports the problems that its providers would have.', async () => {
     using home = tempDirectory();
@@ -406,26 +398,26 @@ describe('cadre doctor', () => {
     expect(found['disk space']).toEqual(['fail', expect.stringContaining('min_free_bytes')]);
   });
 
-  test('The doctor reports an unclean stop of the last server and a wrong token.', () =>
-    withServer(async (server) => {
-      const cadre = cadreOn(server);
-      const env = { CADRE_TOKEN: 'wrong-token-wrong-token' };
-      const wrong = await cadre(['doctor', '--json'], { env });
-      expect(wrong.code).toBe(1);
-      expect(findingsOf(wrong).server).toEqual(['fail', 'missing or invalid bearer token']);
-      await server.end('SIGKILL');
-      const found = findingsOf(await cadre(['doctor', '--json']));
-      expect(found.registration).toEqual([
-        'warn',
-        expect.stringContaining(`pid ${server.pid}) did not shut down cleanly`),
-      ]);
-      expect(found.server?.[0]).toBe('warn');
-      const status = await cadre(['status']);
-      expect(status.code).toBe(6);
-      expect(status.stderr).toContain(
-        `the last server (pid ${server.pid}) did not shut down cleanly: start one with cadre serve --detach`,
-      );
-    }));
+  test('The doctor reports an unclean stop of the last server and a wrong token.', async () => {
+    const server = await testServer();
+    const cadre = cadreOn(server);
+    const env = { CADRE_TOKEN: 'wrong-token-wrong-token' };
+    const wrong = await cadre(['doctor', '--json'], { env });
+    expect(wrong.code).toBe(1);
+    expect(findingsOf(wrong).server).toEqual(['fail', 'missing or invalid bearer token']);
+    await server.end('SIGKILL');
+    const found = findingsOf(await cadre(['doctor', '--json']));
+    expect(found.registration).toEqual([
+      'warn',
+      expect.stringContaining(`pid ${server.pid}) did not shut down cleanly`),
+    ]);
+    expect(found.server?.[0]).toBe('warn');
+    const status = await cadre(['status']);
+    expect(status.code).toBe(6);
+    expect(status.stderr).toContain(
+      `the last server (pid ${server.pid}) did not shut down cleanly: start one with cadre serve --detach`,
+    );
+  });
 
   test('The doctor does not wait forever for a server that does not respond.', async () => {
     using home = tempDirectory();

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { withDemo } from '../../support/demo-server.ts';
+import { withDemo, testDemo } from '../../support/demo-server.ts';
 import type { RuntimeEventRecord } from '../../../src/api/events.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import { settle } from '../../../src/client/settle.ts';
@@ -11,79 +11,75 @@ import { cadreOn, runCadre, startCadre } from '../../support/cli/cadre.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 
 describe('cadre events tail', () => {
-  test('events tail --no-follow prints the stored events and ends with 0.', () =>
-    withDemo(async (server) => {
-      const { client, directory } = server;
-      const cadre = cadreOn(server);
-      const [one, two] = [
-        await openSession(client, directory),
-        await openSession(client, directory),
-      ];
-      await runTurn(client, one.id, 'say hello');
-      const stored = await client.call(endpoints.replayEvents, { query: { limit: 10_000 } });
-      const json = await cadre(['--json', 'events', 'tail', '--no-follow']);
-      expect(json.code).toBe(0);
-      expect(json.lines()).toEqual(stored);
-      const after = await cadre(['--json', 'events', 'tail', '--no-follow', '--after-seq', '3']);
-      expect(after.lines()).toEqual(stored.filter(({ seq }) => seq > 3));
-      const own = await cadre([
-        '--json',
-        'events',
-        'tail',
-        '--no-follow',
-        '--session',
-        two.id.slice(-8),
-      ]);
-      expect(own.lines()).toEqual(stored.filter(({ session_id }) => session_id === two.id));
-      const latest = await cadre(['events', 'tail', '--no-follow', '--after-seq', 'latest']);
-      expect([latest.code, latest.stdout]).toEqual([0, '']);
-    }));
+  test('events tail --no-follow prints the stored events and ends with 0.', async () => {
+    const server = await testDemo();
+    const { client, directory } = server;
+    const cadre = cadreOn(server);
+    const [one, two] = [await openSession(client, directory), await openSession(client, directory)];
+    await runTurn(client, one.id, 'say hello');
+    const stored = await client.call(endpoints.replayEvents, { query: { limit: 10_000 } });
+    const json = await cadre(['--json', 'events', 'tail', '--no-follow']);
+    expect(json.code).toBe(0);
+    expect(json.lines()).toEqual(stored);
+    const after = await cadre(['--json', 'events', 'tail', '--no-follow', '--after-seq', '3']);
+    expect(after.lines()).toEqual(stored.filter(({ seq }) => seq > 3));
+    const own = await cadre([
+      '--json',
+      'events',
+      'tail',
+      '--no-follow',
+      '--session',
+      two.id.slice(-8),
+    ]);
+    expect(own.lines()).toEqual(stored.filter(({ session_id }) => session_id === two.id));
+    const latest = await cadre(['events', 'tail', '--no-follow', '--after-seq', 'latest']);
+    expect([latest.code, latest.stdout]).toEqual([0, '']);
+  });
 
-  test('events tail prints one line per event: seq, time, session, kind and a summary.', () =>
-    withDemo(async (server) => {
-      const { client, directory } = server;
-      const { id } = await openSession(client, directory);
-      await runTurn(client, id, 'say hello\nsay \u001b[31mtwo');
-      const { stdout, stderr } = await cadreOn(server)([
-        'events',
-        'tail',
-        '--no-follow',
-        '--session',
-        id,
-      ]);
-      const lines = stdout.trimEnd().split('\n');
-      for (const line of lines)
-        expect(line).toMatch(
-          new RegExp(`^ *\\d+ {2}\\d\\d:\\d\\d:\\d\\d\\.\\d{3} {2}${id.slice(-8)} {2}[a-z.]+`),
-        );
-      expect(lines[0]).toMatch(new RegExp(`session\\.created +${directory}`));
-      expect(stdout).toMatch(/message\.completed +hello/);
-      expect(stdout).not.toContain('\u001b');
-      expect(stderr).toBe('');
-    }));
+  test('events tail prints one line per event: seq, time, session, kind and a summary.', async () => {
+    const server = await testDemo();
+    const { client, directory } = server;
+    const { id } = await openSession(client, directory);
+    await runTurn(client, id, 'say hello\nsay \u001b[31mtwo');
+    const { stdout, stderr } = await cadreOn(server)([
+      'events',
+      'tail',
+      '--no-follow',
+      '--session',
+      id,
+    ]);
+    const lines = stdout.trimEnd().split('\n');
+    for (const line of lines)
+      expect(line).toMatch(
+        new RegExp(`^ *\\d+ {2}\\d\\d:\\d\\d:\\d\\d\\.\\d{3} {2}${id.slice(-8)} {2}[a-z.]+`),
+      );
+    expect(lines[0]).toMatch(new RegExp(`session\\.created +${directory}`));
+    expect(stdout).toMatch(/message\.completed +hello/);
+    expect(stdout).not.toContain('\u001b');
+    expect(stderr).toBe('');
+  });
 
-  test('events tail shows each event at once until a signal ends it.', () =>
-    withDemo(async (server) => {
-      const { client, directory } = server;
-      const tail = startCadre(directory, [
-        '--data-dir',
-        directory,
-        '--json',
-        'events',
-        'tail',
-        '--after-seq',
-        'latest',
-      ]);
-      const followers = async () =>
-        (await client.call(endpoints.getDiagnostics, {})).streams.waiting;
-      await expectEventually(followers).toBe(1);
-      const { id } = await openSession(client, directory);
-      await expectEventually(tail.stdout).toContain(id);
-      tail.child.kill('SIGINT');
-      const ended = await tail.ended;
-      expect(ended.lines().map(({ kind }) => kind)).toEqual(['session.created']);
-      expect([ended.code, ended.stderr]).toEqual([130, '']);
-    }));
+  test('events tail shows each event at once until a signal ends it.', async () => {
+    const server = await testDemo();
+    const { client, directory } = server;
+    const tail = startCadre(directory, [
+      '--data-dir',
+      directory,
+      '--json',
+      'events',
+      'tail',
+      '--after-seq',
+      'latest',
+    ]);
+    const followers = async () => (await client.call(endpoints.getDiagnostics, {})).streams.waiting;
+    await expectEventually(followers).toBe(1);
+    const { id } = await openSession(client, directory);
+    await expectEventually(tail.stdout).toContain(id);
+    tail.child.kill('SIGINT');
+    const ended = await tail.ended;
+    expect(ended.lines().map(({ kind }) => kind)).toEqual(['session.created']);
+    expect([ended.code, ended.stderr]).toEqual([130, '']);
+  });
 
   test('events tail continues after a kill and a restart of the server, without loss or repeat, and reports both on stderr.', async () => {
     await using place = tempDirectory();

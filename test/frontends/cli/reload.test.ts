@@ -2,8 +2,13 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { send } from '../../support/http/request.ts';
-import { sharedServer } from '../../support/shared-server.ts';
-import { type TestServer, untilNothingCarries, withServer } from '../../support/server.ts';
+import { shared } from '../../support/shared.ts';
+import {
+  type TestServer,
+  untilNothingCarries,
+  withServer,
+  testServer,
+} from '../../support/server.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { cadreOn, startCadre } from '../../support/cli/cadre.ts';
@@ -45,7 +50,7 @@ async function knock(
 const NEW_TOKEN = 'another-token-another-token';
 
 describe('SIGHUP', () => {
-  const listening = sharedServer({ config: '' });
+  const listening = shared<TestServer>('server', (use) => withServer(use, { config: '' }));
 
   test('SIGHUP applies lists, limits and the log level, reports each by name, and keeps the server running.', async () => {
     const server = listening();
@@ -70,25 +75,22 @@ describe('SIGHUP', () => {
     expect(await knock(server, token, foreign)).toBe(403);
   });
 
-  test('SIGHUP replaces the token: the old one is refused, and clients find the new one.', () =>
-    withServer(
-      async (server) => {
-        const { token, directory } = server;
-        fs.writeFileSync(path.join(directory, 'auth', 'token'), NEW_TOKEN);
-        expect(await knock(server, token)).toBe(200);
-        expect((await reload(server)).changed).toEqual(['auth.token']);
-        expect([await knock(server, token), await knock(server, NEW_TOKEN)]).toEqual([401, 200]);
-        expect(await cadreOn(server)(['status'])).toMatchObject({ code: 0 });
-        // The new token file does not exist yet, and is created.
-        const other = path.join(directory, 'other');
-        const { changed } = await reload(server, `[auth]\ntoken_file = "${other}"\n`);
-        expect(changed).toEqual(['auth.token', 'auth.token_file']);
-        expect(await knock(server, fs.readFileSync(other, 'utf8').trim())).toBe(200);
-        expect(await cadreOn(server)(['status'])).toMatchObject({ code: 0 });
-        expect(server.log()).not.toContain(NEW_TOKEN);
-      },
-      { config: '' },
-    ));
+  test('SIGHUP replaces the token: the old one is refused, and clients find the new one.', async () => {
+    const server = await testServer({ config: '' });
+    const { token, directory } = server;
+    fs.writeFileSync(path.join(directory, 'auth', 'token'), NEW_TOKEN);
+    expect(await knock(server, token)).toBe(200);
+    expect((await reload(server)).changed).toEqual(['auth.token']);
+    expect([await knock(server, token), await knock(server, NEW_TOKEN)]).toEqual([401, 200]);
+    expect(await cadreOn(server)(['status'])).toMatchObject({ code: 0 });
+    // The new token file does not exist yet, and is created.
+    const other = path.join(directory, 'other');
+    const { changed } = await reload(server, `[auth]\ntoken_file = "${other}"\n`);
+    expect(changed).toEqual(['auth.token', 'auth.token_file']);
+    expect(await knock(server, fs.readFileSync(other, 'utf8').trim())).toBe(200);
+    expect(await cadreOn(server)(['status'])).toMatchObject({ code: 0 });
+    expect(server.log()).not.toContain(NEW_TOKEN);
+  });
 
   test('SIGHUP reports the keys that need a restart and does not change them.', async () => {
     const server = listening();

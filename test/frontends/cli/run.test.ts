@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { sharedDemo, withDemo } from '../../support/demo-server.ts';
+import { sharedDemo, testDemo } from '../../support/demo-server.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import { atLength } from '../../support/at-length.ts';
 import { cadreOn, shell, startCadre } from '../../support/cli/cadre.ts';
@@ -162,19 +162,19 @@ describe('a closed pipe', () => {
     return { ...ended, codes: /codes ([\d ]+)\n$/.exec(ended.stdout)?.[1] };
   };
 
-  test('A closed pipe ends run and events tail quietly with 0.', () =>
-    withDemo(async (server) => {
-      // The output is larger than a pipe buffer.
-      const parts = atLength(1000, 4000, 4000);
-      const ran = await piped(server, `run 'flood ${parts} 200' | head -c 2`);
-      expect([ran.codes, ran.stderr]).toEqual(['0 0', '']);
-      const tail = await piped(server, '--json events tail --no-follow | head -1');
-      expect([tail.codes, tail.stderr]).toEqual(['0 0', '']);
-      expect(JSON.parse(tail.stdout.split('\n')[0] ?? '')).toMatchObject({
-        seq: 1,
-        kind: 'runtime.started',
-      });
-      const follow = await piped(server, '--json events tail | head -1');
-      expect([follow.codes, follow.stderr]).toEqual(['0 0', '']);
-    }));
+  test('A closed pipe ends run and events tail quietly with 0.', async () => {
+    const server = await testDemo();
+    // The output is larger than a pipe buffer.
+    const parts = atLength(1000, 4000, 4000);
+    const ran = await piped(server, `run 'flood ${parts} 200' | head -c 2`);
+    expect([ran.codes, ran.stderr]).toEqual(['0 0', '']);
+    const tail = await piped(server, '--json events tail --no-follow | head -1');
+    expect([tail.codes, tail.stderr]).toEqual(['0 0', '']);
+    expect(JSON.parse(tail.stdout.split('\n')[0] ?? '')).toMatchObject({
+      seq: 1,
+      kind: 'runtime.started',
+    });
+    const follow = await piped(server, '--json events tail | head -1');
+    expect([follow.codes, follow.stderr]).toEqual(['0 0', '']);
+  });
 });

@@ -3,8 +3,8 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { someOf } from '../../support/at-length.ts';
-import { withRuntime } from '../../support/runtime.ts';
-import { recordedServer, untilNothingCarries, withServer } from '../../support/server.ts';
+import { testRuntime } from '../../support/runtime.ts';
+import { recordedServer, untilNothingCarries, testServer } from '../../support/server.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { openSession, send as sendTurn } from '../../support/turns.ts';
 import { send } from '../../support/http/request.ts';
@@ -72,67 +72,64 @@ describe('cadre serve', () => {
 
   test.for(someOf(['SIGINT', 'SIGTERM'] as const, 2))(
     'The server drains on %s and ends with 0, and a second signal ends the drain.',
-    (signal) =>
-      withServer(
-        async (server) => {
-          const { client, directory, url, pid } = server;
-          const { id } = await openSession(client, directory);
-          await sendTurn(client, id, 'say working; silent');
-          // A stop does not wait for a turn whose agent is still starting.
-          const query = { kind: ['message.delta'] };
-          const said = async () => (await client.call(endpoints.replayEvents, { query })).length;
-          await expectEventually(said).toBe(1);
-          process.kill(pid, signal);
-          // The server has received the first signal once it refuses new connections.
-          const health = () =>
-            send(url, { path: '/health' }).then(
-              () => 'answers',
-              () => 'refuses',
-            );
-          await expectEventually(health).toBe('refuses');
-          expect(await server.end(signal)).toEqual({ code: 0, signal: null });
-        },
-        { env: { CADRE_SERVER_DRAIN_MS: '3600000' } },
-      ),
+    async (signal) => {
+      const server = await testServer({ env: { CADRE_SERVER_DRAIN_MS: '3600000' } });
+      const { client, directory, url, pid } = server;
+      const { id } = await openSession(client, directory);
+      await sendTurn(client, id, 'say working; silent');
+      // A stop does not wait for a turn whose agent is still starting.
+      const query = { kind: ['message.delta'] };
+      const said = async () => (await client.call(endpoints.replayEvents, { query })).length;
+      await expectEventually(said).toBe(1);
+      process.kill(pid, signal);
+      // The server has received the first signal once it refuses new connections.
+      const health = () =>
+        send(url, { path: '/health' }).then(
+          () => 'answers',
+          () => 'refuses',
+        );
+      await expectEventually(health).toBe('refuses');
+      expect(await server.end(signal)).toEqual({ code: 0, signal: null });
+    },
   );
 
-  test('The server ends with 0 even if signals arrive until its end.', () =>
-    withServer(async (server) => {
-      let hasEnded = false;
-      const ended = server.end('SIGTERM').finally(() => (hasEnded = true));
-      while (!hasEnded) {
-        for (let i = 0; i < 20; i++) sendSignal(server.pid);
-        await new Promise(setImmediate);
-      }
-      expect(await ended).toEqual({ code: 0, signal: null });
-    }));
+  test('The server ends with 0 even if signals arrive until its end.', async () => {
+    const server = await testServer();
+    let hasEnded = false;
+    const ended = server.end('SIGTERM').finally(() => (hasEnded = true));
+    while (!hasEnded) {
+      for (let i = 0; i < 20; i++) sendSignal(server.pid);
+      await new Promise(setImmediate);
+    }
+    expect(await ended).toEqual({ code: 0, signal: null });
+  });
 
-  test('A data directory in use is refused with 7 and the pid of the other server.', () =>
-    withRuntime(async ({ directory }) => {
-      const second = await runCadre(directory, ['--data-dir', directory, 'serve', '--port', '0']);
-      expect(second).toMatchObject({ code: 7, stdout: '' });
-      expect(second.stderr.trim().split('\n').at(-1)).toMatch(
-        new RegExp(`^cadre: another server \\(pid ${process.pid}\\) uses the data directory`),
-      );
-    }));
+  test('A data directory in use is refused with 7 and the pid of the other server.', async () => {
+    const { directory } = await testRuntime();
+    const second = await runCadre(directory, ['--data-dir', directory, 'serve', '--port', '0']);
+    expect(second).toMatchObject({ code: 7, stdout: '' });
+    expect(second.stderr.trim().split('\n').at(-1)).toMatch(
+      new RegExp(`^cadre: another server \\(pid ${process.pid}\\) uses the data directory`),
+    );
+  });
 
-  test('A port in use is refused with 7, and an invalid configuration with 2.', () =>
-    withRuntime(async ({ url, directory }) => {
-      using home = tempDirectory();
-      const { port } = new URL(url);
-      const taken = await runCadre(home.path, ['serve', '--port', port]);
-      expect(taken).toMatchObject({ code: 7, stdout: '' });
-      expect(taken.stderr).toContain(`port ${port} is in use: choose another port with --port`);
-      const config = path.join(directory, 'bad.toml');
-      fs.writeFileSync(config, '[server]\nbind_adress = "x"\n');
-      const wrong = await runHere(home.path, ['serve', '--config', config]);
-      expect(wrong).toMatchObject({ code: 2, stdout: '' });
-      expect(wrong.stderr).toMatch(
-        /^cadre: invalid configuration: unknown key "server\.bind_adress"; did you mean "bind_address"\?/,
-      );
-      const level = await runHere(home.path, ['serve', '--log-level', 'loud']);
-      expect(level.code).toBe(2);
-    }));
+  test('A port in use is refused with 7, and an invalid configuration with 2.', async () => {
+    const { url, directory } = await testRuntime();
+    using home = tempDirectory();
+    const { port } = new URL(url);
+    const taken = await runCadre(home.path, ['serve', '--port', port]);
+    expect(taken).toMatchObject({ code: 7, stdout: '' });
+    expect(taken.stderr).toContain(`port ${port} is in use: choose another port with --port`);
+    const config = path.join(directory, 'bad.toml');
+    fs.writeFileSync(config, '[server]\nbind_adress = "x"\n');
+    const wrong = await runHere(home.path, ['serve', '--config', config]);
+    expect(wrong).toMatchObject({ code: 2, stdout: '' });
+    expect(wrong.stderr).toMatch(
+      /^cadre: invalid configuration: unknown key "server\.bind_adress"; did you mean "bind_address"\?/,
+    );
+    const level = await runHere(home.path, ['serve', '--log-level', 'loud']);
+    expect(level.code).toBe(2);
+  });
 
   test('The server takes its address and log level from the environment and the file too.', async () => {
     await using place = tempDirectory();

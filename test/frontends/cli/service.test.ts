@@ -5,7 +5,7 @@ import { identify, isAlive } from '../../../src/core/children/identity.ts';
 import type { ServiceStatus } from '../../../src/frontends/cli/service/status.ts';
 import { runCadre, runHere, startCadre } from '../../support/cli/cadre.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
-import { withRuntime } from '../../support/runtime.ts';
+import { testRuntime } from '../../support/runtime.ts';
 import { untilNothingCarries } from '../../support/server.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
@@ -138,18 +138,18 @@ function runs(pid: number): boolean {
 }
 
 describe('a server in the foreground', () => {
-  test('service status shows a server in the foreground, and service logs names its stderr.', () =>
-    withRuntime(async ({ directory }) => {
-      const { pid } = process;
-      const place = ['--data-dir', directory];
-      const status = await runHere(directory, [...place, 'service', 'status', '--json']);
-      expect(status.json()).toMatchObject({ server: { started_by: 'foreground', log: null, pid } });
-      const logs = await runHere(directory, [...place, 'service', 'logs']);
-      expect(logs).toMatchObject({ code: 7, stdout: '' });
-      expect(logs.stderr).toContain(
-        `the server (pid ${pid}): a server in the foreground writes its log only to stderr`,
-      );
-    }));
+  test('service status shows a server in the foreground, and service logs names its stderr.', async () => {
+    const { directory } = await testRuntime();
+    const { pid } = process;
+    const place = ['--data-dir', directory];
+    const status = await runHere(directory, [...place, 'service', 'status', '--json']);
+    expect(status.json()).toMatchObject({ server: { started_by: 'foreground', log: null, pid } });
+    const logs = await runHere(directory, [...place, 'service', 'logs']);
+    expect(logs).toMatchObject({ code: 7, stdout: '' });
+    expect(logs.stderr).toContain(
+      `the server (pid ${pid}): a server in the foreground writes its log only to stderr`,
+    );
+  });
 });
 
 describe('service install', () => {

@@ -7,9 +7,9 @@ import type { Session } from '../../../src/api/sessions.ts';
 import { cadreOn, startCadre } from '../../support/cli/cadre.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { png as picture } from '../../support/providers/png.ts';
-import { withRuntime } from '../../support/runtime.ts';
-import { startServer, withServer } from '../../support/server.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import { withRuntime, testRuntime } from '../../support/runtime.ts';
+import { startServer, testServer } from '../../support/server.ts';
+import { tempDirectory, testDirectory } from '../../support/temp.ts';
 import { openSession, runTurn, send } from '../../support/turns.ts';
 import { makeRepository } from '../../support/worktrees/work.ts';
 
@@ -250,61 +250,59 @@ describe('the provider of a new session', () => {
     return { id, model, thinking_effort, permission_mode };
   };
 
-  test('The only provider that is ready is used.', () =>
-    withRuntime(async (server) => expect(await provider(server)).toMatchObject({ id: 'claude' }), {
+  test('The only provider that is ready is used.', async () => {
+    const server = await testRuntime({
       config: { providers: { acp: absent, claude: ready, codex: absent } },
-    }));
+    });
+    return expect(await provider(server)).toMatchObject({ id: 'claude' });
+  });
 
-  test('Several ready providers are an error, unless a variable, the file or a flag names one.', () =>
-    withRuntime(
-      async (server) => {
-        expect(await provider(server)).toMatch(
-          /^2: .*several providers are ready \(claude, codex\): pass --provider, set CADRE_DEFAULTS_PROVIDER, or set provider under \[defaults\] in /,
-        );
-        const variable = { CADRE_DEFAULTS_PROVIDER: 'codex', CADRE_DEFAULTS_MODEL: 'm1' };
-        const byVariable = await provider(server, variable);
-        expect(byVariable).toMatchObject({ id: 'codex', model: 'm1' });
-        // The default model belongs to codex.
-        const byFlag = await provider(server, variable, ['--provider', 'claude']);
-        expect(byFlag).toMatchObject({ id: 'claude', model: null });
-        const wrong = await provider(server, { CADRE_DEFAULTS_PROVIDER: 'gpt' });
-        expect(wrong).toMatch(/^2: .*defaults\.provider.*environment CADRE_DEFAULTS_PROVIDER/);
-        const file = path.join(server.directory, 'mine.toml');
-        fs.writeFileSync(
-          file,
-          '[defaults]\nprovider = "claude"\nmodel = "opus"\neffort = "high"\npermission_mode = "plan"\n',
-        );
-        const env = { CADRE_CONFIG: file, CADRE_DATA_ROOT_DIR: server.directory };
-        expect(await provider(server, env)).toEqual({
-          id: 'claude',
-          model: 'opus',
-          thinking_effort: 'high',
-          permission_mode: 'plan',
-        });
-        const flags = ['--model', 'haiku', '--effort', 'low', '--permission-mode', 'default'];
-        expect(await provider(server, env, flags)).toEqual({
-          id: 'claude',
-          model: 'haiku',
-          thinking_effort: 'low',
-          permission_mode: 'default',
-        });
-      },
-      { config: { providers: { acp: absent, claude: ready, codex: ready } } },
-    ));
+  test('Several ready providers are an error, unless a variable, the file or a flag names one.', async () => {
+    const server = await testRuntime({
+      config: { providers: { acp: absent, claude: ready, codex: ready } },
+    });
+    expect(await provider(server)).toMatch(
+      /^2: .*several providers are ready \(claude, codex\): pass --provider, set CADRE_DEFAULTS_PROVIDER, or set provider under \[defaults\] in /,
+    );
+    const variable = { CADRE_DEFAULTS_PROVIDER: 'codex', CADRE_DEFAULTS_MODEL: 'm1' };
+    const byVariable = await provider(server, variable);
+    expect(byVariable).toMatchObject({ id: 'codex', model: 'm1' });
+    // The default model belongs to codex.
+    const byFlag = await provider(server, variable, ['--provider', 'claude']);
+    expect(byFlag).toMatchObject({ id: 'claude', model: null });
+    const wrong = await provider(server, { CADRE_DEFAULTS_PROVIDER: 'gpt' });
+    expect(wrong).toMatch(/^2: .*defaults\.provider.*environment CADRE_DEFAULTS_PROVIDER/);
+    const file = path.join(server.directory, 'mine.toml');
+    fs.writeFileSync(
+      file,
+      '[defaults]\nprovider = "claude"\nmodel = "opus"\neffort = "high"\npermission_mode = "plan"\n',
+    );
+    const env = { CADRE_CONFIG: file, CADRE_DATA_ROOT_DIR: server.directory };
+    expect(await provider(server, env)).toEqual({
+      id: 'claude',
+      model: 'opus',
+      thinking_effort: 'high',
+      permission_mode: 'plan',
+    });
+    const flags = ['--model', 'haiku', '--effort', 'low', '--permission-mode', 'default'];
+    expect(await provider(server, env, flags)).toEqual({
+      id: 'claude',
+      model: 'haiku',
+      thinking_effort: 'low',
+      permission_mode: 'default',
+    });
+  });
 
   test('The provider of the server configuration is used, and with --demo the demo agent.', async () => {
     await withRuntime(
       async (server) => expect(await provider(server)).toMatchObject({ id: 'codex' }),
       { config: { defaults: { provider: 'codex' }, providers: { claude: ready, codex: ready } } },
     );
-    await using place = tempDirectory('bin');
-    for (const name of ['claude', 'codex'])
-      fs.symlinkSync('/bin/true', path.join(place.path, name));
-    const PATH = `${place.path}:${process.env.PATH}`;
-    await withServer(
-      async (server) => expect(await provider(server)).toMatchObject({ id: 'acp' }),
-      { env: { PATH } },
-    );
+    const place = testDirectory('bin');
+    for (const name of ['claude', 'codex']) fs.symlinkSync('/bin/true', path.join(place, name));
+    const PATH = `${place}:${process.env.PATH}`;
+    const server = await testServer({ env: { PATH } });
+    return expect(await provider(server)).toMatchObject({ id: 'acp' });
   });
 
   test('Without a ready provider, the error names the installed agents.', async () => {

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { sharedDemo, withDemo } from '../../support/demo-server.ts';
+import { sharedDemo, testDemo } from '../../support/demo-server.ts';
 import type { Client } from '../../../src/client/client.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import { streamEvents } from '../../../src/client/stream.ts';
@@ -119,47 +119,47 @@ describe('cadre teams', () => {
   test(
     'A spawned member can have a worktree of its own and metadata.',
     { timeout: scaled(60_000) },
-    () =>
-      withDemo(async (server) => {
-        const cadre = cadreOn(server);
-        const { id } = await openSession(server.client, server.directory);
-        const { team } = await server.client.call(endpoints.createTeam, {
-          body: { name: 'one', lead_agent_id: id },
-        });
-        const spawn = (...more: string[]) =>
-          cadre(['teams', 'spawn', team.id, '--source', id, '--json', ...more]);
-        const made = await spawn('--metadata', '{"for":"tests"}');
-        expect(JSON.parse(made.stdout)).toMatchObject({ session: { metadata: { for: 'tests' } } });
-        const wrong = [
-          ['--base', 'main'],
-          ['--no-init'],
-          ['--no-include'],
-          ['--branch-prefix', 'x'],
-          ['--metadata', '{'],
-        ];
-        const codes = await Promise.all(wrong.map(async (one) => (await spawn(...one)).code));
-        expect(codes).toEqual([2, 2, 2, 2, 2]);
-        const repository = makeRepository(path.join(server.directory, 'repository'));
-        const source = await openSession(server.client, repository);
-        await cadre(['teams', 'add', team.id, source.id]);
-        write(repository, {
-          '.worktreeinclude': '.env\n',
-          '.gitignore': '.env\n',
-          '.env': 'X=1\n',
-        });
-        commit(repository, 'a list of files');
-        const none = ['--no-init', '--no-include', '--worktree', 'w'];
-        const how = ['--branch-prefix', 'mine', '--base', 'HEAD', ...none];
-        const of = ['teams', 'spawn', team.id, '--source', source.id, '--json', ...how];
-        const spawned = await cadre(of);
-        expect(JSON.parse(spawned.stdout)).toMatchObject({
-          worktree: {
-            branch: expect.stringMatching(/^mine/),
-            base_ref: 'HEAD',
-            included: { status: 'off' },
-          },
-        });
-      }),
+    async () => {
+      const server = await testDemo();
+      const cadre = cadreOn(server);
+      const { id } = await openSession(server.client, server.directory);
+      const { team } = await server.client.call(endpoints.createTeam, {
+        body: { name: 'one', lead_agent_id: id },
+      });
+      const spawn = (...more: string[]) =>
+        cadre(['teams', 'spawn', team.id, '--source', id, '--json', ...more]);
+      const made = await spawn('--metadata', '{"for":"tests"}');
+      expect(JSON.parse(made.stdout)).toMatchObject({ session: { metadata: { for: 'tests' } } });
+      const wrong = [
+        ['--base', 'main'],
+        ['--no-init'],
+        ['--no-include'],
+        ['--branch-prefix', 'x'],
+        ['--metadata', '{'],
+      ];
+      const codes = await Promise.all(wrong.map(async (one) => (await spawn(...one)).code));
+      expect(codes).toEqual([2, 2, 2, 2, 2]);
+      const repository = makeRepository(path.join(server.directory, 'repository'));
+      const source = await openSession(server.client, repository);
+      await cadre(['teams', 'add', team.id, source.id]);
+      write(repository, {
+        '.worktreeinclude': '.env\n',
+        '.gitignore': '.env\n',
+        '.env': 'X=1\n',
+      });
+      commit(repository, 'a list of files');
+      const none = ['--no-init', '--no-include', '--worktree', 'w'];
+      const how = ['--branch-prefix', 'mine', '--base', 'HEAD', ...none];
+      const of = ['teams', 'spawn', team.id, '--source', source.id, '--json', ...how];
+      const spawned = await cadre(of);
+      expect(JSON.parse(spawned.stdout)).toMatchObject({
+        worktree: {
+          branch: expect.stringMatching(/^mine/),
+          base_ref: 'HEAD',
+          included: { status: 'off' },
+        },
+      });
+    },
   );
 
   test(

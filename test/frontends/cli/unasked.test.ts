@@ -5,7 +5,7 @@ import { endpoints } from '../../../src/api/index.ts';
 import type { Session, Turn } from '../../../src/api/sessions.ts';
 import { cadreOn } from '../../support/cli/cadre.ts';
 import { sharedDemo } from '../../support/demo-server.ts';
-import { type RawClaude, withRawClaude } from '../../support/providers/raw-claude.ts';
+import { type RawClaude, testRawClaude } from '../../support/providers/raw-claude.ts';
 import { hasPty, inTerminal } from '../../support/tui/pty.ts';
 
 /** Requests two commands, and completes its turn whatever the answers are. */
@@ -23,74 +23,74 @@ const declined =
   'cadre: 2 requests were declined because nobody was asked: to be asked, pass --permission-mode require_approval\n';
 
 describe('a turn of Claude Code whose requests nobody was asked for', () => {
-  test('The end of run shows how many requests were declined and which flag asks, and exits with 5.', () =>
-    withRawClaude(twice, async ({ given }) => {
-      const cadre = cadreOn(given);
-      const ran = await cadre(['run', '--provider', 'claude', 'go']);
-      expect(ran).toMatchObject({ code: 5, stdout: 'as far as I could\n' });
-      expect(ran.stderr.endsWith(declined)).toBe(true);
-      const json = await cadre(['--json', 'run', '--provider', 'claude', 'go']);
-      expect(json.code).toBe(5);
-      expect(json.lines().at(-1)).toMatchObject({
-        kind: 'turn.completed',
-        payload: { turn: { declined_unasked: 2 } },
+  test('The end of run shows how many requests were declined and which flag asks, and exits with 5.', async () => {
+    const { given } = await testRawClaude(twice);
+    const cadre = cadreOn(given);
+    const ran = await cadre(['run', '--provider', 'claude', 'go']);
+    expect(ran).toMatchObject({ code: 5, stdout: 'as far as I could\n' });
+    expect(ran.stderr.endsWith(declined)).toBe(true);
+    const json = await cadre(['--json', 'run', '--provider', 'claude', 'go']);
+    expect(json.code).toBe(5);
+    expect(json.lines().at(-1)).toMatchObject({
+      kind: 'turn.completed',
+      payload: { turn: { declined_unasked: 2 } },
+    });
+  });
+
+  test('sessions send and sessions wait exit with 5 too, and sessions turns has the count.', async () => {
+    const { given } = await testRawClaude(twice);
+    const cadre = cadreOn(given);
+    const created = await cadre(['sessions', 'create', '--provider', 'claude']);
+    const id = created.stdout.trim();
+    const sent = await cadre(['sessions', 'send', id, 'go']);
+    expect([sent.code, sent.stderr.endsWith(declined)]).toEqual([5, true]);
+    const waited = await cadre(['sessions', 'wait', id]);
+    expect(waited).toMatchObject({
+      code: 5,
+      stdout: expect.stringContaining('completed: 2 requests were declined'),
+    });
+    const [turn] = (await cadre(['--json', 'sessions', 'turns', id])).json() as Turn[];
+    expect(turn?.declined_unasked).toBe(2);
+  });
+
+  test('A run with a chosen permission mode prints the line, and exits as its turn ended.', async () => {
+    const { given } = await testRawClaude(twice);
+    for (const mode of ['default', 'read_only']) {
+      const args = ['run', '--provider', 'claude', '--permission-mode', mode, 'go'];
+      const ran = await cadreOn(given)(args);
+      expect([mode, ran.code, ran.stderr.endsWith(declined)]).toEqual([mode, 0, true]);
+    }
+  });
+
+  test('Modes of Claude Code are accepted, and an unknown mode is refused before anything is stored.', async () => {
+    const { given } = await testRawClaude(twice);
+    const cadre = cadreOn(given);
+    const plan = await cadre(['run', '--provider', 'claude', '--permission-mode', 'plan', 'x']);
+    expect(plan.code).toBe(0);
+    const [{ id } = { id: '' }] = await given.client.call(endpoints.listSessions, {});
+    const counts = async () => {
+      const turns = await given.client.call(endpoints.listTurns, { params: { session_id: id } });
+      return [(await given.client.call(endpoints.listSessions, {})).length, turns.length];
+    };
+    const before = await counts();
+    for (const command of [
+      ['run', '--provider', 'claude'],
+      ['sessions', 'create', '--provider', 'claude'],
+      ['run', '--session', id],
+      ['sessions', 'send', id],
+      ['sessions', 'send', '--queue', id],
+    ]) {
+      const text = command[1] === 'create' ? [] : ['x'];
+      const refused = await cadre([...command, '--permission-mode', 'nope', ...text]);
+      expect(refused).toMatchObject({
+        code: 2,
+        stderr: expect.stringMatching(
+          /^cadre: unknown permission mode "nope": choose from default, require_approval, .*, or pass a mode of claude \(.*plan\)\n$/,
+        ),
       });
-    }));
-
-  test('sessions send and sessions wait exit with 5 too, and sessions turns has the count.', () =>
-    withRawClaude(twice, async ({ given }) => {
-      const cadre = cadreOn(given);
-      const created = await cadre(['sessions', 'create', '--provider', 'claude']);
-      const id = created.stdout.trim();
-      const sent = await cadre(['sessions', 'send', id, 'go']);
-      expect([sent.code, sent.stderr.endsWith(declined)]).toEqual([5, true]);
-      const waited = await cadre(['sessions', 'wait', id]);
-      expect(waited).toMatchObject({
-        code: 5,
-        stdout: expect.stringContaining('completed: 2 requests were declined'),
-      });
-      const [turn] = (await cadre(['--json', 'sessions', 'turns', id])).json() as Turn[];
-      expect(turn?.declined_unasked).toBe(2);
-    }));
-
-  test('A run with a chosen permission mode prints the line, and exits as its turn ended.', () =>
-    withRawClaude(twice, async ({ given }) => {
-      for (const mode of ['default', 'read_only']) {
-        const args = ['run', '--provider', 'claude', '--permission-mode', mode, 'go'];
-        const ran = await cadreOn(given)(args);
-        expect([mode, ran.code, ran.stderr.endsWith(declined)]).toEqual([mode, 0, true]);
-      }
-    }));
-
-  test('Modes of Claude Code are accepted, and an unknown mode is refused before anything is stored.', () =>
-    withRawClaude(twice, async ({ given }) => {
-      const cadre = cadreOn(given);
-      const plan = await cadre(['run', '--provider', 'claude', '--permission-mode', 'plan', 'x']);
-      expect(plan.code).toBe(0);
-      const [{ id } = { id: '' }] = await given.client.call(endpoints.listSessions, {});
-      const counts = async () => {
-        const turns = await given.client.call(endpoints.listTurns, { params: { session_id: id } });
-        return [(await given.client.call(endpoints.listSessions, {})).length, turns.length];
-      };
-      const before = await counts();
-      for (const command of [
-        ['run', '--provider', 'claude'],
-        ['sessions', 'create', '--provider', 'claude'],
-        ['run', '--session', id],
-        ['sessions', 'send', id],
-        ['sessions', 'send', '--queue', id],
-      ]) {
-        const text = command[1] === 'create' ? [] : ['x'];
-        const refused = await cadre([...command, '--permission-mode', 'nope', ...text]);
-        expect(refused).toMatchObject({
-          code: 2,
-          stderr: expect.stringMatching(
-            /^cadre: unknown permission mode "nope": choose from default, require_approval, .*, or pass a mode of claude \(.*plan\)\n$/,
-          ),
-        });
-      }
-      expect(await counts()).toEqual(before);
-    }));
+    }
+    expect(await counts()).toEqual(before);
+  });
 });
 
 describe('the permission mode of a new session', () => {

@@ -5,7 +5,7 @@ import { HttpClient } from '../../../src/client/client.ts';
 import { openEditor } from '../../support/acp/editor.ts';
 import { withMortalServer } from '../../support/acp/mortal-server.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
-import { withDemo } from '../../support/demo-server.ts';
+import { testDemo } from '../../support/demo-server.ts';
 import { openSession, send } from '../../support/turns.ts';
 
 test('A prompt fails with the reason after SIGKILL of the server, and the next prompt works.', () =>
@@ -56,17 +56,17 @@ test('A permission request that is open when the server dies can be answered aft
     ]);
   }));
 
-test('An editor shows that its session was closed elsewhere, and prompts are refused.', () =>
-  withDemo(async ({ client, url, token, directory }) => {
-    const { id } = await openSession(client, directory);
-    const editor = await openEditor({ url, token });
-    await editor.agent.request(methods.agent.session.resume, { sessionId: id, cwd: directory });
-    const params = { session_id: id };
-    await send(client, id, 'say hi');
-    await expectEventually(() => editor.text()).toBe('hi');
-    await client.call(endpoints.closeSession, { params, body: { reason: 'all done' } });
-    await expectEventually(() => editor.text()).toContain('[The session is closed: all done]');
-    await expect(editor.prompt(id, 'more')).rejects.toMatchObject({
-      data: { code: 'session_closed' },
-    });
-  }));
+test('An editor shows that its session was closed elsewhere, and prompts are refused.', async () => {
+  const { client, url, token, directory } = await testDemo();
+  const { id } = await openSession(client, directory);
+  const editor = await openEditor({ url, token });
+  await editor.agent.request(methods.agent.session.resume, { sessionId: id, cwd: directory });
+  const params = { session_id: id };
+  await send(client, id, 'say hi');
+  await expectEventually(() => editor.text()).toBe('hi');
+  await client.call(endpoints.closeSession, { params, body: { reason: 'all done' } });
+  await expectEventually(() => editor.text()).toContain('[The session is closed: all done]');
+  await expect(editor.prompt(id, 'more')).rejects.toMatchObject({
+    data: { code: 'session_closed' },
+  });
+});

@@ -6,7 +6,7 @@ import { runCadre } from '../../support/cli/cadre.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { startServer, untilNothingCarries } from '../../support/server.ts';
-import { canNotify, listen } from '../../support/service/notify-socket.ts';
+import { canNotify, listen } from './notify-socket.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
 const PATH = process.env.PATH ?? '';

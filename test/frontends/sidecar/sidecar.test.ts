@@ -3,7 +3,7 @@ import { endpoints } from '../../../src/api/index.ts';
 import { selfCommand } from '../../../src/core/lib/self.ts';
 import { until } from '../../support/providers/calls.ts';
 import { callTool, withToolServer } from '../../support/mcp.ts';
-import { type RawSession, type RawStage, withRawAgent } from '../../support/providers/raw-agent.ts';
+import { type RawSession, type RawStage, testRawAgent } from '../../support/providers/raw-agent.ts';
 
 interface ServerConfig {
   name: string;
@@ -38,50 +38,46 @@ function tokenOf({ env }: ServerConfig): string {
 }
 
 describe('the MCP server of cadre in a session', () => {
-  it('The MCP server lists the tools of the gateway and calls them as its session.', () =>
-    withRawAgent(
-      {},
-      async (stage) => {
-        const { server, session } = await given(stage);
-        expect(server.name).toBe('cadre');
-        await withToolServer(startOf(server), async (client) => {
-          const { tools } = await client.listTools();
-          expect(tools.map(({ name }) => name)).toContain('cadre_process_run');
-          const { result } = await callTool(client, 'cadre_process_run', {
-            command: 'echo hi',
-            wait_ms: 30_000,
-          });
-          expect(result.process.session_id).toBe(session.id);
-          expect(result.stdout_tail).toBe('hi\n');
-          expect((await callTool(client, 'cadre_process_run', {})).error.code).toBe('bad_request');
-          await expect(client.callTool({ name: 'nonsense' })).rejects.toMatchObject({
-            code: -32602,
-            message: expect.stringContaining('unknown tool "nonsense"'),
-          });
-        });
-      },
-      { gateway: { free: ['cadre_process_run'] } },
-    ));
+  it('The MCP server lists the tools of the gateway and calls them as its session.', async () => {
+    const stage = await testRawAgent({}, { gateway: { free: ['cadre_process_run'] } });
+    const { server, session } = await given(stage);
+    expect(server.name).toBe('cadre');
+    await withToolServer(startOf(server), async (client) => {
+      const { tools } = await client.listTools();
+      expect(tools.map(({ name }) => name)).toContain('cadre_process_run');
+      const { result } = await callTool(client, 'cadre_process_run', {
+        command: 'echo hi',
+        wait_ms: 30_000,
+      });
+      expect(result.process.session_id).toBe(session.id);
+      expect(result.stdout_tail).toBe('hi\n');
+      expect((await callTool(client, 'cadre_process_run', {})).error.code).toBe('bad_request');
+      await expect(client.callTool({ name: 'nonsense' })).rejects.toMatchObject({
+        code: -32602,
+        message: expect.stringContaining('unknown tool "nonsense"'),
+      });
+    });
+  });
 
-  it('An agent that resumes a session receives the MCP server too.', () =>
-    withRawAgent({}, async (stage) => {
-      const { session } = await given(stage);
-      await stage.restart();
-      const body = { input: [{ type: 'text' as const, text: 'again' }] };
-      const params = { session_id: session.id };
-      await stage.client.call(endpoints.sendTurn, { params, body });
-      // The agent of the recovery may start before or after this one.
-      const resumed = () =>
-        stage.agents.map((agent) => agent.last('session/resume')).find((asked) => asked);
-      await until('the session was resumed', () => resumed() !== undefined);
-      expect(resumed()?.params?.mcpServers).toHaveLength(1);
-    }));
+  it('An agent that resumes a session receives the MCP server too.', async () => {
+    const stage = await testRawAgent({});
+    const { session } = await given(stage);
+    await stage.restart();
+    const body = { input: [{ type: 'text' as const, text: 'again' }] };
+    const params = { session_id: session.id };
+    await stage.client.call(endpoints.sendTurn, { params, body });
+    // The agent of the recovery may start before or after this one.
+    const resumed = () =>
+      stage.agents.map((agent) => agent.last('session/resume')).find((asked) => asked);
+    await until('the session was resumed', () => resumed() !== undefined);
+    expect(resumed()?.params?.mcpServers).toHaveLength(1);
+  });
 
-  it('The arguments of the MCP server contain no secret.', () =>
-    withRawAgent({}, async (stage) => {
-      const { server } = await given(stage);
-      expect(server.args.join(' ')).not.toContain(tokenOf(server));
-    }));
+  it('The arguments of the MCP server contain no secret.', async () => {
+    const stage = await testRawAgent({});
+    const { server } = await given(stage);
+    expect(server.args.join(' ')).not.toContain(tokenOf(server));
+  });
 
   it('A tool call fails as unavailable if the server address is missing or does not respond.', async () => {
     const { file: command, args } = selfCommand();
@@ -114,51 +110,51 @@ describe('the gateway token of an agent', () => {
     caller_agent_id: caller,
   });
 
-  it('A gateway token allows the tools of its session, and no other endpoint.', () =>
-    withRawAgent({}, async (stage) => {
-      const { server, session } = await given(stage);
-      const token = tokenOf(server);
-      expect((await ask(stage, token, '/v1/mcp/capabilities')).status).toBe(200);
-      expect(
-        await (await ask(stage, token, '/v1/mcp/invoke', status(session.id))).json(),
-      ).toMatchObject({
-        ok: true,
-      });
-      for (const path of ['/v1/sessions', '/v1/events', '/metrics', '/v1/tokens', '/v1/nothing'])
-        expect([path, (await ask(stage, token, path)).status]).toEqual([path, 403]);
-      const { status: code } = await ask(stage, token, `/v1/sessions/${session.id}/close`, {});
-      expect(code).toBe(403);
-    }));
+  it('A gateway token allows the tools of its session, and no other endpoint.', async () => {
+    const stage = await testRawAgent({});
+    const { server, session } = await given(stage);
+    const token = tokenOf(server);
+    expect((await ask(stage, token, '/v1/mcp/capabilities')).status).toBe(200);
+    expect(
+      await (await ask(stage, token, '/v1/mcp/invoke', status(session.id))).json(),
+    ).toMatchObject({
+      ok: true,
+    });
+    for (const path of ['/v1/sessions', '/v1/events', '/metrics', '/v1/tokens', '/v1/nothing'])
+      expect([path, (await ask(stage, token, path)).status]).toEqual([path, 403]);
+    const { status: code } = await ask(stage, token, `/v1/sessions/${session.id}/close`, {});
+    expect(code).toBe(403);
+  });
 
-  it('A gateway token cannot call tools as another session, and a forged token is refused with 401.', () =>
-    withRawAgent({}, async (stage) => {
-      const [one, other] = [await given(stage), await given(stage)];
-      const token = tokenOf(one.server);
-      const foreign = await ask(stage, token, '/v1/mcp/invoke', status(other.session.id));
-      expect(foreign.status).toBe(200);
-      expect(await foreign.json()).toMatchObject({ ok: false, error: { code: 'unauthorized' } });
-      const forged = [one.session.id, other.session.id].map((id) =>
-        token.replace(/\.sess_\w+\./, `.${id}.`),
-      );
-      expect(forged[0]).toBe(token);
-      for (const wrong of [forged[1] ?? '', `${token}x`, token.slice(0, -1), 'cadre_agent..'])
-        expect((await ask(stage, wrong, '/v1/mcp/capabilities')).status).toBe(401);
-    }));
+  it('A gateway token cannot call tools as another session, and a forged token is refused with 401.', async () => {
+    const stage = await testRawAgent({});
+    const [one, other] = [await given(stage), await given(stage)];
+    const token = tokenOf(one.server);
+    const foreign = await ask(stage, token, '/v1/mcp/invoke', status(other.session.id));
+    expect(foreign.status).toBe(200);
+    expect(await foreign.json()).toMatchObject({ ok: false, error: { code: 'unauthorized' } });
+    const forged = [one.session.id, other.session.id].map((id) =>
+      token.replace(/\.sess_\w+\./, `.${id}.`),
+    );
+    expect(forged[0]).toBe(token);
+    for (const wrong of [forged[1] ?? '', `${token}x`, token.slice(0, -1), 'cadre_agent..'])
+      expect((await ask(stage, wrong, '/v1/mcp/capabilities')).status).toBe(401);
+  });
 
-  it('A gateway token is refused with the reason while its session is closed.', () =>
-    withRawAgent({}, async (stage) => {
-      const { server, session } = await given(stage);
-      const params = { session_id: session.id };
-      await stage.client.call(endpoints.closeSession, { params, body: { reason: 'done' } });
-      const closed = await ask(stage, tokenOf(server), '/v1/mcp/invoke', status(session.id));
-      expect(closed.status).toBe(400);
-      const listed = await ask(stage, tokenOf(server), '/v1/mcp/capabilities');
-      expect([listed.status, await listed.json()]).toEqual([
-        400,
-        {
-          error: `session ${session.id} cannot call tools, because the session is closed`,
-          code: 'invalid',
-        },
-      ]);
-    }));
+  it('A gateway token is refused with the reason while its session is closed.', async () => {
+    const stage = await testRawAgent({});
+    const { server, session } = await given(stage);
+    const params = { session_id: session.id };
+    await stage.client.call(endpoints.closeSession, { params, body: { reason: 'done' } });
+    const closed = await ask(stage, tokenOf(server), '/v1/mcp/invoke', status(session.id));
+    expect(closed.status).toBe(400);
+    const listed = await ask(stage, tokenOf(server), '/v1/mcp/capabilities');
+    expect([listed.status, await listed.json()]).toEqual([
+      400,
+      {
+        error: `session ${session.id} cannot call tools, because the session is closed`,
+        code: 'invalid',
+      },
+    ]);
+  });
 });

@@ -7,7 +7,7 @@ import {
 } from '../../../src/frontends/terminal/approval-text.ts';
 import { colorless } from '../../../src/frontends/terminal/palette.ts';
 import { widthOf } from '../../../src/frontends/terminal/width.ts';
-import { colors, columns, hasUnsafe, text, withoutColors } from '../../support/terminal/texts.ts';
+import { colors, columns, hasUnsafe, text, withoutColors } from './texts.ts';
 
 function asked(...details: ApprovalDetail[]): ApprovalToShow {
   const rest = { request: { raw: true }, questions: null, session_allows: null };

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, onTestFinished } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { selfCommand } from '../../../src/core/lib/self.ts';
 import { someOf } from '../../support/at-length.ts';
@@ -9,7 +9,7 @@ import {
   type RawAgent,
   type RawStage,
   type Role,
-  withRawAgent,
+  testRawAgent,
 } from '../../support/providers/raw-agent.ts';
 import { hasPty, type InTerminal, inTerminal, programInTerminal } from '../../support/tui/pty.ts';
 
@@ -58,17 +58,12 @@ const role: Role = {
 const prompt = /accept\?.*\[y\] once/;
 
 /** Runs a turn with a request in a terminal of 20 lines. */
-async function asking(
-  turn: string,
-  test: (terminal: InTerminal, stage: RawStage) => Promise<void>,
-  args: string[] = [],
-): Promise<void> {
-  await withRawAgent(role, async (stage) => {
-    const mode = ['--permission-mode', 'require_approval'];
-    const { directory } = stage.given;
-    await using terminal = inTerminal(directory, ['run', ...mode, ...args, turn]);
-    await test(terminal, stage);
-  });
+async function openAsking(turn: string, args: string[] = []): Promise<[InTerminal, RawStage]> {
+  const stage = await testRawAgent(role);
+  const mode = ['--permission-mode', 'require_approval'];
+  const terminal = inTerminal(stage.given.directory, ['run', ...mode, ...args, turn]);
+  onTestFinished(() => terminal[Symbol.asyncDispose]());
+  return [terminal, stage];
 }
 
 const approvals = async ({ client }: RawStage, status: 'pending' | 'accepted' | 'declined') =>
@@ -76,173 +71,169 @@ const approvals = async ({ client }: RawStage, status: 'pending' | 'accepted' | 
 
 // Without Python there is no terminal to test in; on Debian: apt-get install python3.
 describe.skipIf(!hasPty)('asking at the terminal', () => {
-  test('Two simultaneous approvals need two answers: one y accepts one of them.', () =>
-    asking('two', async ({ expectShows, type, ended, glass }, stage) => {
-      await expectShows(prompt);
-      expect(glass.text()).toContain('ls harmless');
-      expect(glass.text()).not.toContain('command: rm');
-      type('yyy');
-      await expectShows('command: rm -rf /precious');
-      await expectShows(prompt);
-      expect(await approvals(stage, 'accepted')).toEqual(['ls harmless']);
-      expect(await approvals(stage, 'pending')).toEqual(['rm -rf /precious']);
-      type('n');
-      expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
-      expect(glass.text()).toContain('a1 r1');
-    }));
+  test('Two simultaneous approvals need two answers: one y accepts one of them.', async () => {
+    const [{ expectShows, type, ended, glass }, stage] = await openAsking('two');
+    await expectShows(prompt);
+    expect(glass.text()).toContain('ls harmless');
+    expect(glass.text()).not.toContain('command: rm');
+    type('yyy');
+    await expectShows('command: rm -rf /precious');
+    await expectShows(prompt);
+    expect(await approvals(stage, 'accepted')).toEqual(['ls harmless']);
+    expect(await approvals(stage, 'pending')).toEqual(['rm -rf /precious']);
+    type('n');
+    expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+    expect(glass.text()).toContain('a1 r1');
+  });
 
-  test('Ctrl-C at a question interrupts the turn, and the terminal is as it was.', () =>
-    asking('two', async ({ expectShows, type, ended }, stage) => {
-      await expectShows(prompt);
-      type('\u0003');
-      expect(await ended).toEqual({ code: 130, terminal: 'as it was' });
-      expect(await approvals(stage, 'accepted')).toEqual([]);
-      const [session] = await stage.client.call(endpoints.listSessions, {});
-      expect(session?.status).toBe('ready');
-    }));
+  test('Ctrl-C at a question interrupts the turn, and the terminal is as it was.', async () => {
+    const [{ expectShows, type, ended }, stage] = await openAsking('two');
+    await expectShows(prompt);
+    type('\u0003');
+    expect(await ended).toEqual({ code: 130, terminal: 'as it was' });
+    expect(await approvals(stage, 'accepted')).toEqual([]);
+    const [session] = await stage.client.call(endpoints.listSessions, {});
+    expect(session?.status).toBe('ready');
+  });
 
   test.for([
     ['l', 'l'],
     ['Ctrl-D', '\u0004'],
   ])(
     '%s leaves the request open and ends the command with 5, and later input answers nothing.',
-    ([, key = '']) =>
-      asking('two', async ({ expectShows, type, ended, glass }, stage) => {
-        await expectShows(prompt);
-        type(`${key}y`);
-        expect(await ended).toEqual({ code: 5, terminal: 'as it was' });
-        expect(await approvals(stage, 'accepted')).toEqual([]);
-        expect((await approvals(stage, 'pending')).toSorted()).toEqual([
-          'ls harmless',
-          'rm -rf /precious',
-        ]);
-        const [, id = ''] =
-          /left open: answer it with cadre approvals accept (\w+) \(or decline\), or on the screen/.exec(
-            glass.text(),
-          ) ?? [];
-        expect(glass.text()).toMatch(
-          /continue with cadre run --session \w+ TEXT, or cadre sessions attach \w+/,
-        );
-        const cadre = cadreOn(stage.given);
-        expect((await cadre(['approvals', 'accept', id])).stdout).toBe('accepted: ls harmless\n');
-        const shown = await cadre(['approvals', 'show', id]);
-        expect(shown.stdout).toMatch(/^decided_by +you \(token api\)$/m);
-      }),
+    async ([, key = '']) => {
+      const [{ expectShows, type, ended, glass }, stage] = await openAsking('two');
+      await expectShows(prompt);
+      type(`${key}y`);
+      expect(await ended).toEqual({ code: 5, terminal: 'as it was' });
+      expect(await approvals(stage, 'accepted')).toEqual([]);
+      expect((await approvals(stage, 'pending')).toSorted()).toEqual([
+        'ls harmless',
+        'rm -rf /precious',
+      ]);
+      const [, id = ''] =
+        /left open: answer it with cadre approvals accept (\w+) \(or decline\), or on the screen/.exec(
+          glass.text(),
+        ) ?? [];
+      expect(glass.text()).toMatch(
+        /continue with cadre run --session \w+ TEXT, or cadre sessions attach \w+/,
+      );
+      const cadre = cadreOn(stage.given);
+      expect((await cadre(['approvals', 'accept', id])).stdout).toBe('accepted: ls harmless\n');
+      const shown = await cadre(['approvals', 'show', id]);
+      expect(shown.stdout).toMatch(/^decided_by +you \(token api\)$/m);
+    },
   );
 
-  test('The key v shows the request again, and d declines as on the screen.', () =>
-    asking('one', async ({ expectShows, type, ended, glass }, stage) => {
-      await expectShows(prompt);
-      type('v');
-      const shown = () => glass.written.match(/the agent requests approval/g)?.length;
-      await expectEventually(shown).toBe(2);
-      await expectShows(prompt);
-      const prompts = () => glass.written.match(/accept\?/g)?.length;
-      await expectEventually(prompts).toBe(2);
-      type('d');
-      expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
-      expect(await approvals(stage, 'declined')).toEqual(['ls harmless']);
-    }));
+  test('The key v shows the request again, and d declines as on the screen.', async () => {
+    const [{ expectShows, type, ended, glass }, stage] = await openAsking('one');
+    await expectShows(prompt);
+    type('v');
+    const shown = () => glass.written.match(/the agent requests approval/g)?.length;
+    await expectEventually(shown).toBe(2);
+    await expectShows(prompt);
+    const prompts = () => glass.written.match(/accept\?/g)?.length;
+    await expectEventually(prompts).toBe(2);
+    type('d');
+    expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+    expect(await approvals(stage, 'declined')).toEqual(['ls harmless']);
+  });
 
-  test('Keys that were typed before the question accept nothing.', () =>
-    withRawAgent(
-      {
-        turns: {
-          async early(agent) {
-            agent.say('think');
-            await typed.promise;
-            return askAll(agent, 'ls harmless');
-          },
+  test('Keys that were typed before the question accept nothing.', async () => {
+    const stage = await testRawAgent({
+      turns: {
+        async early(agent) {
+          agent.say('think');
+          await typed.promise;
+          return askAll(agent, 'ls harmless');
         },
       },
-      async (stage) => {
-        const { directory } = stage.given;
-        const args = ['run', '--permission-mode', 'require_approval', 'early'];
-        await using terminal = inTerminal(directory, args);
-        const { expectShows, type, ended } = terminal;
-        await expectShows('think');
-        type('y\ny');
-        await expectShows(/y\r?\n?y/);
-        typed.resolve();
-        await expectShows(prompt);
-        expect(await approvals(stage, 'pending')).toEqual(['ls harmless']);
-        type('n');
-        expect((await ended).code).toBe(0);
-        expect(await approvals(stage, 'declined')).toEqual(['ls harmless']);
-      },
-    ));
+    });
+    const { directory } = stage.given;
+    const args = ['run', '--permission-mode', 'require_approval', 'early'];
+    await using terminal = inTerminal(directory, args);
+    const { expectShows, type, ended } = terminal;
+    await expectShows('think');
+    type('y\ny');
+    await expectShows(/y\r?\n?y/);
+    typed.resolve();
+    await expectShows(prompt);
+    expect(await approvals(stage, 'pending')).toEqual(['ls harmless']);
+    type('n');
+    expect((await ended).code).toBe(0);
+    expect(await approvals(stage, 'declined')).toEqual(['ls harmless']);
+  });
 
   test.for([
     ['long', 'a command of 40 lines', '  echo line 40'],
     ['diff', 'a diff of 300 lines', 'new 150'],
-  ])('%s: %s is shown to its end before it can be accepted.', ([turn = '', , last = '']) =>
-    asking(turn, async ({ expectShows, type, ended, glass }, stage) => {
-      let pages = 0;
-      const stops = () => glass.written.match(/more lines:|accept\?/g)?.length ?? 0;
-      for (; !glass.written.includes(last); pages++) {
-        await expectEventually(stops).toBeGreaterThan(pages);
-        expect(glass.written).not.toMatch(prompt);
-        // Before the end, an answer and other keys do nothing; then the next page is shown.
-        type(`y\u001b[Bs${pages % 2 === 0 ? ' ' : '\r'}`);
-        await expectEventually(stops).toBeGreaterThan(pages + 1);
-      }
-      expect(pages).toBeGreaterThan(turn === 'diff' ? 15 : 1);
-      await expectShows(prompt);
-      expect(await approvals(stage, 'accepted')).toEqual([]);
-      type('y');
-      expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
-      expect(await approvals(stage, 'accepted')).toHaveLength(1);
-    }),
-  );
+  ])('%s: %s is shown to its end before it can be accepted.', async ([turn = '', , last = '']) => {
+    const [{ expectShows, type, ended, glass }, stage] = await openAsking(turn);
+    let pages = 0;
+    const stops = () => glass.written.match(/more lines:|accept\?/g)?.length ?? 0;
+    for (; !glass.written.includes(last); pages++) {
+      await expectEventually(stops).toBeGreaterThan(pages);
+      expect(glass.written).not.toMatch(prompt);
+      // Before the end, an answer and other keys do nothing; then the next page is shown.
+      type(`y\u001b[Bs${pages % 2 === 0 ? ' ' : '\r'}`);
+      await expectEventually(stops).toBeGreaterThan(pages + 1);
+    }
+    expect(pages).toBeGreaterThan(turn === 'diff' ? 15 : 1);
+    await expectShows(prompt);
+    expect(await approvals(stage, 'accepted')).toEqual([]);
+    type('y');
+    expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+    expect(await approvals(stage, 'accepted')).toHaveLength(1);
+  });
 
-  test('A request that the agent does not describe is accepted by a typed word alone.', () =>
-    asking('undescribed', async ({ expectShows, type, ended, glass }, stage) => {
-      await expectShows(prompt);
-      expect(glass.text()).toContain('does not say what this request would do');
-      type('y');
-      await expectShows(/type yes to accept it:/);
-      expect(await approvals(stage, 'accepted')).toEqual([]);
-      // A wrong letter of the word changes nothing.
-      type('yy');
-      await expectShows(/type yes to accept it: y/);
-      expect(await approvals(stage, 'accepted')).toEqual([]);
-      type('es');
-      expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
-      expect(await approvals(stage, 'accepted')).toEqual(['Shell']);
-    }));
+  test('A request that the agent does not describe is accepted by a typed word alone.', async () => {
+    const [{ expectShows, type, ended, glass }, stage] = await openAsking('undescribed');
+    await expectShows(prompt);
+    expect(glass.text()).toContain('does not say what this request would do');
+    type('y');
+    await expectShows(/type yes to accept it:/);
+    expect(await approvals(stage, 'accepted')).toEqual([]);
+    // A wrong letter of the word changes nothing.
+    type('yy');
+    await expectShows(/type yes to accept it: y/);
+    expect(await approvals(stage, 'accepted')).toEqual([]);
+    type('es');
+    expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+    expect(await approvals(stage, 'accepted')).toEqual(['Shell']);
+  });
 
-  test('The terminal asks for approvals also if the prompt is piped in.', () =>
-    withRawAgent(role, async (stage) => {
-      const { file, args } = selfCommand();
-      const cadre = [file, ...args, '--data-dir', stage.given.directory];
-      const run = [...cadre, 'run', '--permission-mode', 'require_approval'];
-      const line = ['/bin/sh', '-c', 'printf one | "$@"', 'sh', ...run];
-      await using terminal = programInTerminal(stage.given.directory, line);
-      await terminal.expectShows(prompt);
-      terminal.type('y');
-      expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });
-      expect(await approvals(stage, 'accepted')).toEqual(['ls harmless']);
-    }));
+  test('The terminal asks for approvals also if the prompt is piped in.', async () => {
+    const stage = await testRawAgent(role);
+    const { file, args } = selfCommand();
+    const cadre = [file, ...args, '--data-dir', stage.given.directory];
+    const run = [...cadre, 'run', '--permission-mode', 'require_approval'];
+    const line = ['/bin/sh', '-c', 'printf one | "$@"', 'sh', ...run];
+    await using terminal = programInTerminal(stage.given.directory, line);
+    await terminal.expectShows(prompt);
+    terminal.type('y');
+    expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });
+    expect(await approvals(stage, 'accepted')).toEqual(['ls harmless']);
+  });
 
-  test('A question that another client answers is withdrawn.', () =>
-    asking('one', async ({ expectShows, ended, glass }, { client }) => {
-      await expectShows(prompt);
-      const [pending] = await client.call(endpoints.listApprovals, {});
-      const params = { session_id: pending?.session_id ?? '', approval_id: pending?.id ?? '' };
-      const body = { decision: 'accept' as const };
-      await client.call(endpoints.decideApproval, { params, body });
-      expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
-      expect(glass.text()).toMatch(/^ {2}accepted elsewhere$/m);
-    }));
+  test('A question that another client answers is withdrawn.', async () => {
+    const [{ expectShows, ended, glass }, { client }] = await openAsking('one');
+    await expectShows(prompt);
+    const [pending] = await client.call(endpoints.listApprovals, {});
+    const params = { session_id: pending?.session_id ?? '', approval_id: pending?.id ?? '' };
+    const body = { decision: 'accept' as const };
+    await client.call(endpoints.decideApproval, { params, body });
+    expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+    expect(glass.text()).toMatch(/^ {2}accepted elsewhere$/m);
+  });
 
   test.for(someOf(['SIGHUP', 'SIGTERM', 'SIGQUIT'] as const, 3))(
     'The terminal is restored when %s ends the command at a question.',
-    (name) =>
-      asking('one', async ({ expectShows, signal, ended }) => {
-        await expectShows(prompt);
-        signal(name);
-        expect((await ended).terminal).toBe('as it was');
-      }),
+    async (name) => {
+      const [{ expectShows, signal, ended }] = await openAsking('one');
+      await expectShows(prompt);
+      signal(name);
+      expect((await ended).terminal).toBe('as it was');
+    },
   );
 });
 

@@ -14,13 +14,7 @@ import {
 } from '../../../src/frontends/terminal/conversation-lines.ts';
 import { colorless } from '../../../src/frontends/terminal/palette.ts';
 import { widthOf } from '../../../src/frontends/terminal/width.ts';
-import {
-  colors,
-  columns,
-  hasUnsafe,
-  markdown,
-  withoutColors,
-} from '../../support/terminal/texts.ts';
+import { colors, columns, hasUnsafe, markdown, withoutColors } from './texts.ts';
 
 const turn = {
   turn_id: 'turn_1',

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { isDiff } from '../../../src/core/lib/diff-lines.ts';
 import { diffLines } from '../../../src/frontends/terminal/diff.ts';
-import { colors } from '../../support/terminal/texts.ts';
+import { colors } from './texts.ts';
 
 const diff = `diff --git a/x.sql b/x.sql
 --- a/x.sql

@@ -5,13 +5,7 @@ import { markdownLines } from '../../../src/frontends/terminal/markdown.ts';
 import { colorless } from '../../../src/frontends/terminal/palette.ts';
 import { widthOf } from '../../../src/frontends/terminal/width.ts';
 import { atLength } from '../../support/at-length.ts';
-import {
-  colors,
-  columns,
-  hasUnsafe,
-  markdown,
-  withoutColors,
-} from '../../support/terminal/texts.ts';
+import { colors, columns, hasUnsafe, markdown, withoutColors } from './texts.ts';
 
 const shape = { columns: 50, palette: colorless };
 

@@ -3,13 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { codeBlocks, markdownLines } from '../../../src/frontends/terminal/markdown.ts';
 import { colorless } from '../../../src/frontends/terminal/palette.ts';
 import { widthOf } from '../../../src/frontends/terminal/width.ts';
-import {
-  colors,
-  columns,
-  hasUnsafe,
-  markdown,
-  withoutColors,
-} from '../../support/terminal/texts.ts';
+import { colors, columns, hasUnsafe, markdown, withoutColors } from './texts.ts';
 
 const shape = { columns: 40, palette: colorless };
 

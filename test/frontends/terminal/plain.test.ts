@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { plain, plainAfter, revealed } from '../../../src/core/lib/plain.ts';
-import { hasUnsafe, text } from '../../support/terminal/texts.ts';
+import { hasUnsafe, text } from './texts.ts';
 
 /** Returns the plain text of a text that arrives in pieces. */
 function inPieces(pieces: readonly string[]): string {

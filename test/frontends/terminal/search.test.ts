@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { plain } from '../../../src/core/lib/plain.ts';
 import { matchingLines, withMatches } from '../../../src/frontends/terminal/search.ts';
-import { colors, text, withoutColors } from '../../support/terminal/texts.ts';
+import { colors, text, withoutColors } from './texts.ts';
 
 describe('a search in lines', () => {
   test('A search ignores case and colours, and marks every match.', () => {

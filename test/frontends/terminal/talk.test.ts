@@ -4,7 +4,7 @@ import { endpoints } from '../../../src/api/index.ts';
 import type { Client } from '../../../src/client/client.ts';
 import { cadreOn } from '../../support/cli/cadre.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
-import { withRuntime } from '../../support/runtime.ts';
+import { testRuntime } from '../../support/runtime.ts';
 import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
 import { openSession, runTurn, send } from '../../support/turns.ts';
 import { hasPty, inTerminal } from '../../support/tui/pty.ts';
@@ -271,56 +271,49 @@ describe.skipIf(!hasPty)('a question of an agent', () => {
 
   test('The question of an agent is answered by number or by a text; /n declines.', async () => {
     const provider = scriptedProvider({ capabilities: { approvals: true } });
-    await withRuntime(
-      async ({ directory }) => {
-        for (const answers of [true, false]) {
-          await using terminal = inTerminal(directory, ['run', 'ask me']);
-          const { expectShows, type, ended } = terminal;
-          const turn = await provider.nextTurn();
-          const answer = turn.ask({ kind: 'question', title: 'a choice', questions });
-          await expectShows(/Which colour\?\n {2}1 {2}red: as blood\n {2}2 {2}blue\na number/);
-          if (answers) {
-            type('7\r');
-            await expectShows('Enter a number from 1 to 2.');
-            type('2\r');
-            await expectShows(/Which name\?\na text/);
-            type('Zoë\r');
-            expect(await answer).toMatchObject({ answers: { colour: ['blue'], name: ['Zoë'] } });
-          } else {
-            type('/n\r');
-            expect(await answer).toMatchObject({ decision: 'decline' });
-          }
-          turn.end(completed);
-          expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
-        }
-      },
-      { providers: [provider] },
-    );
+    const { directory } = await testRuntime({ providers: [provider] });
+    for (const answers of [true, false]) {
+      await using terminal = inTerminal(directory, ['run', 'ask me']);
+      const { expectShows, type, ended } = terminal;
+      const turn = await provider.nextTurn();
+      const answer = turn.ask({ kind: 'question', title: 'a choice', questions });
+      await expectShows(/Which colour\?\n {2}1 {2}red: as blood\n {2}2 {2}blue\na number/);
+      if (answers) {
+        type('7\r');
+        await expectShows('Enter a number from 1 to 2.');
+        type('2\r');
+        await expectShows(/Which name\?\na text/);
+        type('Zoë\r');
+        expect(await answer).toMatchObject({ answers: { colour: ['blue'], name: ['Zoë'] } });
+      } else {
+        type('/n\r');
+        expect(await answer).toMatchObject({ decision: 'decline' });
+      }
+      turn.end(completed);
+      expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+    }
   });
 });
 
 describe.skipIf(!hasPty)('a choice of providers', () => {
-  test('The terminal asks for a provider if several are ready, and names the setting that stores the choice.', () =>
-    withRuntime(
-      async ({ client, directory }) => {
-        await using terminal = inTerminal(directory, ['sessions', 'create']);
-        const { expectShows, type, ended } = terminal;
-        await expectShows(/1 {2}claude .*\n {2}2 {2}codex .*\nWhich one\?/);
-        type('2\r');
-        expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
-        expect(terminal.glass.text()).toContain('add under [defaults] in');
-        expect(terminal.glass.text()).toContain(': provider = "codex"');
-        const [session] = await client.call(endpoints.listSessions, {});
-        expect(session?.provider).toBe('codex');
-      },
-      {
-        config: {
-          providers: {
-            acp: { enabled: false },
-            claude: { enabled: true, command: '/bin/true' },
-            codex: { enabled: true, command: '/bin/true' },
-          },
+  test('The terminal asks for a provider if several are ready, and names the setting that stores the choice.', async () => {
+    const { client, directory } = await testRuntime({
+      config: {
+        providers: {
+          acp: { enabled: false },
+          claude: { enabled: true, command: '/bin/true' },
+          codex: { enabled: true, command: '/bin/true' },
         },
       },
-    ));
+    });
+    await using terminal = inTerminal(directory, ['sessions', 'create']);
+    const { expectShows, type, ended } = terminal;
+    await expectShows(/1 {2}claude .*\n {2}2 {2}codex .*\nWhich one\?/);
+    type('2\r');
+    expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+    expect(terminal.glass.text()).toContain('add under [defaults] in');
+    expect(terminal.glass.text()).toContain(': provider = "codex"');
+    const [session] = await client.call(endpoints.listSessions, {});
+    expect(session?.provider).toBe('codex');
+  });
 });

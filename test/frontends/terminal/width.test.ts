@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { plain } from '../../../src/core/lib/plain.ts';
 import { padded, truncated, widthOf, wrapped } from '../../../src/frontends/terminal/width.ts';
-import { colors, columns, text, withoutColors } from '../../support/terminal/texts.ts';
+import { colors, columns, text, withoutColors } from './texts.ts';
 
 const line = text.map((given) => plain(given).replaceAll(/\s/g, ' '));
 

@@ -1,30 +1,30 @@
 import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
-import { withDemo } from '../../support/demo-server.ts';
+import { testDemo } from '../../support/demo-server.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { keys, withScreen } from '../../support/tui/stage.tsx';
 import { openSession, send } from '../../support/turns.ts';
 
-test('A request on the screen has the keys of the prompt: l leaves it pending, v goes to its beginning, n declines it.', () =>
-  withDemo(async ({ client, directory }) => {
-    const { id } = await openSession(client, directory, { permission_mode: 'require_approval' });
-    await send(client, id, 'ask rm -rf build');
-    const withStatus = async (status: 'pending' | 'declined') =>
-      (await client.call(endpoints.listApprovals, { query: { status } })).length;
-    await withScreen(client, { page: 'top' }, async ({ expectShows, expectHides, press }) => {
-      await expectShows('NEEDS APPROVAL 1');
-      await press('a');
-      await expectShows('⏎ approve');
-      await press('l');
-      await expectHides('⏎ approve');
-      expect(await withStatus('pending')).toBe(1);
-      await press('a');
-      await expectShows('⏎ approve');
-      await press('v');
-      await expectShows('tool: rm -rf build');
-      await press('n');
-      await expectShows('Reason (optional, ⏎ declines):');
-      await press(keys.enter);
-      await expectEventually(() => withStatus('declined')).toBe(1);
-    });
-  }));
+test('A request on the screen has the keys of the prompt: l leaves it pending, v goes to its beginning, n declines it.', async () => {
+  const { client, directory } = await testDemo();
+  const { id } = await openSession(client, directory, { permission_mode: 'require_approval' });
+  await send(client, id, 'ask rm -rf build');
+  const withStatus = async (status: 'pending' | 'declined') =>
+    (await client.call(endpoints.listApprovals, { query: { status } })).length;
+  await withScreen(client, { page: 'top' }, async ({ expectShows, expectHides, press }) => {
+    await expectShows('NEEDS APPROVAL 1');
+    await press('a');
+    await expectShows('⏎ approve');
+    await press('l');
+    await expectHides('⏎ approve');
+    expect(await withStatus('pending')).toBe(1);
+    await press('a');
+    await expectShows('⏎ approve');
+    await press('v');
+    await expectShows('tool: rm -rf build');
+    await press('n');
+    await expectShows('Reason (optional, ⏎ declines):');
+    await press(keys.enter);
+    await expectEventually(() => withStatus('declined')).toBe(1);
+  });
+});

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { sharedDemo, withDemo } from '../../support/demo-server.ts';
+import { sharedDemo, withDemo, testDemo } from '../../support/demo-server.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import { keptPort } from '../../support/kept-port.ts';
 import type { TestRuntime } from '../../support/runtime.ts';
 import { startServer, untilNothingCarries } from '../../support/server.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import { tempDirectory, testDirectory } from '../../support/temp.ts';
 import { openSession, runTurn, send } from '../../support/turns.ts';
 import { keys, withScreen } from '../../support/tui/stage.tsx';
 import { shortEvent, writeLog } from '../../support/written-log.ts';
@@ -105,45 +105,45 @@ describe('the screen of cadre events tail', () => {
       });
     }));
 
-  test('The page declines a pending approval with a reason.', () =>
-    withDemo(async ({ client, directory }) => {
-      const { id } = await openSession(client, directory, { permission_mode: 'require_approval' });
-      await withScreen(client, start, async ({ expectShows, press }) => {
-        await expectShows('live');
-        await send(client, id, 'ask rm -rf build');
-        await expectShows(/approval .*rm -rf build/);
-        await press('d');
-        await expectShows('Reason (optional, ⏎ declines):');
-        await press('not mine', keys.enter);
-        await expectShows('Declined "rm -rf build": not mine');
-        const [approval] = await client.call(endpoints.listApprovals, {
-          query: { status: 'declined' },
-        });
-        expect(approval).toMatchObject({ decision: 'decline', reason: 'not mine' });
+  test('The page declines a pending approval with a reason.', async () => {
+    const { client, directory } = await testDemo();
+    const { id } = await openSession(client, directory, { permission_mode: 'require_approval' });
+    await withScreen(client, start, async ({ expectShows, press }) => {
+      await expectShows('live');
+      await send(client, id, 'ask rm -rf build');
+      await expectShows(/approval .*rm -rf build/);
+      await press('d');
+      await expectShows('Reason (optional, ⏎ declines):');
+      await press('not mine', keys.enter);
+      await expectShows('Declined "rm -rf build": not mine');
+      const [approval] = await client.call(endpoints.listApprovals, {
+        query: { status: 'declined' },
       });
-    }));
+      expect(approval).toMatchObject({ decision: 'decline', reason: 'not mine' });
+    });
+  });
 
-  test('The page reports the decision if another client answers an approval first.', () =>
-    withDemo(async ({ client, directory }) => {
-      const { id } = await openSession(client, directory, { permission_mode: 'require_approval' });
-      await send(client, id, 'ask push it');
-      await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
-        await expectShows(/approval .*push it/);
-        await press('a');
-        await expectShows('⏎ approve');
-        const [{ id: approval_id } = { id: '' }] = await client.call(endpoints.listApprovals, {});
-        const params = { session_id: id, approval_id };
-        await client.call(endpoints.decideApproval, { params, body: { decision: 'decline' } });
-        await expectShows('"push it" was declined by another client');
-        await expectHides('⏎ approve');
-        await press(keys.enter);
-        await expectHides('a approve');
-        const [approval] = await client.call(endpoints.listApprovals, {
-          query: { status: 'declined' },
-        });
-        expect(approval?.id).toBe(approval_id);
+  test('The page reports the decision if another client answers an approval first.', async () => {
+    const { client, directory } = await testDemo();
+    const { id } = await openSession(client, directory, { permission_mode: 'require_approval' });
+    await send(client, id, 'ask push it');
+    await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
+      await expectShows(/approval .*push it/);
+      await press('a');
+      await expectShows('⏎ approve');
+      const [{ id: approval_id } = { id: '' }] = await client.call(endpoints.listApprovals, {});
+      const params = { session_id: id, approval_id };
+      await client.call(endpoints.decideApproval, { params, body: { decision: 'decline' } });
+      await expectShows('"push it" was declined by another client');
+      await expectHides('⏎ approve');
+      await press(keys.enter);
+      await expectHides('a approve');
+      const [approval] = await client.call(endpoints.listApprovals, {
+        query: { status: 'declined' },
       });
-    }));
+      expect(approval?.id).toBe(approval_id);
+    });
+  });
 
   test('The page fits 40 columns and other sizes, also with wide characters.', () =>
     withServer(async ({ client, directory }) => {
@@ -186,47 +186,41 @@ describe('the screen of cadre events tail', () => {
     }));
 
   test('The page reads older events when the cursor reaches the top.', async () => {
-    await using own = tempDirectory();
+    const own = testDirectory();
     await writeLog(
-      own.path,
+      own,
       Array.from({ length: 510 }, () => shortEvent),
     );
-    await withDemo(
-      ({ client }) =>
-        withScreen(client, start, async ({ expectShows, press }) => {
-          await expectShows('runtime.started');
-          await press(keys.home);
-          await expectShows(/all 512 rows/);
-          await press(keys.home);
-          await expectShows(/> +1 .*plan\.updated/);
-        }),
-      { directory: own.path },
-    );
+    const { client } = await testDemo({ directory: own });
+    return withScreen(client, start, async ({ expectShows, press }) => {
+      await expectShows('runtime.started');
+      await press(keys.home);
+      await expectShows(/all 512 rows/);
+      await press(keys.home);
+      await expectShows(/> +1 .*plan\.updated/);
+    });
   });
 
   test('The page keeps 5,000 rows: the oldest while a user looks at them, and the newest at the end of the log.', async () => {
-    await using own = tempDirectory();
+    const own = testDirectory();
     await writeLog(
-      own.path,
+      own,
       Array.from({ length: 5600 }, () => shortEvent),
     );
-    await withDemo(
-      ({ client }) =>
-        withScreen(client, start, async ({ expectShows, expectHides, press }) => {
-          await expectShows('500 loaded rows');
-          for (let rows = 1000; rows <= 5000; rows += 500) {
-            await press(keys.home);
-            await expectShows(`${rows} loaded rows`);
-          }
-          await press(keys.home);
-          await expectShows(/^> +\d+ .*plan\.updated/m);
-          await expectHides('runtime.started');
-          await press(keys.end);
-          await expectShows('runtime.started');
-          await expectShows('500 loaded rows');
-        }),
-      { directory: own.path },
-    );
+    const { client } = await testDemo({ directory: own });
+    return withScreen(client, start, async ({ expectShows, expectHides, press }) => {
+      await expectShows('500 loaded rows');
+      for (let rows = 1000; rows <= 5000; rows += 500) {
+        await press(keys.home);
+        await expectShows(`${rows} loaded rows`);
+      }
+      await press(keys.home);
+      await expectShows(/^> +\d+ .*plan\.updated/m);
+      await expectHides('runtime.started');
+      await press(keys.end);
+      await expectShows('runtime.started');
+      await expectShows('500 loaded rows');
+    });
   });
 
   test('The page reconnects after a restart of the server, and misses no event.', async () => {

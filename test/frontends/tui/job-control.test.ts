@@ -48,163 +48,163 @@ describe.skipIf(!hasPty)('the screen in a terminal', () => {
   const provider = scriptedProvider({ capabilities: { approvals: true } });
   const withRuntime = sharedRuntime({ providers: [provider] });
 
-  test('Ctrl-Z gives the terminal back to the shell, and fg comes back to the same screen.', () =>
-    withRuntime(async ({ client, directory }) => {
-      await openSession(client, directory, { title: 'the job' });
-      const { file, args } = selfCommand();
-      const words = [file, ...args, '--data-dir', directory, 'top'].map((word) => `'${word}'`);
-      const shell = programInTerminal(directory, ['/bin/sh', '-i']);
-      await using _shell = shell;
-      const { glass, expectShows, type, ended } = shell;
-      await expectShows(prompt);
-      type(`${words.join(' ')}\n`);
-      await expectShows('▌○  the job');
-      expect(glass).toMatchObject({ isAlternate: true, hasCursor: false, wraps: false });
-      await expectShows(/live$/m);
-      await expectShows(/No messages yet[^]*o prompts/);
-      const before = glass.text();
-      type(CTRL_Z);
-      await expectShows(/Stopped[^]*[#$]$/);
-      expect(glass).toMatchObject({ isAlternate: false, hasCursor: true, wraps: true });
-      // The terminal echoes typed text again, and reads it line by line.
-      type('stty -a\n');
-      await expectShows(/ icanon[^]* echo /);
-      type('fg\n');
-      await expectShows('▌○  the job');
-      expect(glass).toMatchObject({ isAlternate: true, hasCursor: false, wraps: false });
-      // A frame arrives in pieces.
-      await expectEventually(() => glass.text()).toBe(before);
-      type('?');
-      await expectShows('Previous row, next row');
-      type('q');
-      await expectShows('▌○  the job');
-      type('q');
-      await expectShows(prompt);
-      type('exit\n');
-      expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
-    }));
+  test('Ctrl-Z gives the terminal back to the shell, and fg comes back to the same screen.', async () => {
+    const { client, directory } = withRuntime();
+    await openSession(client, directory, { title: 'the job' });
+    const { file, args } = selfCommand();
+    const words = [file, ...args, '--data-dir', directory, 'top'].map((word) => `'${word}'`);
+    const shell = programInTerminal(directory, ['/bin/sh', '-i']);
+    await using _shell = shell;
+    const { glass, expectShows, type, ended } = shell;
+    await expectShows(prompt);
+    type(`${words.join(' ')}\n`);
+    await expectShows('▌○  the job');
+    expect(glass).toMatchObject({ isAlternate: true, hasCursor: false, wraps: false });
+    await expectShows(/live$/m);
+    await expectShows(/No messages yet[^]*o prompts/);
+    const before = glass.text();
+    type(CTRL_Z);
+    await expectShows(/Stopped[^]*[#$]$/);
+    expect(glass).toMatchObject({ isAlternate: false, hasCursor: true, wraps: true });
+    // The terminal echoes typed text again, and reads it line by line.
+    type('stty -a\n');
+    await expectShows(/ icanon[^]* echo /);
+    type('fg\n');
+    await expectShows('▌○  the job');
+    expect(glass).toMatchObject({ isAlternate: true, hasCursor: false, wraps: false });
+    // A frame arrives in pieces.
+    await expectEventually(() => glass.text()).toBe(before);
+    type('?');
+    await expectShows('Previous row, next row');
+    type('q');
+    await expectShows('▌○  the job');
+    type('q');
+    await expectShows(prompt);
+    type('exit\n');
+    expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+  });
 
-  test('An editor that is opened for a review has the terminal and all its keys, and the screen comes back whole.', () =>
-    withRuntime(async ({ client, directory }) => {
-      const repo = makeRepository(path.join(directory, 'reviewed'));
-      const { id } = await openSession(client, repo, { title: 'reviewed' });
-      write(repo, { 'new.txt': 'one\ntwo\n' });
-      const editor = path.join(directory, 'editor.sh');
-      // The editor reads the typed lines one by one, and writes a comment after the last one.
-      const lines = atLength(6, 30, 30);
-      const script = `i=0; while [ $i -lt ${lines} ]; do i=$((i+1)); echo "line $i?"; read -r said; done; sed -i "s/^+one$/+one\\n# $said/" "$1"`;
-      writeFileSync(editor, script);
-      const env = { EDITOR: `sh ${editor}` };
-      await using terminal = inTerminal(directory, ['--select', id], env, {
-        rows: 24,
-        columns: 80,
-      });
-      const { expectShows, glass, type, ended } = terminal;
-      await expectShows('▌○  reviewed');
-      type('D');
-      await expectShows('1/1 new.txt');
-      type('e');
-      for (let i = 1; i <= lines; i++) {
-        await expectShows(`line ${i}?`);
-        type(`qq said ${i}\n`);
-      }
-      await expectShows(`┃ qq said ${lines}`);
-      expect(glass).toMatchObject({ isAlternate: true, hasCursor: false, wraps: false });
-      type('jjj');
-      await expectShows(/▌.*\+one|▌.*qq said/);
-      type('\u0003');
-      expect(await ended).toEqual({ code: 130, terminal: 'as it was' });
-    }));
+  test('An editor that is opened for a review has the terminal and all its keys, and the screen comes back whole.', async () => {
+    const { client, directory } = withRuntime();
+    const repo = makeRepository(path.join(directory, 'reviewed'));
+    const { id } = await openSession(client, repo, { title: 'reviewed' });
+    write(repo, { 'new.txt': 'one\ntwo\n' });
+    const editor = path.join(directory, 'editor.sh');
+    // The editor reads the typed lines one by one, and writes a comment after the last one.
+    const lines = atLength(6, 30, 30);
+    const script = `i=0; while [ $i -lt ${lines} ]; do i=$((i+1)); echo "line $i?"; read -r said; done; sed -i "s/^+one$/+one\\n# $said/" "$1"`;
+    writeFileSync(editor, script);
+    const env = { EDITOR: `sh ${editor}` };
+    await using terminal = inTerminal(directory, ['--select', id], env, {
+      rows: 24,
+      columns: 80,
+    });
+    const { expectShows, glass, type, ended } = terminal;
+    await expectShows('▌○  reviewed');
+    type('D');
+    await expectShows('1/1 new.txt');
+    type('e');
+    for (let i = 1; i <= lines; i++) {
+      await expectShows(`line ${i}?`);
+      type(`qq said ${i}\n`);
+    }
+    await expectShows(`┃ qq said ${lines}`);
+    expect(glass).toMatchObject({ isAlternate: true, hasCursor: false, wraps: false });
+    type('jjj');
+    await expectShows(/▌.*\+one|▌.*qq said/);
+    type('\u0003');
+    expect(await ended).toEqual({ code: 130, terminal: 'as it was' });
+  });
 
-  test('A shell and an editor open in the directory of a session, and the screen comes back whole.', () =>
-    withRuntime(async ({ client, directory }) => {
-      const place = path.join(directory, 'place');
-      mkdirSync(place);
-      const { id } = await openSession(client, place, { title: 'the job' });
-      const env = { SHELL: '/bin/sh', EDITOR: 'sh -c \'echo "edits $1 in $PWD"; read -r said\'' };
-      await using terminal = inTerminal(directory, ['--select', id], env);
-      const { expectShows, glass, type, ended } = terminal;
-      await expectShows('▌○  the job');
-      type('!');
-      await expectShows('exit returns to the screen');
-      expect(glass).toMatchObject({ isAlternate: false, hasCursor: true, wraps: true });
-      type('echo q > typed; pwd; exit 3\n');
-      await expectShows('▌○  the job');
-      expect(glass).toMatchObject({ isAlternate: true, hasCursor: false, wraps: false });
-      expect(readFileSync(path.join(place, 'typed'), 'utf8')).toBe('q\n');
-      type('O');
-      await expectShows(/edits [^]*place/);
-      type('\n');
-      await expectShows('▌○  the job');
-      rmSync(place, { recursive: true });
-      type('!');
-      await expectShows(/the directory [^]*place does not exist/);
-      type('?');
-      await expectShows('Previous row, next row');
-      type('\u0003');
-      expect(await ended).toEqual({ code: 130, terminal: 'as it was' });
-    }));
+  test('A shell and an editor open in the directory of a session, and the screen comes back whole.', async () => {
+    const { client, directory } = withRuntime();
+    const place = path.join(directory, 'place');
+    mkdirSync(place);
+    const { id } = await openSession(client, place, { title: 'the job' });
+    const env = { SHELL: '/bin/sh', EDITOR: 'sh -c \'echo "edits $1 in $PWD"; read -r said\'' };
+    await using terminal = inTerminal(directory, ['--select', id], env);
+    const { expectShows, glass, type, ended } = terminal;
+    await expectShows('▌○  the job');
+    type('!');
+    await expectShows('exit returns to the screen');
+    expect(glass).toMatchObject({ isAlternate: false, hasCursor: true, wraps: true });
+    type('echo q > typed; pwd; exit 3\n');
+    await expectShows('▌○  the job');
+    expect(glass).toMatchObject({ isAlternate: true, hasCursor: false, wraps: false });
+    expect(readFileSync(path.join(place, 'typed'), 'utf8')).toBe('q\n');
+    type('O');
+    await expectShows(/edits [^]*place/);
+    type('\n');
+    await expectShows('▌○  the job');
+    rmSync(place, { recursive: true });
+    type('!');
+    await expectShows(/the directory [^]*place does not exist/);
+    type('?');
+    await expectShows('Previous row, next row');
+    type('\u0003');
+    expect(await ended).toEqual({ code: 130, terminal: 'as it was' });
+  });
 
-  test('No shell opens for a session of a server that is not the one of this machine.', () =>
-    withRuntime(async ({ client, directory, url, token }) => {
-      await openSession(client, directory, { title: 'the job' });
-      await using other = tempDirectory();
-      const env = { SHELL: '/bin/sh', CADRE_TOKEN: token };
-      await using terminal = inTerminal(other.path, ['--url', url, 'top'], env);
-      const { expectShows, type, ended } = terminal;
-      await expectShows('▌○  the job');
-      type('!');
-      await expectShows(/does\s+not\s+run\s+on\s+this\s+machine/);
-      type('?');
-      await expectShows('Previous row, next row');
-      type('q');
-      await expectShows('▌○  the job');
-      type('O');
-      await expectShows(/does\s+not\s+run\s+on\s+this\s+machine/);
-      type('\u0003');
-      expect(await ended).toEqual({ code: 130, terminal: 'as it was' });
-    }));
+  test('No shell opens for a session of a server that is not the one of this machine.', async () => {
+    const { client, directory, url, token } = withRuntime();
+    await openSession(client, directory, { title: 'the job' });
+    await using other = tempDirectory();
+    const env = { SHELL: '/bin/sh', CADRE_TOKEN: token };
+    await using terminal = inTerminal(other.path, ['--url', url, 'top'], env);
+    const { expectShows, type, ended } = terminal;
+    await expectShows('▌○  the job');
+    type('!');
+    await expectShows(/does\s+not\s+run\s+on\s+this\s+machine/);
+    type('?');
+    await expectShows('Previous row, next row');
+    type('q');
+    await expectShows('▌○  the job');
+    type('O');
+    await expectShows(/does\s+not\s+run\s+on\s+this\s+machine/);
+    type('\u0003');
+    expect(await ended).toEqual({ code: 130, terminal: 'as it was' });
+  });
 
-  test('The questions of an agent are answered one by one: by number, by several options, by a text.', () =>
-    withRuntime(async ({ client, directory }) => {
-      await openSession(client, directory, { title: 'asks' });
-      await using terminal = inTerminal(directory, ['top'], {}, { rows: 24, columns: 80 });
-      const { expectShows, type, ended } = terminal;
-      await expectShows('▌○  asks');
-      type('isay\r');
-      const turn = await provider.nextTurn();
-      const answer = turn.ask({ kind: 'question', title: 'a choice', questions });
-      await expectShows(/question: a choice: needs[^]*\na approve {2}d decline/);
-      type('a');
-      await expectShows(/The paint\n[^]*Which colour\?[^]*▌○ 1 red {2}as blood\n ○ 2 blue/);
-      await expectShows('1/3  ⏎ next');
-      type('2\r');
-      await expectShows(/Which sizes\?[^]*2\/3 {2}⏎ next {2}space select/);
-      type('1j \r');
-      await expectShows(/Which name\?[^]*Your answer/);
-      type('\r');
-      await expectShows('an answer is required');
-      type('Zoë q\r');
-      expect(await answer).toMatchObject({
-        answers: { colour: ['blue'], sizes: ['small', 'large'], name: ['Zoë q'] },
-      });
-      turn.end(completed);
-      await expectShows('Approved "a choice"');
-      type('isay again\r');
-      const second = await provider.nextTurn();
-      const declined = second.ask({ kind: 'question', title: 'another', questions });
-      await expectShows(/question: another: needs[^]*\na approve {2}d decline/);
-      type('a');
-      await expectShows('Which colour?');
-      type('d');
-      await expectShows('Reason (optional, ⏎ declines):');
-      type('not now\r');
-      expect(await declined).toMatchObject({ decision: 'decline', reason: 'not now' });
-      second.end(completed);
-      await expectShows('Declined "another"');
-      type('k');
-      await expectShows('i prompt  ⏎ open');
-      type('\u0003');
-      expect(await ended).toEqual({ code: 130, terminal: 'as it was' });
-    }));
+  test('The questions of an agent are answered one by one: by number, by several options, by a text.', async () => {
+    const { client, directory } = withRuntime();
+    await openSession(client, directory, { title: 'asks' });
+    await using terminal = inTerminal(directory, ['top'], {}, { rows: 24, columns: 80 });
+    const { expectShows, type, ended } = terminal;
+    await expectShows('▌○  asks');
+    type('isay\r');
+    const turn = await provider.nextTurn();
+    const answer = turn.ask({ kind: 'question', title: 'a choice', questions });
+    await expectShows(/question: a choice: needs[^]*\na approve {2}d decline/);
+    type('a');
+    await expectShows(/The paint\n[^]*Which colour\?[^]*▌○ 1 red {2}as blood\n ○ 2 blue/);
+    await expectShows('1/3  ⏎ next');
+    type('2\r');
+    await expectShows(/Which sizes\?[^]*2\/3 {2}⏎ next {2}space select/);
+    type('1j \r');
+    await expectShows(/Which name\?[^]*Your answer/);
+    type('\r');
+    await expectShows('an answer is required');
+    type('Zoë q\r');
+    expect(await answer).toMatchObject({
+      answers: { colour: ['blue'], sizes: ['small', 'large'], name: ['Zoë q'] },
+    });
+    turn.end(completed);
+    await expectShows('Approved "a choice"');
+    type('isay again\r');
+    const second = await provider.nextTurn();
+    const declined = second.ask({ kind: 'question', title: 'another', questions });
+    await expectShows(/question: another: needs[^]*\na approve {2}d decline/);
+    type('a');
+    await expectShows('Which colour?');
+    type('d');
+    await expectShows('Reason (optional, ⏎ declines):');
+    type('not now\r');
+    expect(await declined).toMatchObject({ decision: 'decline', reason: 'not now' });
+    second.end(completed);
+    await expectShows('Declined "another"');
+    type('k');
+    await expectShows('i prompt  ⏎ open');
+    type('\u0003');
+    expect(await ended).toEqual({ code: 130, terminal: 'as it was' });
+  });
 });

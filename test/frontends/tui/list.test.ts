@@ -12,7 +12,7 @@ import { standingOf, listItemsOf } from '../../../src/frontends/tui/list/list-it
 import type { Overview } from '../../../src/frontends/tui/overview.ts';
 import { Observable } from '../../../src/frontends/tui/observable.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import { approval, NOW, overviewOf, process, session } from '../../support/tui/things.ts';
+import { approval, NOW, overviewOf, process, session } from './things.ts';
 
 const wish: ListSettings = {
   lens: 'all',

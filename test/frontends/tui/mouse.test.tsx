@@ -18,67 +18,67 @@ const click = (column: number, line: number) =>
 const wheelUp = (column: number, line: number) => report(64, column, line);
 const wheelDown = (column: number, line: number) => report(65, column, line);
 
-test('A click selects a row and folds a section, and the wheel moves the place in the list.', () =>
-  withRuntime(async ({ client, directory }) => {
-    await openSession(client, directory, { title: 'the first' });
-    await openSession(client, directory, { title: 'the second' });
-    await withScreen(client, start, async ({ expectShows, expectHides, press, lines }) => {
-      await expectShows('the first');
-      await expectShows('the second');
-      const lineOf = (text: string) =>
-        lines().findIndex((line) => line.slice(0, 40).includes(text)) + 1;
-      for (const title of ['the first', 'the second', 'the first']) {
-        await press(click(10, lineOf(title)));
-        await expectShows(new RegExp(`^▌○ +${title}`, 'm'));
-      }
-      const other = lineOf('the first') < lineOf('the second') ? wheelDown : wheelUp;
-      await press(other(10, 10));
-      await expectShows(/^▌○ +the second/m);
-      await press(click(5, lineOf('SESSIONS')));
-      await expectShows(/▌▸ SESSIONS/);
-      await expectHides('the first');
-      await press(click(5, lineOf('SESSIONS')));
-      await expectShows('the first');
-    });
-  }));
+test('A click selects a row and folds a section, and the wheel moves the place in the list.', async () => {
+  const { client, directory } = withRuntime();
+  await openSession(client, directory, { title: 'the first' });
+  await openSession(client, directory, { title: 'the second' });
+  await withScreen(client, start, async ({ expectShows, expectHides, press, lines }) => {
+    await expectShows('the first');
+    await expectShows('the second');
+    const lineOf = (text: string) =>
+      lines().findIndex((line) => line.slice(0, 40).includes(text)) + 1;
+    for (const title of ['the first', 'the second', 'the first']) {
+      await press(click(10, lineOf(title)));
+      await expectShows(new RegExp(`^▌○ +${title}`, 'm'));
+    }
+    const other = lineOf('the first') < lineOf('the second') ? wheelDown : wheelUp;
+    await press(other(10, 10));
+    await expectShows(/^▌○ +the second/m);
+    await press(click(5, lineOf('SESSIONS')));
+    await expectShows(/▌▸ SESSIONS/);
+    await expectHides('the first');
+    await press(click(5, lineOf('SESSIONS')));
+    await expectShows('the first');
+  });
+});
 
-test('Over the pane, the wheel scrolls the conversation, and a click gives it the keys.', () =>
-  withRuntime(async ({ client, directory }) => {
-    const { id } = await openSession(client, directory, { title: 'the long one' });
-    await send(client, id, 'count');
-    const turn = await provider.nextTurn();
-    const text = Array.from({ length: 60 }, (_, at) => `line ${at + 1}\n\n`).join('');
-    await turn.sink.update({ type: 'message', text });
-    turn.end(completed);
-    await withScreen(client, { ...start, select: id }, async ({ expectShows, press }) => {
-      await expectShows('line 60');
-      await press(wheelUp(80, 10), wheelUp(80, 10));
-      await expectShows('more below (G)');
-      await press(wheelDown(80, 10), wheelDown(80, 10));
-      await expectShows('line 60');
-      await expectShows('? help  q quit');
-      await press(click(80, 10));
-      await expectShows('esc back');
-      await press(click(10, 4), 'i', 'h', wheelUp(80, 10), click(10, 4));
-      await expectShows('more below (G)');
-      await expectShows('> h');
-      await press(keys.escape);
-    });
-  }));
+test('Over the pane, the wheel scrolls the conversation, and a click gives it the keys.', async () => {
+  const { client, directory } = withRuntime();
+  const { id } = await openSession(client, directory, { title: 'the long one' });
+  await send(client, id, 'count');
+  const turn = await provider.nextTurn();
+  const text = Array.from({ length: 60 }, (_, at) => `line ${at + 1}\n\n`).join('');
+  await turn.sink.update({ type: 'message', text });
+  turn.end(completed);
+  await withScreen(client, { ...start, select: id }, async ({ expectShows, press }) => {
+    await expectShows('line 60');
+    await press(wheelUp(80, 10), wheelUp(80, 10));
+    await expectShows('more below (G)');
+    await press(wheelDown(80, 10), wheelDown(80, 10));
+    await expectShows('line 60');
+    await expectShows('? help  q quit');
+    await press(click(80, 10));
+    await expectShows('esc back');
+    await press(click(10, 4), 'i', 'h', wheelUp(80, 10), click(10, 4));
+    await expectShows('more below (G)');
+    await expectShows('> h');
+    await press(keys.escape);
+  });
+});
 
-test('In a dialog the wheel is as the arrow keys, and no report of a mouse is typed anywhere.', () =>
-  withRuntime(async ({ client, directory }) => {
-    await openSession(client, directory, { title: 'the job' });
-    await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
-      await expectShows('the job');
-      await press('?');
-      await expectShows('Previous row, next row');
-      await press(wheelDown(10, 10));
-      await expectHides('Previous row, next row');
-      await press('q', '/', report(2, 3, 3), report(35, 3, 3), click(3, 19), 'x');
-      await expectShows(/^\/ x$/m);
-    });
-  }));
+test('In a dialog the wheel is as the arrow keys, and no report of a mouse is typed anywhere.', async () => {
+  const { client, directory } = withRuntime();
+  await openSession(client, directory, { title: 'the job' });
+  await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
+    await expectShows('the job');
+    await press('?');
+    await expectShows('Previous row, next row');
+    await press(wheelDown(10, 10));
+    await expectHides('Previous row, next row');
+    await press('q', '/', report(2, 3, 3), report(35, 3, 3), click(3, 19), 'x');
+    await expectShows(/^\/ x$/m);
+  });
+});
 
 const crashing = 'process.on("SIGUSR2",()=>{throw new Error("crashed")})';
 
@@ -86,51 +86,51 @@ const crashing = 'process.on("SIGUSR2",()=>{throw new Error("crashed")})';
 describe.skipIf(!hasPty)('The reports of the mouse', () => {
   const env = { CADRE_SCREEN_MOUSE: 'true' };
 
-  test('The reports of the mouse are off by default.', () =>
-    withRuntime(async ({ directory }) => {
-      await using terminal = inTerminal(directory, ['top']);
-      await terminal.expectShows(/live$/m);
-      expect(terminal.glass.hasMouse).toBe(false);
-      terminal.type('q');
-      await terminal.ended;
-    }));
+  test('The reports of the mouse are off by default.', async () => {
+    const { directory } = withRuntime();
+    await using terminal = inTerminal(directory, ['top']);
+    await terminal.expectShows(/live$/m);
+    expect(terminal.glass.hasMouse).toBe(false);
+    terminal.type('q');
+    await terminal.ended;
+  });
 
   test.for(['q', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR2'] as const)(
     'The reports of the mouse are on while the screen is open, and off after %s.',
-    (end) =>
-      withRuntime(async ({ directory }) => {
-        const preload = `--import=data:text/javascript,${encodeURIComponent(crashing)}`;
-        await using terminal = inTerminal(directory, ['top'], { ...env, NODE_OPTIONS: preload });
-        const { glass, expectShows, type, signal, ended } = terminal;
-        await expectShows(/live$/m);
-        expect(glass.hasMouse).toBe(true);
-        if (end === 'q') type('q');
-        else signal(end);
-        await ended;
-        expect(glass).toMatchObject({ hasMouse: false, wraps: true });
-      }),
-  );
-
-  test('The reports of the mouse are off while the screen is suspended, and on again afterwards.', () =>
-    withRuntime(async ({ client, directory }) => {
-      await openSession(client, directory, { title: 'the job' });
-      const { file, args } = selfCommand();
-      const words = [file, ...args, '--data-dir', directory, 'top'].map((word) => `'${word}'`);
-      await using shell = programInTerminal(directory, ['/bin/sh', '-i'], env);
-      const { glass, expectShows, type, ended } = shell;
-      await expectShows(/[#$]$/);
-      type(`${words.join(' ')}\n`);
+    async (end) => {
+      const { directory } = withRuntime();
+      const preload = `--import=data:text/javascript,${encodeURIComponent(crashing)}`;
+      await using terminal = inTerminal(directory, ['top'], { ...env, NODE_OPTIONS: preload });
+      const { glass, expectShows, type, signal, ended } = terminal;
       await expectShows(/live$/m);
       expect(glass.hasMouse).toBe(true);
-      type('\u001a');
-      await expectShows(/Stopped[^]*[#$]$/);
-      expect(glass.hasMouse).toBe(false);
-      type('fg\n');
-      await expectShows('the job');
-      expect(glass.hasMouse).toBe(true);
-      type('q');
-      await expectShows(/[#$]$/);
-      type('exit\n');
+      if (end === 'q') type('q');
+      else signal(end);
       await ended;
-    }));
+      expect(glass).toMatchObject({ hasMouse: false, wraps: true });
+    },
+  );
+
+  test('The reports of the mouse are off while the screen is suspended, and on again afterwards.', async () => {
+    const { client, directory } = withRuntime();
+    await openSession(client, directory, { title: 'the job' });
+    const { file, args } = selfCommand();
+    const words = [file, ...args, '--data-dir', directory, 'top'].map((word) => `'${word}'`);
+    await using shell = programInTerminal(directory, ['/bin/sh', '-i'], env);
+    const { glass, expectShows, type, ended } = shell;
+    await expectShows(/[#$]$/);
+    type(`${words.join(' ')}\n`);
+    await expectShows(/live$/m);
+    expect(glass.hasMouse).toBe(true);
+    type('\u001a');
+    await expectShows(/Stopped[^]*[#$]$/);
+    expect(glass.hasMouse).toBe(false);
+    type('fg\n');
+    await expectShows('the job');
+    expect(glass.hasMouse).toBe(true);
+    type('q');
+    await expectShows(/[#$]$/);
+    type('exit\n');
+    await ended;
+  });
 });

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
-import { withDemo } from '../../support/demo-server.ts';
+import { testDemo } from '../../support/demo-server.ts';
 import { keys, withScreen } from '../../support/tui/stage.tsx';
 import { openSession, runTurn } from '../../support/turns.ts';
 
@@ -11,52 +11,52 @@ const CLEAR = '\u0015';
 /** More turns than the pane reads when it opens. */
 const TURNS = 12;
 
-test('A whole conversation is saved to a file that only its owner reads, and replaces one only after a yes.', () =>
-  withDemo(async ({ client, directory }) => {
-    const { id } = await openSession(client, directory, { title: 'the job: a/b' });
-    for (let i = 0; i < TURNS; i++) await runTurn(client, id, `say answer ${i}`);
-    const file = path.join(directory, 'saved.md');
-    await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
-      await expectShows('the job');
-      await press('S');
-      await expectShows('Save to (⏎ save): /home/ada/project/the-job-a-b.md');
-      await press(CLEAR, file, keys.enter);
-      await expectShows(/Saved [^]*saved\.md \(\d+ bytes\)/);
-      const text = readFileSync(file, 'utf8');
-      for (let i = 0; i < TURNS; i++) expect(text).toContain(`\nanswer ${i}\n`);
-      expect(statSync(file).mode & 0o777).toBe(0o600);
-      writeFileSync(file, 'mine', { mode: 0o644 });
-      await press('S', CLEAR, file, keys.enter);
-      await expectShows('saved.md exists. Replace it?  y replace  other keys: cancel');
-      await press('n');
-      await expectHides('Replace it?');
-      expect(readFileSync(file, 'utf8')).toBe('mine');
-      await press('S', CLEAR, file, keys.enter);
-      await expectShows('Replace it?');
-      await press('y');
-      await expectShows(/Saved [^]*saved\.md/);
-      expect(readFileSync(file, 'utf8')).toBe(text);
-      expect(statSync(file).mode & 0o777).toBe(0o600);
-      expect(readdirSync(directory).filter((name) => name.includes('saved.md'))).toHaveLength(1);
-    });
-  }));
+test('A whole conversation is saved to a file that only its owner reads, and replaces one only after a yes.', async () => {
+  const { client, directory } = await testDemo();
+  const { id } = await openSession(client, directory, { title: 'the job: a/b' });
+  for (let i = 0; i < TURNS; i++) await runTurn(client, id, `say answer ${i}`);
+  const file = path.join(directory, 'saved.md');
+  await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
+    await expectShows('the job');
+    await press('S');
+    await expectShows('Save to (⏎ save): /home/ada/project/the-job-a-b.md');
+    await press(CLEAR, file, keys.enter);
+    await expectShows(/Saved [^]*saved\.md \(\d+ bytes\)/);
+    const text = readFileSync(file, 'utf8');
+    for (let i = 0; i < TURNS; i++) expect(text).toContain(`\nanswer ${i}\n`);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    writeFileSync(file, 'mine', { mode: 0o644 });
+    await press('S', CLEAR, file, keys.enter);
+    await expectShows('saved.md exists. Replace it?  y replace  other keys: cancel');
+    await press('n');
+    await expectHides('Replace it?');
+    expect(readFileSync(file, 'utf8')).toBe('mine');
+    await press('S', CLEAR, file, keys.enter);
+    await expectShows('Replace it?');
+    await press('y');
+    await expectShows(/Saved [^]*saved\.md/);
+    expect(readFileSync(file, 'utf8')).toBe(text);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(readdirSync(directory).filter((name) => name.includes('saved.md'))).toHaveLength(1);
+  });
+});
 
-test('A log is saved with stdout and stderr, and a file that cannot be written is refused with its reason.', () =>
-  withDemo(async ({ client, directory }) => {
-    const command = 'seq 3; echo oops >&2';
-    await client.call(endpoints.createProcess, { body: { command, cwd: directory } });
-    const file = path.join(directory, 'saved.log');
-    await withScreen(client, start, async ({ expectShows, press }) => {
-      await expectShows('oops');
-      await expectShows('completed, exit 0');
-      await press('S');
-      await expectShows('/seq-3-echo-oops-2.log');
-      await press(CLEAR, file, keys.enter);
-      await expectShows(/Saved [^]*saved\.log \(\d+ bytes\)/);
-      expect(readFileSync(file, 'utf8')).toBe('1\n2\n3\n--- stderr ---\noops\n');
-      await press('S', CLEAR, directory, keys.enter);
-      await expectShows(/cannot replace [^]*: not a regular file/);
-      await press('S', CLEAR, path.join(directory, 'none', 'x'), keys.enter);
-      await expectShows(/cannot write [^]*ENOENT/);
-    });
-  }));
+test('A log is saved with stdout and stderr, and a file that cannot be written is refused with its reason.', async () => {
+  const { client, directory } = await testDemo();
+  const command = 'seq 3; echo oops >&2';
+  await client.call(endpoints.createProcess, { body: { command, cwd: directory } });
+  const file = path.join(directory, 'saved.log');
+  await withScreen(client, start, async ({ expectShows, press }) => {
+    await expectShows('oops');
+    await expectShows('completed, exit 0');
+    await press('S');
+    await expectShows('/seq-3-echo-oops-2.log');
+    await press(CLEAR, file, keys.enter);
+    await expectShows(/Saved [^]*saved\.log \(\d+ bytes\)/);
+    expect(readFileSync(file, 'utf8')).toBe('1\n2\n3\n--- stderr ---\noops\n');
+    await press('S', CLEAR, directory, keys.enter);
+    await expectShows(/cannot replace [^]*: not a regular file/);
+    await press('S', CLEAR, path.join(directory, 'none', 'x'), keys.enter);
+    await expectShows(/cannot write [^]*ENOENT/);
+  });
+});

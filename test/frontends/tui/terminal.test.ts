@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { sharedDemo, withDemo } from '../../support/demo-server.ts';
+import { sharedDemo, testDemo } from '../../support/demo-server.ts';
 import { atLength } from '../../support/at-length.ts';
 import type { TestRuntime } from '../../support/runtime.ts';
 import { tempDirectory } from '../../support/temp.ts';
@@ -56,21 +56,21 @@ describe.skipIf(!hasPty)('on a terminal', () => {
       expect(second).not.toContain('the first');
     }));
 
-  test('The command top shows the sessions and their events; SIGTERM ends it with 143, and restores the terminal.', () =>
-    withDemo(async ({ client, directory }) => {
-      const { id } = await openSession(client, directory, { title: 'the job' });
-      await using terminal = inTerminal(directory, ['top'], { CI: 'true', NO_COLOR: '1' });
-      const { expectShows, type, signal, glass, ended } = terminal;
-      await expectShows('the job');
-      type('e');
-      await expectShows(`session "the job" (${id.slice(-8)})`);
-      await expectShows('session.created');
-      type('q');
-      await expectShows('SESSIONS 1');
-      signal('SIGTERM');
-      expect(await ended).toEqual({ code: 143, terminal: 'as it was' });
-      expect(glass.isAlternate).toBe(false);
-    }));
+  test('The command top shows the sessions and their events; SIGTERM ends it with 143, and restores the terminal.', async () => {
+    const { client, directory } = await testDemo();
+    const { id } = await openSession(client, directory, { title: 'the job' });
+    await using terminal = inTerminal(directory, ['top'], { CI: 'true', NO_COLOR: '1' });
+    const { expectShows, type, signal, glass, ended } = terminal;
+    await expectShows('the job');
+    type('e');
+    await expectShows(`session "the job" (${id.slice(-8)})`);
+    await expectShows('session.created');
+    type('q');
+    await expectShows('SESSIONS 1');
+    signal('SIGTERM');
+    expect(await ended).toEqual({ code: 143, terminal: 'as it was' });
+    expect(glass.isAlternate).toBe(false);
+  });
 
   test('A flood of two sessions delays no key: Ctrl-C ends the screen with 130, and restores the terminal.', () =>
     withServer(async ({ client, directory }) => {

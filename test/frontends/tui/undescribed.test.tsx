@@ -1,37 +1,35 @@
 import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
-import { withRawAgent } from '../../support/providers/raw-agent.ts';
+import { testRawAgent } from '../../support/providers/raw-agent.ts';
 import { asking, goes } from '../../support/providers/rows.ts';
 import { keys, withScreen } from '../../support/tui/stage.tsx';
 
-test('The screen accepts what the agent does not describe only with a typed word.', () =>
-  withRawAgent(
+test('The screen accepts what the agent does not describe only with a typed word.', async () => {
+  const { client, open } = await testRawAgent(
     goes(async (agent) => {
       await agent.ask({ toolCallId: 'u1', title: 'Shell', kind: 'execute' });
       return { stopReason: 'end_turn' };
     }),
-    async ({ client, open }) => {
-      const session = await open(asking);
-      const turnId = await session.send('go');
-      const accepted = () =>
-        client.call(endpoints.listApprovals, { query: { status: 'accepted' } });
-      await withScreen(client, { page: 'top' }, async ({ expectShows, expectHides, press }) => {
-        await expectShows('NEEDS APPROVAL 1');
-        await press('a');
-        await expectShows('does not say what this request would do');
-        await expectShows('⏎ approve');
-        await press('y');
-        await expectShows('Type yes to approve (the request is incomplete):');
-        // Another word accepts nothing.
-        await press('no', keys.enter);
-        await expectHides('Type yes to approve (the request is incomplete):');
-        expect(await accepted()).toEqual([]);
-        await press('y');
-        await expectShows('Type yes to approve (the request is incomplete):');
-        await press('yes', keys.enter);
-        await expectEventually(async () => (await accepted()).length).toBe(1);
-      });
-      await session.watch.end(turnId);
-    },
-  ));
+  );
+  const session = await open(asking);
+  const turnId = await session.send('go');
+  const accepted = () => client.call(endpoints.listApprovals, { query: { status: 'accepted' } });
+  await withScreen(client, { page: 'top' }, async ({ expectShows, expectHides, press }) => {
+    await expectShows('NEEDS APPROVAL 1');
+    await press('a');
+    await expectShows('does not say what this request would do');
+    await expectShows('⏎ approve');
+    await press('y');
+    await expectShows('Type yes to approve (the request is incomplete):');
+    // Another word accepts nothing.
+    await press('no', keys.enter);
+    await expectHides('Type yes to approve (the request is incomplete):');
+    expect(await accepted()).toEqual([]);
+    await press('y');
+    await expectShows('Type yes to approve (the request is incomplete):');
+    await press('yes', keys.enter);
+    await expectEventually(async () => (await accepted()).length).toBe(1);
+  });
+  await session.watch.end(turnId);
+});

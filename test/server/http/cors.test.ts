@@ -26,114 +26,114 @@ function expectOpen({ headers }: Pick<Reply, 'headers'>, to = origin): void {
 describe('A page of an allowed origin', () => {
   test.for(table)(
     'A page of an allowed origin may read the answer to $request, a refusal, too.',
-    ({ endpoint }) =>
-      on(async ({ url, token }) => {
-        const path = `${pathOf(endpoint)}?nonsense=1`;
-        const headers = { origin, authorization: `Bearer ${token}` };
-        const reply = await send(url, { method: endpoint.method, path, headers });
-        expect(reply.status).toBe(endpoint.access === 'public' ? 200 : 400);
-        expectOpen(reply);
-      }),
+    async ({ endpoint }) => {
+      const { url, token } = on();
+      const path = `${pathOf(endpoint)}?nonsense=1`;
+      const headers = { origin, authorization: `Bearer ${token}` };
+      const reply = await send(url, { method: endpoint.method, path, headers });
+      expect(reply.status).toBe(endpoint.access === 'public' ? 200 : 400);
+      expectOpen(reply);
+    },
   );
 
-  test('A page of an allowed origin may read that its token is wrong.', () =>
-    on(async ({ url }) => {
-      const reply = await send(url, { path: '/v1/sessions', headers: { origin } });
-      expect(reply.status).toBe(401);
+  test('A page of an allowed origin may read that its token is wrong.', async () => {
+    const { url } = on();
+    const reply = await send(url, { path: '/v1/sessions', headers: { origin } });
+    expect(reply.status).toBe(401);
+    expectOpen(reply);
+  });
+
+  test('A page of an allowed origin may read what is answered, refused, unknown and of another method.', async () => {
+    const { url, token } = on();
+    const headers = { origin, authorization: `Bearer ${token}` };
+    for (const [method, path, status] of [
+      ['GET', '/v1/sessions', 200],
+      ['GET', '/v1/sessions/sess_nope', 404],
+      ['GET', '/v1/nope', 404],
+      ['GET', '/v1/sessions?nonsense=1', 400],
+      ['PUT', '/v1/sessions', 405],
+      ['GET', '/v1/sessions/%zz', 400],
+      ['HEAD', '/v1/sessions', 200],
+    ] as const) {
+      const reply = await send(url, { method, path, headers });
+      expect([path, reply.status]).toEqual([path, status]);
       expectOpen(reply);
-    }));
+    }
+  });
 
-  test('A page of an allowed origin may read what is answered, refused, unknown and of another method.', () =>
-    on(async ({ url, token }) => {
-      const headers = { origin, authorization: `Bearer ${token}` };
-      for (const [method, path, status] of [
-        ['GET', '/v1/sessions', 200],
-        ['GET', '/v1/sessions/sess_nope', 404],
-        ['GET', '/v1/nope', 404],
-        ['GET', '/v1/sessions?nonsense=1', 400],
-        ['PUT', '/v1/sessions', 405],
-        ['GET', '/v1/sessions/%zz', 400],
-        ['HEAD', '/v1/sessions', 200],
-      ] as const) {
-        const reply = await send(url, { method, path, headers });
-        expect([path, reply.status]).toEqual([path, status]);
-        expectOpen(reply);
-      }
-    }));
-
-  test('A page of an allowed origin may read a stream.', () =>
-    on(async (given) => {
-      const stream = await openStream(given, { headers: { origin: 'http://localhost:3000' } });
-      expectOpen(stream, 'http://localhost:3000');
-      expect(stream.headers['x-epoch']).toMatch(/^epoch_/);
-      stream.close();
-    }));
+  test('A page of an allowed origin may read a stream.', async () => {
+    const given = on();
+    const stream = await openStream(given, { headers: { origin: 'http://localhost:3000' } });
+    expectOpen(stream, 'http://localhost:3000');
+    expect(stream.headers['x-epoch']).toMatch(/^epoch_/);
+    stream.close();
+  });
 
   test.for([...table, { request: 'of nothing', endpoint: { method: 'GET', path: '/v1/nope' } }])(
     'A page of an allowed origin is answered its preflight for $request without a token.',
-    ({ endpoint: { method, path } }) =>
-      on(async ({ url }) => {
-        const reply = await send(url, {
-          method: 'OPTIONS',
-          path: path.replaceAll(/\{\w+\}/g, 'some_id'),
-          headers: {
-            origin,
-            'access-control-request-method': method,
-            'access-control-request-headers': 'authorization,content-type,idempotency-key',
-          },
-        });
-        expect([reply.status, reply.text]).toEqual([204, '']);
-        expectOpen(reply);
-        expect(reply.headers).toMatchObject({
-          'access-control-allow-methods': 'GET, HEAD, POST, PATCH, DELETE',
-          'access-control-allow-headers':
-            'Authorization, Content-Type, Idempotency-Key, Last-Event-ID, X-Request-Id',
-          'access-control-max-age': '600',
-        });
-        expect(reply.headers['access-control-allow-private-network']).toBeUndefined();
-      }),
+    async ({ endpoint: { method, path } }) => {
+      const { url } = on();
+      const reply = await send(url, {
+        method: 'OPTIONS',
+        path: path.replaceAll(/\{\w+\}/g, 'some_id'),
+        headers: {
+          origin,
+          'access-control-request-method': method,
+          'access-control-request-headers': 'authorization,content-type,idempotency-key',
+        },
+      });
+      expect([reply.status, reply.text]).toEqual([204, '']);
+      expectOpen(reply);
+      expect(reply.headers).toMatchObject({
+        'access-control-allow-methods': 'GET, HEAD, POST, PATCH, DELETE',
+        'access-control-allow-headers':
+          'Authorization, Content-Type, Idempotency-Key, Last-Event-ID, X-Request-Id',
+        'access-control-max-age': '600',
+      });
+      expect(reply.headers['access-control-allow-private-network']).toBeUndefined();
+    },
   );
 
-  test('A page of an allowed origin that was loaded from elsewhere may reach this machine.', () =>
-    on(async ({ url }) => {
-      const headers = {
-        origin,
-        'access-control-request-method': 'GET',
-        'access-control-request-private-network': 'true',
-      };
-      const reply = await send(url, { method: 'OPTIONS', path: '/v1/sessions', headers });
-      expect(reply.headers['access-control-allow-private-network']).toBe('true');
-    }));
+  test('A page of an allowed origin that was loaded from elsewhere may reach this machine.', async () => {
+    const { url } = on();
+    const headers = {
+      origin,
+      'access-control-request-method': 'GET',
+      'access-control-request-private-network': 'true',
+    };
+    const reply = await send(url, { method: 'OPTIONS', path: '/v1/sessions', headers });
+    expect(reply.headers['access-control-allow-private-network']).toBe('true');
+  });
 });
 
-test('An answer without an origin says that it differs by origin, and opens nothing.', () =>
-  on(async ({ url }) => {
-    const reply = await send(url, { path: '/health' });
-    expect(reply.headers.vary).toBe('Origin');
-    expect(reply.headers['access-control-allow-origin']).toBeUndefined();
-  }));
+test('An answer without an origin says that it differs by origin, and opens nothing.', async () => {
+  const { url } = on();
+  const reply = await send(url, { path: '/health' });
+  expect(reply.headers.vary).toBe('Origin');
+  expect(reply.headers['access-control-allow-origin']).toBeUndefined();
+});
 
-test('A page of another origin is refused, its preflight, too, and gets no data.', () =>
-  on(async ({ url, token }) => {
-    for (const other of ['https://evil.example', 'null', `${origin}.evil`])
-      for (const method of ['GET', 'OPTIONS']) {
-        const headers = {
-          origin: other,
-          authorization: `Bearer ${token}`,
-          'access-control-request-method': 'GET',
-        };
-        const reply = await send(url, { method, path: '/v1/sessions', headers });
-        expect([reply.status, reply.json()]).toMatchObject([403, { code: 'forbidden_origin' }]);
-        const opening = Object.keys(reply.headers).filter((name) => name.startsWith('access-'));
-        expect(opening).toEqual([]);
-      }
-  }));
+test('A page of another origin is refused, its preflight, too, and gets no data.', async () => {
+  const { url, token } = on();
+  for (const other of ['https://evil.example', 'null', `${origin}.evil`])
+    for (const method of ['GET', 'OPTIONS']) {
+      const headers = {
+        origin: other,
+        authorization: `Bearer ${token}`,
+        'access-control-request-method': 'GET',
+      };
+      const reply = await send(url, { method, path: '/v1/sessions', headers });
+      expect([reply.status, reply.json()]).toMatchObject([403, { code: 'forbidden_origin' }]);
+      const opening = Object.keys(reply.headers).filter((name) => name.startsWith('access-'));
+      expect(opening).toEqual([]);
+    }
+});
 
-test('OPTIONS without a preflight needs the token, and is a method that no path has.', () =>
-  on(async ({ url, token }) => {
-    const asked = { method: 'OPTIONS', path: '/v1/sessions' };
-    expect((await send(url, { ...asked, headers: { origin } })).status).toBe(401);
-    const headers = { origin, authorization: `Bearer ${token}` };
-    const reply = await send(url, { ...asked, headers });
-    expect([reply.status, reply.headers.allow]).toEqual([405, 'POST, GET, HEAD']);
-  }));
+test('OPTIONS without a preflight needs the token, and is a method that no path has.', async () => {
+  const { url, token } = on();
+  const asked = { method: 'OPTIONS', path: '/v1/sessions' };
+  expect((await send(url, { ...asked, headers: { origin } })).status).toBe(401);
+  const headers = { origin, authorization: `Bearer ${token}` };
+  const reply = await send(url, { ...asked, headers });
+  expect([reply.status, reply.headers.allow]).toEqual([405, 'POST, GET, HEAD']);
+});

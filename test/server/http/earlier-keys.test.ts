@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { openDatabase } from '../../support/database.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { killed, onStage } from '../../support/sessions/stage.ts';
-import { replayed, withKey } from '../../support/sessions/keyed-requests.ts';
+import { replayed, withKey } from './keyed-requests.ts';
 
 /** The digest of a request in builds that took the fields of a body in the order of the request. */
 const earlierDigest = (...parts: unknown[]) =>

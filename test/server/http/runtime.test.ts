@@ -3,7 +3,7 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Diagnostics } from '../../../src/api/runtime.ts';
 import { version } from '../../../src/core/lib/self.ts';
-import { openRuntime, withRuntime } from '../../support/runtime.ts';
+import { openRuntime, withRuntime, testRuntime } from '../../support/runtime.ts';
 import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { openSession, runTurn } from '../../support/turns.ts';
@@ -16,34 +16,33 @@ function scripted() {
 }
 
 describe('Health', () => {
-  test('Health is the status alone where no token was given, and everything where one was.', () =>
-    withRuntime(async (given) => {
-      const open = await send(given.url, { path: '/health' });
-      expect(open.json()).toEqual({ status: 'ok' });
-      expect((await apiOf(given)('GET', '/v1/health')).json()).toEqual({
-        status: 'ok',
-        version,
-        uptime_ms: expect.any(Number),
-        fleet: { state: 'off' },
-        sandbox: { mode: 'off', level: 'off' },
-        checks: { store: { status: 'ok' }, providers: { status: 'ok' }, agents: { status: 'ok' } },
-      });
-    }, scripted()));
+  test('Health is the status alone where no token was given, and everything where one was.', async () => {
+    const given = await testRuntime(scripted());
+    const open = await send(given.url, { path: '/health' });
+    expect(open.json()).toEqual({ status: 'ok' });
+    expect((await apiOf(given)('GET', '/v1/health')).json()).toEqual({
+      status: 'ok',
+      version,
+      uptime_ms: expect.any(Number),
+      fleet: { state: 'off' },
+      sandbox: { mode: 'off', level: 'off' },
+      checks: { store: { status: 'ok' }, providers: { status: 'ok' }, agents: { status: 'ok' } },
+    });
+  });
 
-  test('Health is degraded, and still 200, when an enabled provider could start no agent.', () =>
-    withRuntime(
-      async (given) => {
-        const open = await send(given.url, { path: '/health' });
-        expect([open.status, open.json()]).toEqual([200, { status: 'degraded' }]);
-        const reply = await apiOf(given)('GET', '/v1/health');
-        expect(reply.status).toBe(200);
-        expect(reply.json()).toMatchObject({
-          status: 'degraded',
-          checks: { store: { status: 'ok' }, providers: { status: 'degraded' } },
-        });
-      },
-      { config: { providers: { acp: { command: 'no-such-program-anywhere' } } } },
-    ));
+  test('Health is degraded, and still 200, when an enabled provider could start no agent.', async () => {
+    const given = await testRuntime({
+      config: { providers: { acp: { command: 'no-such-program-anywhere' } } },
+    });
+    const open = await send(given.url, { path: '/health' });
+    expect([open.status, open.json()]).toEqual([200, { status: 'degraded' }]);
+    const reply = await apiOf(given)('GET', '/v1/health');
+    expect(reply.status).toBe(200);
+    expect(reply.json()).toMatchObject({
+      status: 'degraded',
+      checks: { store: { status: 'ok' }, providers: { status: 'degraded' } },
+    });
+  });
 
   test('Health is not degraded by a provider that is not configured, or disabled.', async () => {
     for (const config of [{}, { providers: { acp: { enabled: false, command: 'nope' } } }]) {
@@ -58,17 +57,17 @@ describe('Health', () => {
 });
 
 describe('GET /v1/version', () => {
-  test('GET /v1/version names the program, its version and the epoch of the data.', () =>
-    withRuntime(async (given) => {
-      expect((await apiOf(given)('GET', '/v1/version')).json()).toEqual({
-        name: 'cadre',
-        version,
-        api_version: 'v1',
-        epoch: expect.stringMatching(/^epoch_/),
-        node: process.version,
-        commit: expect.any(String),
-      });
-    }));
+  test('GET /v1/version names the program, its version and the epoch of the data.', async () => {
+    const given = await testRuntime();
+    expect((await apiOf(given)('GET', '/v1/version')).json()).toEqual({
+      name: 'cadre',
+      version,
+      api_version: 'v1',
+      epoch: expect.stringMatching(/^epoch_/),
+      node: process.version,
+      commit: expect.any(String),
+    });
+  });
 
   test('GET /v1/version has the same epoch after a restart, and another with other data.', async () => {
     await using one = tempDirectory();
@@ -89,43 +88,43 @@ describe('GET /v1/version', () => {
 });
 
 describe('Diagnostics', () => {
-  test('Diagnostics tell of health, recovery, providers, storage and streams in numbers.', () =>
-    withRuntime(async (given) => {
-      const { client, directory } = given;
-      const stream = await openStream(given);
-      await stream.untilSeq(2);
-      const { id } = await openSession(client, directory);
-      await runTurn(client, id, 'hello');
-      const found = (await apiOf(given)('GET', '/v1/diagnostics')).json() as Diagnostics;
-      expect(found).toMatchObject({
-        health: { status: 'ok' },
-        recovery: { status: 'done', previous_stop: 'none' },
-        providers: [
-          {
-            id: 'acp',
-            healthy: true,
-            detail: 'ready',
-            sessions: 1,
-            unknown_messages: 0,
-            last_error: null,
-          },
-        ],
-        storage: { latest_seq: 7 },
-        streams: { followers: 1, waiting: 1, max_lag: 0 },
-        children: { live: 0, keeper_pid: null },
-      });
-      stream.close();
-    }, scripted()));
+  test('Diagnostics tell of health, recovery, providers, storage and streams in numbers.', async () => {
+    const given = await testRuntime(scripted());
+    const { client, directory } = given;
+    const stream = await openStream(given);
+    await stream.untilSeq(2);
+    const { id } = await openSession(client, directory);
+    await runTurn(client, id, 'hello');
+    const found = (await apiOf(given)('GET', '/v1/diagnostics')).json() as Diagnostics;
+    expect(found).toMatchObject({
+      health: { status: 'ok' },
+      recovery: { status: 'done', previous_stop: 'none' },
+      providers: [
+        {
+          id: 'acp',
+          healthy: true,
+          detail: 'ready',
+          sessions: 1,
+          unknown_messages: 0,
+          last_error: null,
+        },
+      ],
+      storage: { latest_seq: 7 },
+      streams: { followers: 1, waiting: 1, max_lag: 0 },
+      children: { live: 0, keeper_pid: null },
+    });
+    stream.close();
+  });
 
-  test('Diagnostics count the streams that are left, not those that were.', () =>
-    withRuntime(async (given) => {
-      const streams = await Promise.all(Array.from({ length: 5 }, () => openStream(given)));
-      const followers = async () =>
-        ((await apiOf(given)('GET', '/v1/diagnostics')).json() as Diagnostics).streams.followers;
-      await expectEventually(followers).toBe(5);
-      for (const stream of streams) stream.close();
-      await expectEventually(followers).toBe(0);
-    }, scripted()));
+  test('Diagnostics count the streams that are left, not those that were.', async () => {
+    const given = await testRuntime(scripted());
+    const streams = await Promise.all(Array.from({ length: 5 }, () => openStream(given)));
+    const followers = async () =>
+      ((await apiOf(given)('GET', '/v1/diagnostics')).json() as Diagnostics).streams.followers;
+    await expectEventually(followers).toBe(5);
+    for (const stream of streams) stream.close();
+    await expectEventually(followers).toBe(0);
+  });
 
   test('The recovery summary has the end of the run before.', async () => {
     await using directory = tempDirectory();
@@ -177,14 +176,13 @@ describe('The data directory', () => {
   });
 
   test('A port that is taken is refused with what to do, and leaves nothing running.', async () => {
-    await withRuntime(async ({ url }) => {
-      await using directory = tempDirectory();
-      const config = { server: { bind_address: new URL(url).host } };
-      await expect(openRuntime(directory.path, { config })).rejects.toMatchObject({
-        code: 'conflict',
-        message: expect.stringContaining('--port'),
-      });
-      await withRuntime(async () => undefined, { directory: directory.path });
+    const { url } = await testRuntime();
+    await using directory = tempDirectory();
+    const config = { server: { bind_address: new URL(url).host } };
+    await expect(openRuntime(directory.path, { config })).rejects.toMatchObject({
+      code: 'conflict',
+      message: expect.stringContaining('--port'),
     });
+    await withRuntime(async () => undefined, { directory: directory.path });
   });
 });

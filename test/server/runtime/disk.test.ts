@@ -7,7 +7,7 @@ import { streamEvents } from '../../../src/client/stream.ts';
 import { systemClock } from '../../../src/core/lib/clock.ts';
 import { selfCommand } from '../../../src/core/lib/self.ts';
 import { withRuntime } from '../../support/runtime.ts';
-import { withServer } from '../../support/server.ts';
+import { testServer } from '../../support/server.ts';
 import { shared } from '../../support/shared.ts';
 import { canMount, onSmallDisk, refused, whole } from '../../support/small-disk.ts';
 import { tempDirectory } from '../../support/temp.ts';
@@ -109,26 +109,26 @@ describe.skipIf(!canMount)('a disk that is really full', () => {
 });
 
 describe.skipIf(!canLimit)('a server that may open no more files', () => {
-  it('A server without free file descriptors fails the turn with the reason, and recovers by itself.', () =>
-    withServer(async ({ client, pid, directory }) => {
-      const { id } = await openSession(client, directory);
-      const open = fs.readdirSync(`/proc/${pid}/fd`).length;
-      const limit = (soft: number) =>
-        execFileSync('prlimit', ['--pid', String(pid), `--nofile=${soft}:`]);
-      const [, before = '1024'] =
-        /open files\s+(\d+)/.exec(fs.readFileSync(`/proc/${pid}/limits`, 'utf8')) ?? [];
-      limit(open + 1);
-      const { turn_id } = await send(client, id, 'say hello');
-      const params = { session_id: id, turn_id };
-      await expectEventually(
-        async () => (await client.call(endpoints.getTurn, { params })).status,
-      ).toBe('failed');
-      const { error } = await client.call(endpoints.getTurn, { params });
-      expect(error?.code).toBe('provider_unavailable');
-      expect((await client.call(endpoints.getSession, { params })).status).toBe('ready');
-      limit(Number(before));
-      expect((await runTurn(client, id, 'say hello')).turn.status).toBe('completed');
-    }));
+  it('A server without free file descriptors fails the turn with the reason, and recovers by itself.', async () => {
+    const { client, pid, directory } = await testServer();
+    const { id } = await openSession(client, directory);
+    const open = fs.readdirSync(`/proc/${pid}/fd`).length;
+    const limit = (soft: number) =>
+      execFileSync('prlimit', ['--pid', String(pid), `--nofile=${soft}:`]);
+    const [, before = '1024'] =
+      /open files\s+(\d+)/.exec(fs.readFileSync(`/proc/${pid}/limits`, 'utf8')) ?? [];
+    limit(open + 1);
+    const { turn_id } = await send(client, id, 'say hello');
+    const params = { session_id: id, turn_id };
+    await expectEventually(
+      async () => (await client.call(endpoints.getTurn, { params })).status,
+    ).toBe('failed');
+    const { error } = await client.call(endpoints.getTurn, { params });
+    expect(error?.code).toBe('provider_unavailable');
+    expect((await client.call(endpoints.getSession, { params })).status).toBe('ready');
+    limit(Number(before));
+    expect((await runTurn(client, id, 'say hello')).turn.status).toBe('completed');
+  });
 });
 
 describe.skipIf(!canBeOthers)('a data directory that the user may not write', () => {

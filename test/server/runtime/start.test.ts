@@ -5,7 +5,7 @@ import { endpoints } from '../../../src/api/index.ts';
 import { configSchema } from '../../../src/core/config/schema.ts';
 import { send } from '../../support/http/request.ts';
 import { ranTo } from '../../support/processes/work.ts';
-import { openRuntime, type TestRuntime, withRuntime } from '../../support/runtime.ts';
+import { openRuntime, type TestRuntime, withRuntime, testRuntime } from '../../support/runtime.ts';
 import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
 import { systemError, testDisk } from '../../support/store.ts';
 import { tempDirectory } from '../../support/temp.ts';
@@ -39,21 +39,21 @@ async function expectStarts(directory: string): Promise<void> {
   );
 }
 
-test('A start that fails after all parts are built leaves no lock, keeper or registration.', () =>
-  withRuntime(async (first) => {
-    await using own = tempDirectory('second');
-    const directory = path.join(own.path, 'data');
-    const bind_address = new URL(first.url).host;
-    // The keeper of the first starts before its first process.
-    await ranTo(first, 'true');
-    const before = children();
-    expect(before).not.toEqual([]);
-    const second = openRuntime(directory, { ...scripted(), config: { server: { bind_address } } });
-    await expect(second).rejects.toMatchObject({ code: 'conflict' });
-    expect(fs.existsSync(path.join(directory, 'server.json'))).toBe(false);
-    expect(children()).toEqual(before);
-    await expectStarts(directory);
-  }, scripted()));
+test('A start that fails after all parts are built leaves no lock, keeper or registration.', async () => {
+  const first = await testRuntime(scripted());
+  await using own = tempDirectory('second');
+  const directory = path.join(own.path, 'data');
+  const bind_address = new URL(first.url).host;
+  // The keeper of the first starts before its first process.
+  await ranTo(first, 'true');
+  const before = children();
+  expect(before).not.toEqual([]);
+  const second = openRuntime(directory, { ...scripted(), config: { server: { bind_address } } });
+  await expect(second).rejects.toMatchObject({ code: 'conflict' });
+  expect(fs.existsSync(path.join(directory, 'server.json'))).toBe(false);
+  expect(children()).toEqual(before);
+  await expectStarts(directory);
+});
 
 test('A start that fails during recovery leaves the directory usable for the next start.', async () => {
   await using own = tempDirectory('recovery');
@@ -84,17 +84,17 @@ test('A second stop equals the first one, and a reload during it changes nothing
   expect(fs.existsSync(path.join(directory, 'server.json'))).toBe(false);
 });
 
-test('A server is registered with its address, and its first events are the events of the start.', () =>
-  withRuntime(async ({ url, token, directory, client }) => {
-    const registered = JSON.parse(
-      fs.readFileSync(path.join(directory, 'server.json'), 'utf8'),
-    ) as object;
-    expect(registered).toMatchObject({ url, pid: process.pid });
-    const reply = await send(url, {
-      path: '/v1/version',
-      headers: { authorization: `Bearer ${token}` },
-    });
-    expect(reply.status).toBe(200);
-    const events = await client.call(endpoints.replayEvents, { query: {} });
-    expect(events.map(({ kind }) => kind)).toEqual(['runtime.started', 'runtime.recovered']);
-  }, scripted()));
+test('A server is registered with its address, and its first events are the events of the start.', async () => {
+  const { url, token, directory, client } = await testRuntime(scripted());
+  const registered = JSON.parse(
+    fs.readFileSync(path.join(directory, 'server.json'), 'utf8'),
+  ) as object;
+  expect(registered).toMatchObject({ url, pid: process.pid });
+  const reply = await send(url, {
+    path: '/v1/version',
+    headers: { authorization: `Bearer ${token}` },
+  });
+  expect(reply.status).toBe(200);
+  const events = await client.call(endpoints.replayEvents, { query: {} });
+  expect(events.map(({ kind }) => kind)).toEqual(['runtime.started', 'runtime.recovered']);
+});

@@ -33,22 +33,24 @@ describe('a member of a team', () => {
     [{ provider: 'acp', agent: 'two' }, 'two'],
     [{ model_preset: 'second' }, 'two'],
     [{ agent: 'default' }, 'default'],
-  ] as const)('A member that is spawned with %j is served by the agent %j.', ([more, agent]) =>
-    given(async ({ client }) => {
+  ] as const)(
+    'A member that is spawned with %j is served by the agent %j.',
+    async ([more, agent]) => {
+      const { client } = given();
       expect(await spawned(client, more)).toMatchObject({ provider: 'acp', agent });
-    }),
+    },
   );
 
-  test('A member with an unknown agent, or with an agent and a preset, is refused.', () =>
-    given(async ({ client }) => {
-      await expect(spawned(client, { agent: 'nobody' })).rejects.toThrow(/unknown agent "nobody"/);
-      const both = spawned(client, { agent: 'one', model_preset: 'second' });
-      await expect(both).rejects.toThrow(/cannot be combined with provider, agent or model/);
-    }));
+  test('A member with an unknown agent, or with an agent and a preset, is refused.', async () => {
+    const { client } = given();
+    await expect(spawned(client, { agent: 'nobody' })).rejects.toThrow(/unknown agent "nobody"/);
+    const both = spawned(client, { agent: 'one', model_preset: 'second' });
+    await expect(both).rejects.toThrow(/cannot be combined with provider, agent or model/);
+  });
 
-  test('A member may have a preset with an agent, which the tools list.', () =>
-    given(async ({ client }) => {
-      const { cadreTeamModelPresets: presets } = await client.call(endpoints.getCapabilities, {});
-      expect(presets).toMatchObject([{ name: 'second', provider: 'acp', agent: 'two' }]);
-    }));
+  test('A member may have a preset with an agent, which the tools list.', async () => {
+    const { client } = given();
+    const { cadreTeamModelPresets: presets } = await client.call(endpoints.getCapabilities, {});
+    expect(presets).toMatchObject([{ name: 'second', provider: 'acp', agent: 'two' }]);
+  });
 });

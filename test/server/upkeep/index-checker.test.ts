@@ -8,7 +8,7 @@ import { apiOf } from '../../support/http/request.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { openRuntime, withRuntime } from '../../support/runtime.ts';
 import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
-import { DATABASE_FILE, openStore, query } from '../../support/store.ts';
+import { DATABASE_FILE, query, freshStore } from '../../support/store.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { openSession } from '../../support/turns.ts';
 
@@ -62,8 +62,7 @@ test('A minute after the start, health names an index that has lost a row, and t
 });
 
 test('A check that ends early stores its position, and the next one begins there and removes it.', async () => {
-  await using directory = tempDirectory();
-  await using store = await openStore(directory.path);
+  const { store } = await freshStore();
   await store.db.transact((tx) => {
     for (let i = 0; i < 500; i++) store.write(tx, `sess_${i}`);
   });

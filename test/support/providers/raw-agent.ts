@@ -5,8 +5,7 @@ import type { WatchedSession } from './contract-stage.ts';
 import {
   type PlayedGiven,
   type PlayedStage,
-  sharedPlayed,
-  withPlayed,
+  playing,
   ScriptedProcess,
   type Hello,
 } from './scripted-agent.ts';
@@ -183,35 +182,21 @@ export interface RawOptions extends PlayedGiven {
 export type RawStage = PlayedStage<RawAgent>;
 export type RawSession = WatchedSession;
 
-/** Runs `test` with ACP agents that play a role; always ends them afterwards. */
-export function withRawAgent(
-  role: Role,
-  test: (stage: RawStage) => Promise<void>,
-  { acp = {}, agents: names = [], ...given }: RawOptions = {},
-): Promise<void> {
-  const play = (socket: net.Socket, hello: Hello) => new RawAgent(socket, hello, role);
-  return withPlayed(
-    {
-      ...given,
-      provider: 'acp',
-      play,
-      section(program) {
-        const played = { ...program, env: { ...program.env, ...acp.env } };
-        const agents = Object.fromEntries(names.map((name) => [name, played]));
-        return {
-          request_timeout_ms: scaled(8000),
-          ...(names.length > 0 && { agents }),
-          ...played,
-          ...acp,
-          env: played.env,
-        };
-      },
+export const { forTest: testRawAgent, shared: sharedRawAgent } = playing(
+  (role: Role, { acp = {}, agents: names = [], ...given }: Partial<RawOptions>) => ({
+    ...given,
+    provider: 'acp',
+    play: (socket, hello) => new RawAgent(socket, hello, role),
+    section(program) {
+      const played = { ...program, env: { ...program.env, ...acp.env } };
+      const agents = Object.fromEntries(names.map((name) => [name, played]));
+      return {
+        request_timeout_ms: scaled(8000),
+        ...(names.length > 0 && { agents }),
+        ...played,
+        ...acp,
+        env: played.env,
+      };
     },
-    test,
-  );
-}
-
-/** Like `withRawAgent`, on a runtime that tests share. */
-export function sharedRawAgent(options: RawOptions = {}) {
-  return sharedPlayed<Role, RawAgent>((role, use) => withRawAgent(role, use, options));
-}
+  }),
+);

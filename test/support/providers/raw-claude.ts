@@ -3,9 +3,7 @@ import { until } from './calls.ts';
 import {
   inHome,
   type PlayedGiven,
-  type PlayedStage,
-  sharedPlayed,
-  withPlayed,
+  playing,
   argsOf,
   envOf,
   type Fields,
@@ -139,24 +137,11 @@ export interface ClaudeGiven extends PlayedGiven {
   env?: Record<string, string>;
 }
 
-/** Runs `test` with `claude` processes that play a role; always ends them afterwards. */
-export function withRawClaude(
-  role: ClaudeRole,
-  test: (stage: PlayedStage<RawClaude>) => Promise<void>,
-  { claude, env, ...given }: ClaudeGiven = {},
-): Promise<void> {
-  return withPlayed(
-    {
-      ...given,
-      provider: 'claude',
-      play: (socket, hello) => new RawClaude(socket, hello, role),
-      section: inHome({ ...claude, env }),
-    },
-    test,
-  );
-}
-
-/** Like `withRawClaude`, on a runtime that tests share. */
-export function sharedRawClaude(given: ClaudeGiven = {}) {
-  return sharedPlayed<ClaudeRole, RawClaude>((role, use) => withRawClaude(role, use, given));
-}
+export const { forTest: testRawClaude, shared: sharedRawClaude } = playing(
+  (role: ClaudeRole, { claude, env, ...given }: Partial<ClaudeGiven>) => ({
+    ...given,
+    provider: 'claude',
+    play: (socket, hello) => new RawClaude(socket, hello, role),
+    section: inHome({ ...claude, env }),
+  }),
+);

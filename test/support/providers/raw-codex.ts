@@ -3,9 +3,7 @@ import { until } from './calls.ts';
 import {
   inHome,
   type PlayedGiven,
-  type PlayedStage,
-  sharedPlayed,
-  withPlayed,
+  playing,
   argsOf,
   envOf,
   type Fields,
@@ -247,25 +245,14 @@ export interface CodexGiven extends PlayedGiven {
   env?: Record<string, string>;
 }
 
-/** Runs `test` with app-servers that play a role; always ends them afterwards. */
-export function withRawCodex(
-  role: CodexRole,
-  test: (stage: PlayedStage<RawCodex>) => Promise<void>,
-  { codex, env, ...given }: CodexGiven = {},
-): Promise<void> {
-  const memory: Memory = new Map();
-  return withPlayed(
-    {
+export const { forTest: testRawCodex, shared: sharedRawCodex } = playing(
+  (role: CodexRole, { codex, env, ...given }: Partial<CodexGiven>) => {
+    const memory: Memory = new Map();
+    return {
       ...given,
       provider: 'codex',
       play: (socket, hello) => new RawCodex(socket, hello, role, memory),
       section: inHome({ ...codex, env }),
-    },
-    test,
-  );
-}
-
-/** Like `withRawCodex`, on a runtime that tests share. */
-export function sharedRawCodex(given: CodexGiven = {}) {
-  return sharedPlayed<CodexRole, RawCodex>((role, use) => withRawCodex(role, use, given));
-}
+    };
+  },
+);

@@ -2,6 +2,7 @@ import { readFileSync, existsSync } from 'node:fs';
 import net from 'node:net';
 import { once } from 'node:events';
 import path from 'node:path';
+import { onTestFinished } from 'vitest';
 import { createInterface } from 'node:readline';
 import { signal } from '../../../src/core/children/identity.ts';
 import { systemClock, type Clock } from '../../../src/core/lib/clock.ts';
@@ -11,7 +12,7 @@ import type { RecoverySummary } from '../../../src/api/runtime.ts';
 import type { Client } from '../../../src/client/client.ts';
 import { openRuntime, type TestRuntime } from '../runtime.ts';
 import { untilNothingCarries } from '../server.ts';
-import { shared } from '../shared.ts';
+import { type Lend, openForTest, shared } from '../shared.ts';
 import { tempDirectory } from '../temp.ts';
 import { until } from './calls.ts';
 import { WatchedSession } from './contract-stage.ts';
@@ -233,8 +234,16 @@ export function inHome({ env, ...settings }: Fields & { env: Record<string, stri
   });
 }
 
+/** Describes how a test plays the agents of a provider. */
+export interface PlayedOptions<A extends Played> extends PlayedGiven {
+  provider: 'acp' | 'claude' | 'codex';
+  /** Returns the provider section for the program and home directory of the agents. */
+  section: (program: ReturnType<typeof puppetOn>, home: string) => Fields;
+  play: (socket: net.Socket, hello: Hello) => A;
+}
+
 /** Runs `test` with agents that `play` makes; always ends them afterwards. */
-export async function withPlayed<A extends Played>(
+async function withPlayed<A extends Played>(
   {
     provider,
     section,
@@ -243,12 +252,7 @@ export async function withPlayed<A extends Played>(
     gateway = {},
     clock,
     toolsWithinMs = Infinity,
-  }: PlayedGiven & {
-    provider: 'acp' | 'claude' | 'codex';
-    /** Returns the provider section for the program and home directory of the agents. */
-    section: (program: ReturnType<typeof puppetOn>, home: string) => Fields;
-    play: (socket: net.Socket, hello: Hello) => A;
-  },
+  }: PlayedOptions<A>,
   test: (stage: PlayedStage<A>) => Promise<void>,
 ): Promise<void> {
   await using own = tempDirectory('raw');
@@ -323,27 +327,30 @@ export async function withPlayed<A extends Played>(
   }
 }
 
-/**
- * One runtime for all tests of a file or `describe`; its agents play another role in each test. No test may restart the
- * runtime, or depend on counts and state of the provider.
- */
-export function sharedPlayed<Role extends object, A extends Played>(
-  withRole: (role: Role, test: (stage: PlayedStage<A>) => Promise<void>) => Promise<void>,
+/** Returns functions that play the agents of a provider. `optionsOf` combines a role with the settings of a test. */
+export function playing<Role extends object, A extends Played, Given extends PlayedGiven>(
+  optionsOf: (role: Role, given: Partial<Given>) => PlayedOptions<A>,
 ) {
-  const current: Partial<Role> = {};
-  let tests = 0;
-  const stage = shared<PlayedStage<A>>('runtime', (use) => withRole(current as Role, use));
-  return async (role: Role, test: (stage: PlayedStage<A>) => Promise<void>): Promise<void> => {
-    for (const part of Object.keys(current)) delete current[part as keyof Role];
-    Object.assign(current, role);
-    const mine = (tests += 1);
-    // A disposable reports an error of the test together with an error of the cleanup. A test that timed out may end
-    // during a later test, whose sessions it must not close.
-    await using _left = {
-      [Symbol.asyncDispose]: async () => {
-        if (mine === tests) await stage().clear();
-      },
-    };
-    await test(stage());
+  const lend = (role: Role, given: Partial<Given>): Lend<PlayedStage<A>> => {
+    const options = optionsOf(role, given);
+    return (use) => withPlayed(options, use);
+  };
+  return {
+    /** Plays a role until the test has finished. */
+    forTest: (role: Role, given: Partial<Given> = {}) => openForTest(lend(role, given)),
+    /**
+     * One runtime for all tests of a file or `describe`; its agents play another role in each test. No test may restart the
+     * runtime, or depend on counts and state of the provider.
+     */
+    shared(given: Partial<Given> = {}) {
+      const current: Partial<Role> = {};
+      const stage = shared('runtime', lend(current as Role, given));
+      return (role: Role): PlayedStage<A> => {
+        for (const part of Object.keys(current)) delete current[part as keyof Role];
+        Object.assign(current, role);
+        onTestFinished(() => stage().clear());
+        return stage();
+      };
+    },
   };
 }

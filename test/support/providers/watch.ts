@@ -12,8 +12,8 @@ export function isEnd({ kind }: UntypedEvent): boolean {
 }
 
 /**
- * Follows the events of one session from the first one, and keeps them. A later read of the log would miss the deltas,
- * which leave the log.
+ * Follows the events of one session, or of all sessions, from the first one, and keeps them. A later read of the log
+ * would miss the deltas, which leave the log.
  */
 export class Watch implements AsyncDisposable {
   readonly events: UntypedEvent[] = [];
@@ -21,10 +21,10 @@ export class Watch implements AsyncDisposable {
   readonly #stop = new AbortController();
   readonly #followed: Promise<void>;
   #news = Promise.withResolvers<void>();
-  #failure: unknown;
+  #failure: Error | undefined;
 
   /** `withinMs` is the default time limit for the wait for an event. */
-  constructor(client: Client, sessionId: string, withinMs = 18_000) {
+  constructor(client: Client, sessionId?: string, withinMs = 18_000) {
     this.#withinMs = withinMs;
     this.#followed = this.#follow(client, sessionId);
   }
@@ -40,9 +40,11 @@ export class Watch implements AsyncDisposable {
       late = true;
       this.#wake();
     });
-    for (;;) {
-      const found = this.events.find(matches);
-      if (found) return found;
+    for (let next = 0; ;) {
+      for (; next < this.events.length; next++) {
+        const event = this.events[next];
+        if (event && matches(event)) return event;
+      }
       if (late || this.#failure !== undefined) {
         const seen = this.events.map(({ kind }) => kind).join(', ');
         const message = `there was no ${what} within ${withinMs} ms, only: ${seen}`;
@@ -50,6 +52,12 @@ export class Watch implements AsyncDisposable {
       }
       await this.#news.promise;
     }
+  }
+
+  /** Resolves once so many old or new events have matched. */
+  async times(matches: (event: UntypedEvent) => boolean, count: number): Promise<void> {
+    let left = count;
+    await this.until(`${count} such events`, (event) => matches(event) && --left === 0);
   }
 
   /** Resolves with the first event of a kind in a turn. */
@@ -73,20 +81,31 @@ export class Watch implements AsyncDisposable {
     return this.events.filter((event) => event.turn_id === turnId);
   }
 
+  /** Stops, and throws the error of a failed stream. */
+  async stop(): Promise<void> {
+    await this[Symbol.asyncDispose]();
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort();
     await this.#followed;
   }
 
-  async #follow(client: Client, sessionId: string): Promise<void> {
+  async #follow(client: Client, sessionId?: string): Promise<void> {
     const { signal } = this.#stop;
     try {
-      for await (const event of streamEvents({ client, clock: systemClock, sessionId, signal })) {
+      for await (const event of streamEvents({
+        client,
+        clock: systemClock,
+        signal,
+        ...(sessionId !== undefined && { sessionId }),
+      })) {
         this.events.push(event);
         this.#wake();
       }
     } catch (error) {
-      this.#failure = error;
+      this.#failure = error as Error;
     }
     this.#wake();
   }

@@ -17,6 +17,7 @@ import { SessionStore } from '../../../src/server/conversations/sessions/store.t
 import { withTurnEnd, startTurn } from '../../../src/server/conversations/sessions/turn.ts';
 import { openStore, type TestStore } from '../store.ts';
 import type { Writer } from '../../../src/core/store/transaction.ts';
+import { openForTest } from '../shared.ts';
 import { tempDirectory } from '../temp.ts';
 import { ManualClock } from '../manual-clock.ts';
 import { anApproval, aSession, aTurn } from '../records.ts';
@@ -70,11 +71,13 @@ export const ofSession = (id: string): Scope => ({ name: 'session', id });
 export const seqsOf = (events: readonly { seq: number }[]): number[] =>
   events.map(({ seq }) => seq);
 
-/** Runs `test` with a new archive without limits. */
-export async function withArchive<T>(test: (archive: Archive) => Promise<T>): Promise<T> {
-  await using directory = tempDirectory('archive');
-  await using archive = await openArchive(directory.path);
-  return await test(archive);
+/** Opens a new archive without limits, which is closed when the test has finished. */
+export function testArchive(): Promise<Archive> {
+  return openForTest(async (use) => {
+    await using directory = tempDirectory('archive');
+    await using archive = await openArchive(directory.path);
+    await use(archive);
+  });
 }
 
 /** Opens the store of a directory; disposing it closes the database. */

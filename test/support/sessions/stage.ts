@@ -4,12 +4,12 @@ import { PassThrough } from 'node:stream';
 import type { Approval } from '../../../src/api/approvals.ts';
 import type { RecoverySummary } from '../../../src/api/runtime.ts';
 import type { Session, Turn } from '../../../src/api/sessions.ts';
+import { onTestFinished } from 'vitest';
 import { settle } from '../../../src/client/settle.ts';
-import { streamEvents } from '../../../src/client/stream.ts';
 import { SessionTokens } from '../../../src/core/access/session-tokens.ts';
-import { systemClock } from '../../../src/core/lib/clock.ts';
 import { openRuntime, type TestRuntime, type TestRuntimeOptions } from '../runtime.ts';
-import { shared } from '../shared.ts';
+import { isEnd, Watch } from '../providers/watch.ts';
+import { openForTest, shared } from '../shared.ts';
 import { tempDirectory } from '../temp.ts';
 import { ManualClock } from '../manual-clock.ts';
 import { soon } from './soon.ts';
@@ -117,7 +117,7 @@ export async function onStage<T>(
     sessionTokens,
     logTo: log.sink,
   });
-  const events = new Watch(given);
+  const events = new Watch(given.client, undefined, 8000);
   const stage: Stage = {
     given,
     provider,
@@ -137,14 +137,15 @@ export async function onStage<T>(
       return (await response.json()) as ToolReply<T>;
     },
     seen: events.events,
-    until: (matches) => events.until(matches),
+    until: async (matches) =>
+      events.events.findLast(matches) ?? (await events.until('such event', matches)),
     times: (kind, count) => events.times((event) => event.kind === kind, count),
     logged: (text) => log.until(text),
   };
   try {
     return await test(stage);
   } finally {
-    await events.end();
+    await events.stop();
     given.client.close();
     provider.drop();
     clock.runFree();
@@ -152,14 +153,14 @@ export async function onStage<T>(
   }
 }
 
+/** Opens a stage, which is closed when the test has finished. */
+export function testStage(options?: StageOptions): Promise<Stage> {
+  return openForTest((use) => onStage(use, options));
+}
+
 /** One runtime for all tests of a `describe`. Each test opens its own sessions. */
 export function sharedStage(options: StageOptions = {}): () => Stage {
   return shared('stage', (use) => onStage(use, options));
-}
-
-/** Runs a test on a shared stage. The test may look only at its own sessions. */
-export function onShared(stage: () => Stage) {
-  return (test: (stage: Stage) => Promise<void>): Promise<void> => test(stage());
 }
 
 /** The data of a runtime that was killed. */
@@ -191,18 +192,15 @@ export async function killed<T>(
   }
 }
 
-/** Runs `after` on the data of a killed runtime, with new agents that do not remember the old ones. */
-export async function acrossCrash<T>(
+/** Opens a stage on the data of a killed runtime, with new agents that do not remember the old ones. */
+export async function afterCrash<T>(
   before: (stage: Stage) => Promise<T>,
-  after: (stage: Stage, left: T) => Promise<void>,
   options: { before?: StageOptions; after?: StageOptions } = {},
-): Promise<void> {
-  await using dead = await killed(before, options.before);
-  await onStage((stage) => after(stage, dead.left), {
-    clock: new ManualClock(dead.at),
-    ...options.after,
-    directory: dead.directory,
-  });
+): Promise<[stage: Stage, left: T]> {
+  const { directory, left, at, ...dead } = await killed(before, options.before);
+  onTestFinished(dead[Symbol.asyncDispose]);
+  const clock = new ManualClock(at);
+  return [await testStage({ clock, ...options.after, directory }), left];
 }
 
 function callsOf(given: TestRuntime, provider: ScriptedProvider, watch: Watch) {
@@ -297,58 +295,7 @@ export function kinds(events: readonly UntypedEvent[]): string[] {
 
 /** Returns a predicate for the event that ends a turn. */
 export function endOf(turnId: string): (event: UntypedEvent) => boolean {
-  return ({ kind, turn_id }) =>
-    turn_id === turnId && ['turn.completed', 'turn.interrupted', 'turn.failed'].includes(kind);
-}
-
-/** Collects all events of the stream from the first one. */
-export class Watch {
-  readonly events: UntypedEvent[] = [];
-  readonly #asked = new Set<(event: UntypedEvent) => void>();
-  readonly #stop = new AbortController();
-  readonly #ended: Promise<void>;
-
-  constructor({ client }: Pick<TestRuntime, 'client'>) {
-    this.#ended = this.#read(client);
-    // A test that waits for an event reports the missing event; `end` throws the cause.
-    this.#ended.catch(() => undefined);
-  }
-
-  /** Resolves with an event, old or new, that matches. */
-  until(matches: (event: UntypedEvent) => boolean): Promise<UntypedEvent> {
-    const old = this.events.findLast(matches);
-    if (old) return Promise.resolve(old);
-    const found = new Promise<UntypedEvent>((resolve) => {
-      const look = (event: UntypedEvent) => {
-        if (!matches(event)) return;
-        this.#asked.delete(look);
-        resolve(event);
-      };
-      this.#asked.add(look);
-    });
-    return soon(found, 'an event');
-  }
-
-  /** Resolves once so many events have matched. */
-  async times(matches: (event: UntypedEvent) => boolean, count: number): Promise<void> {
-    let left = count - this.events.filter(matches).length;
-    const counted = this.events.length;
-    if (left > 0)
-      await this.until((event) => this.events.length > counted && matches(event) && --left === 0);
-  }
-
-  async end(): Promise<void> {
-    this.#stop.abort();
-    await this.#ended;
-  }
-
-  async #read(client: TestRuntime['client']): Promise<void> {
-    const { signal } = this.#stop;
-    for await (const event of streamEvents({ client, clock: systemClock, signal })) {
-      this.events.push(event);
-      for (const look of this.#asked) look(event);
-    }
-  }
+  return (event) => event.turn_id === turnId && isEnd(event);
 }
 
 /** The log of a runtime, line by line. */

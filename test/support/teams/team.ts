@@ -3,7 +3,13 @@ import type { Delivery, Message } from '../../../src/api/team-messages.ts';
 import type { TeamView } from '../../../src/api/team-view.ts';
 import type { Member, Team, TeamWithMembers } from '../../../src/api/teams.ts';
 import type { TurnOutcome } from '../../../src/agents/provider.ts';
-import type { Refusal, Reply, Stage } from '../sessions/stage.ts';
+import {
+  type Refusal,
+  type Reply,
+  type Stage,
+  type StageOptions,
+  testStage,
+} from '../sessions/stage.ts';
 import type { UntypedEvent } from '../untyped-events.ts';
 
 export const completed: TurnOutcome = { status: 'completed', error: null };
@@ -49,6 +55,11 @@ export async function makeTeam(stage: Stage, size = 2): Promise<Cast> {
   });
   if (made.status !== 200) throw new Error(JSON.stringify(made.body));
   return castOf(stage, made.body, agents);
+}
+
+/** Makes such a team on its own stage, which is closed when the test has finished. */
+export async function testTeam(size = 2, options?: StageOptions): Promise<Cast> {
+  return makeTeam(await testStage(options), size);
 }
 
 /** The same team on another stage, after a restart. */

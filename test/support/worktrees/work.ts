@@ -10,10 +10,10 @@ import {
   sharedRuntime,
   type TestRuntime,
   type TestRuntimeOptions,
-  withRuntime,
+  testRuntime,
 } from '../runtime.ts';
 import { scriptedProvider } from '../scripted-provider.ts';
-import { tempDirectory } from '../temp.ts';
+import { testDirectory } from '../temp.ts';
 import { openSession } from '../turns.ts';
 
 /** The client of a server that creates worktrees. */
@@ -124,19 +124,12 @@ export function read(directory: string, name: string): string {
   return fs.readFileSync(path.join(directory, name), 'latin1');
 }
 
-/** Runs a test on its own stage. */
-export function onStage(
-  test: (stage: Stage) => Promise<void>,
-  options: TestRuntimeOptions = {},
-): Promise<void> {
-  return withRuntime(
-    async (given) => {
-      const repo = makeRepository(path.join(given.directory, 'repo'));
-      const { id } = await openSession(given.client, repo);
-      await test({ ...given, repo, session: id });
-    },
-    { providers: [scriptedProvider()], ...options },
-  );
+/** Opens a stage, which is closed when the test has finished. */
+export async function testStage(options: TestRuntimeOptions = {}): Promise<Stage> {
+  const given = await testRuntime({ providers: [scriptedProvider()], ...options });
+  const repo = makeRepository(path.join(given.directory, 'repo'));
+  const { id } = await openSession(given.client, repo);
+  return { ...given, repo, session: id };
 }
 
 /**
@@ -144,14 +137,13 @@ export function onStage(
  * nor other records of the runtime.
  */
 export function sharedStages() {
-  const onRuntime = sharedRuntime({ providers: [scriptedProvider()] });
-  return (test: (stage: Stage) => Promise<void>): Promise<void> =>
-    onRuntime(async (given) => {
-      await using own = tempDirectory('stage');
-      const repo = makeRepository(path.join(own.path, 'repo'));
-      const { id } = await openSession(given.client, repo);
-      await test({ ...given, directory: own.path, repo, session: id });
-    });
+  const given = sharedRuntime({ providers: [scriptedProvider()] });
+  return async (): Promise<Stage> => {
+    const directory = testDirectory('stage');
+    const repo = makeRepository(path.join(directory, 'repo'));
+    const { id } = await openSession(given().client, repo);
+    return { ...given(), directory, repo, session: id };
+  };
 }
 
 /** Creates a worktree for the session of the stage. */

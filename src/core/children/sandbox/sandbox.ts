@@ -19,6 +19,7 @@ export interface SandboxSettings {
   mode: 'off' | 'auto' | 'require';
   children: readonly SandboxedClass[];
   network: 'none' | 'all';
+  /** Absolute paths. */
   read: readonly string[];
   write: readonly string[];
   hide: readonly string[];
@@ -92,12 +93,9 @@ export class Sandbox {
     const root = await this.#rootOf(request.root);
     const [view, shown, writable, hidden, repository, cwd] = await Promise.all([
       this.#readView(),
-      findExisting([
-        ...this.#expanded(read),
-        ...(request.read ?? []).filter((one) => !isInside(paths.home, one)),
-      ]),
-      findExisting(this.#expanded(write)),
-      findExisting(this.#expanded(hide)),
+      findExisting([...read, ...(request.read ?? []).filter((one) => !isInside(paths.home, one))]),
+      findExisting(write),
+      findExisting(hide),
       findGitDirectories(root),
       realPath(request.cwd),
     ]);
@@ -192,11 +190,6 @@ export class Sandbox {
     if (!this.#view || now - this.#view.at > VIEW_MS)
       this.#view = { read: readHostView(paths), at: now };
     return this.#view.read;
-  }
-
-  #expanded(entries: readonly string[]): string[] {
-    const { home } = this.#deps.paths;
-    return entries.map((entry) => entry.replace(/^~(?=\/|$)/, () => home));
   }
 }
 

@@ -1,5 +1,4 @@
 import type nodeFs from 'node:fs';
-import type { WalBuffer } from './wal-buffer.ts';
 
 /** The file operations of `node:fs` that the store uses; tests pass others to make disks fill, fail and lose power. */
 export type FileSystem = Pick<
@@ -18,6 +17,14 @@ export type FileSystem = Pick<
   | 'unlinkSync'
 >;
 
+/** Collects writes to a file. Any other call on the file must flush it first. */
+export interface WriteBuffer {
+  /** Takes bytes, and copies or writes them. Throws the error of the system. */
+  write(bytes: Buffer, position: number): void;
+  /** Writes the collected bytes. If this fails, it throws the error of the system, and the bytes are dropped. */
+  flush(): void;
+}
+
 /** One real file that SQLite has open. */
 export interface HostFile {
   readonly fd: number;
@@ -31,7 +38,7 @@ export interface HostFile {
   /** The number of writes so far. */
   writes: number;
   /** The writes that are not written yet; null for a file other than a WAL. */
-  readonly buffer: WalBuffer | null;
+  readonly buffer: WriteBuffer | null;
   /** While true, SQLite's own sync of this file is only noted in `syncPending`. */
   deferSync: boolean;
   syncPending: boolean;

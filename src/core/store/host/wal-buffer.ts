@@ -1,4 +1,4 @@
-import type { HostFile } from './file-system.ts';
+import type { HostFile, WriteBuffer } from './file-system.ts';
 
 const CAPACITY = 128 * 1024;
 /** The header of a frame of the WAL. Its second word is not 0 in the last frame of a commit. */
@@ -6,11 +6,10 @@ const FRAME_HEADER_BYTES = 24;
 
 /**
  * Collects the writes of a commit to the WAL, because SQLite writes each page and the header of the page on its own. The
- * write of the last page of the commit writes the collected bytes, so an error of the disk fails the commit. Any other
- * call on the file must flush the buffer first. Only writes at the end of the WAL are collected: if SQLite writes a header
- * again, no page follows that would end the collection.
+ * write of the last page of the commit writes the collected bytes, so an error of the disk fails the commit. Only writes
+ * at the end of the WAL are collected: if SQLite writes a header again, no page follows that would end the collection.
  */
-export class WalBuffer {
+export class WalBuffer implements WriteBuffer {
   readonly #file: Pick<HostFile, 'fs' | 'fd'>;
   #bytes: Buffer | undefined;
   /** The number of collected bytes, and their place in the file. */
@@ -24,7 +23,6 @@ export class WalBuffer {
     this.#file = file;
   }
 
-  /** Takes bytes, which are copied or written at once: SQLite uses their memory again. */
   write(bytes: Buffer, position: number): void {
     if (position === 0) this.#end = 0;
     const isAtEnd = position >= this.#end && bytes.length <= CAPACITY;
@@ -41,7 +39,6 @@ export class WalBuffer {
     if (isEnd) this.flush();
   }
 
-  /** Writes the collected bytes. If this fails, it throws the error of the system, and the bytes are dropped. */
   flush(): void {
     const length = this.#length;
     this.#length = 0;

@@ -4,6 +4,7 @@ import { Keeper } from '../../../core/children/keeper.ts';
 import { Ledger } from '../../../core/children/ledger.ts';
 import { Sandbox } from '../../../core/children/sandbox/sandbox.ts';
 import { Supervisor } from '../../../core/children/supervisor.ts';
+import { withHome } from '../../../core/config/sandbox-section.ts';
 import { newSecret } from '../../../core/lib/ids.ts';
 import { portVariables } from '../../work/worktrees/ports.ts';
 import type { WorktreeStore } from '../../work/worktrees/store.ts';
@@ -27,14 +28,16 @@ export function buildChildren(base: Base, worktrees: WorktreeStore) {
 
 /** Builds the sandbox of child processes. Only a server whose configuration has a sandbox loads the probe. */
 function buildSandbox({ config, clock, logger, directory }: Base): Sandbox {
-  const { sandbox: settings, worktrees } = config.now;
+  const { sandbox, worktrees } = config.now;
+  const home = os.homedir();
+  const settings = withHome(sandbox, home);
   const searchPath = process.env.PATH ?? '';
   return new Sandbox({
     settings,
     clock,
     logger,
     paths: {
-      home: os.homedir(),
+      home,
       dataDirectory: directory,
       worktrees: worktrees.root_dir ?? path.join(directory, 'worktrees'),
       searchPath,

@@ -5,10 +5,9 @@ import { ManualClock } from '../../../support/manual-clock.ts';
 import {
   endOf,
   kinds,
-  onShared,
-  onStage,
   sharedStage,
   type Stage,
+  testStage,
 } from '../../../support/sessions/stage.ts';
 
 const question = {
@@ -20,7 +19,6 @@ const question = {
 
 // Turns that are left unended keep their agents.
 const on = sharedStage({ config: { providers: { max_live: 1000 } } });
-const withStage = onShared(on);
 
 /** The approvals of a session, which are pending where nothing else is asked. */
 const approvalsOf = (stage: Stage, session: { id: string }, query = '') =>
@@ -56,15 +54,15 @@ describe('the decision of an approval', () => {
     turn.end(completed);
   });
 
-  it('An unknown decision is 400, and the approval stays pending.', () =>
-    withStage(async (stage) => {
-      const { approval, session } = await asked(stage);
-      for (const word of ['approve', 'yes', 'ACCEPT', '', 'cancelled']) {
-        const reply = await stage.decide(approval, word);
-        expect([reply.status, reply.body.code]).toEqual([400, 'invalid']);
-      }
-      expect(await approvalsOf(stage, session)).toEqual([approval]);
-    }));
+  it('An unknown decision is 400, and the approval stays pending.', async () => {
+    const stage = on();
+    const { approval, session } = await asked(stage);
+    for (const word of ['approve', 'yes', 'ACCEPT', '', 'cancelled']) {
+      const reply = await stage.decide(approval, word);
+      expect([reply.status, reply.body.code]).toEqual([400, 'invalid']);
+    }
+    expect(await approvalsOf(stage, session)).toEqual([approval]);
+  });
 
   it.each([
     ['accept', 'accept'],
@@ -86,46 +84,44 @@ describe('the decision of an approval', () => {
     turn.end(completed);
   });
 
-  it('A decision about an unknown approval, or one of another session, answers 404.', () =>
-    withStage(async (stage) => {
-      const { approval, session } = await asked(stage);
-      const other = await stage.open();
-      const replies = await Promise.all([
-        stage.decide({ id: 'apr_nobody', session_id: session.id }, 'accept'),
-        stage.decide({ id: approval.id, session_id: other.id }, 'accept'),
-        stage.decide({ id: approval.id, session_id: 'sess_nobody' }, 'accept'),
-      ]);
-      expect(replies.map(({ status, body }) => `${status} ${body.code}`)).toEqual(
-        Array(3).fill('404 not_found'),
-      );
-      expect((await approvalsOf(stage, session)).map(({ status }) => status)).toEqual(['pending']);
-    }));
+  it('A decision about an unknown approval, or one of another session, answers 404.', async () => {
+    const stage = on();
+    const { approval, session } = await asked(stage);
+    const other = await stage.open();
+    const replies = await Promise.all([
+      stage.decide({ id: 'apr_nobody', session_id: session.id }, 'accept'),
+      stage.decide({ id: approval.id, session_id: other.id }, 'accept'),
+      stage.decide({ id: approval.id, session_id: 'sess_nobody' }, 'accept'),
+    ]);
+    expect(replies.map(({ status, body }) => `${status} ${body.code}`)).toEqual(
+      Array(3).fill('404 not_found'),
+    );
+    expect((await approvalsOf(stage, session)).map(({ status }) => status)).toEqual(['pending']);
+  });
 
-  it('A decision keeps its reason, and the declined agent receives it.', () =>
-    withStage(async (stage) => {
-      const { approval, answer } = await asked(stage);
-      const reply = await stage.decide(approval, 'decline', { reason: 'not on a Friday' });
-      expect(reply.body.reason).toBe('not on a Friday');
-      expect(await answer).toEqual({ decision: 'decline', reason: 'not on a Friday' });
-    }));
+  it('A decision keeps its reason, and the declined agent receives it.', async () => {
+    const stage = on();
+    const { approval, answer } = await asked(stage);
+    const reply = await stage.decide(approval, 'decline', { reason: 'not on a Friday' });
+    expect(reply.body.reason).toBe('not on a Friday');
+    expect(await answer).toEqual({ decision: 'decline', reason: 'not on a Friday' });
+  });
 
-  it('A decision may have a reason of 2000 characters, and not a longer one.', () =>
-    withStage(async (stage) => {
-      const { approval } = await asked(stage);
-      const tooLong = await stage.decide(approval, 'accept', { reason: 'x'.repeat(2001) });
-      expect(tooLong.status).toBe(400);
-      expect((await stage.decide(approval, 'accept', { reason: 'x'.repeat(2000) })).status).toBe(
-        200,
-      );
-    }));
+  it('A decision may have a reason of 2000 characters, and not a longer one.', async () => {
+    const stage = on();
+    const { approval } = await asked(stage);
+    const tooLong = await stage.decide(approval, 'accept', { reason: 'x'.repeat(2001) });
+    expect(tooLong.status).toBe(400);
+    expect((await stage.decide(approval, 'accept', { reason: 'x'.repeat(2000) })).status).toBe(200);
+  });
 
-  it('A decision with unknown fields is refused with their names.', () =>
-    withStage(async (stage) => {
-      const { approval } = await asked(stage);
-      const reply = await stage.decide(approval, 'accept', { remember: true });
-      expect(reply.status).toBe(400);
-      expect(reply.body.error).toMatch(/"remember".*decision, scope, reason, answers/);
-    }));
+  it('A decision with unknown fields is refused with their names.', async () => {
+    const stage = on();
+    const { approval } = await asked(stage);
+    const reply = await stage.decide(approval, 'accept', { remember: true });
+    expect(reply.status).toBe(400);
+    expect(reply.body.error).toMatch(/"remember".*decision, scope, reason, answers/);
+  });
 });
 
 describe('accepting an approval', () => {
@@ -167,369 +163,351 @@ describe('accepting an approval', () => {
 });
 
 describe('the details of an approval', () => {
-  it('The details of an approval are stored and returned whole, in the list and by its id.', () =>
-    withStage(async (stage) => {
-      const session = await stage.open();
-      const turn = await stage.play(session);
-      const diff = Array.from({ length: 5000 }, (_, at) => `+line ${at} \u202e\u0000`).join('\n');
-      const details = [{ type: 'diff', path: 'a', diff }] as const;
-      void turn.ask({ details });
-      const approval = await stage.asked(session.id);
-      const at = `/v1/sessions/${session.id}/approvals/${approval.id}`;
-      const { body } = await stage.get<Approval>(at);
-      expect(body.details).toEqual(details);
-      expect(await approvalsOf(stage, session)).toEqual([body]);
-      expect((await stage.get(`${at}0`)).status).toBe(404);
-    }));
+  it('The details of an approval are stored and returned whole, in the list and by its id.', async () => {
+    const stage = on();
+    const session = await stage.open();
+    const turn = await stage.play(session);
+    const diff = Array.from({ length: 5000 }, (_, at) => `+line ${at} \u202e\u0000`).join('\n');
+    const details = [{ type: 'diff', path: 'a', diff }] as const;
+    void turn.ask({ details });
+    const approval = await stage.asked(session.id);
+    const at = `/v1/sessions/${session.id}/approvals/${approval.id}`;
+    const { body } = await stage.get<Approval>(at);
+    expect(body.details).toEqual(details);
+    expect(await approvalsOf(stage, session)).toEqual([body]);
+    expect((await stage.get(`${at}0`)).status).toBe(404);
+  });
 
-  it('Details that are too long for an event are complete in the record, and missing in the event.', () =>
-    withStage(async (stage) => {
-      const session = await stage.open();
-      const turn = await stage.play(session);
-      const parts = Array.from({ length: 3000 }, (_, at) => `echo ${at} ${'x'.repeat(100)}`);
-      const details = [{ type: 'command', command: parts.join(' && '), cwd: '/w' }] as const;
-      void turn.ask({ details, request: { parts }, subject: { parts } });
-      const { details: shown, ...cut } = await stage.asked(session.id);
-      const [whole] = await approvalsOf(stage, session);
-      expect(whole).toMatchObject({ details, request: { parts }, subject: { parts } });
-      const { details: _details, request: _request, subject: _subject, ...rest } = whole ?? {};
-      expect([shown, cut]).toEqual([undefined, rest]);
-      const reply = await stage.decide(cut, 'accept');
-      expect(reply.status).toBe(200);
-    }));
+  it('Details that are too long for an event are complete in the record, and missing in the event.', async () => {
+    const stage = on();
+    const session = await stage.open();
+    const turn = await stage.play(session);
+    const parts = Array.from({ length: 3000 }, (_, at) => `echo ${at} ${'x'.repeat(100)}`);
+    const details = [{ type: 'command', command: parts.join(' && '), cwd: '/w' }] as const;
+    void turn.ask({ details, request: { parts }, subject: { parts } });
+    const { details: shown, ...cut } = await stage.asked(session.id);
+    const [whole] = await approvalsOf(stage, session);
+    expect(whole).toMatchObject({ details, request: { parts }, subject: { parts } });
+    const { details: _details, request: _request, subject: _subject, ...rest } = whole ?? {};
+    expect([shown, cut]).toEqual([undefined, rest]);
+    const reply = await stage.decide(cut, 'accept');
+    expect(reply.status).toBe(200);
+  });
 
-  it('Details above 12 MiB name the omitted parts, and cut no part.', () =>
-    withStage(async (stage) => {
-      const session = await stage.open();
-      const turn = await stage.play(session);
-      const small = { type: 'input', name: 'small', value: 1 } as const;
-      const command = 'x'.repeat(12 * 1024 * 1024);
-      void turn.ask({
-        details: [{ type: 'command', command, cwd: null }, { ...small, name: 'one' }, small],
-        subject: { small },
-      });
-      const { details, subject } = await stage.asked(session.id);
-      expect(subject).toBeNull();
-      expect(details).toEqual([
-        { ...small, name: 'one' },
-        small,
-        { type: 'omitted', name: 'the command', bytes: command.length + 42 },
-      ]);
-    }));
+  it('Details above 12 MiB name the omitted parts, and cut no part.', async () => {
+    const stage = on();
+    const session = await stage.open();
+    const turn = await stage.play(session);
+    const small = { type: 'input', name: 'small', value: 1 } as const;
+    const command = 'x'.repeat(12 * 1024 * 1024);
+    void turn.ask({
+      details: [{ type: 'command', command, cwd: null }, { ...small, name: 'one' }, small],
+      subject: { small },
+    });
+    const { details, subject } = await stage.asked(session.id);
+    expect(subject).toBeNull();
+    expect(details).toEqual([
+      { ...small, name: 'one' },
+      small,
+      { type: 'omitted', name: 'the command', bytes: command.length + 42 },
+    ]);
+  });
 });
 
 describe('a question', () => {
-  it('A question is accepted only with answers, and the agent gets the answers.', () =>
-    withStage(async (stage) => {
-      const session = await stage.open();
-      const turn = await stage.play(session);
-      const answer = turn.ask(question);
-      const approval = await stage.asked(session.id);
-      const without = await stage.decide(approval, 'accept');
-      expect([without.status, without.body.code]).toEqual([400, 'invalid']);
-      expect(without.body.error).toContain('answers');
-      const answers = { q1: ['blue', 'green'] };
-      const reply = await stage.decide(approval, 'accept', { answers });
-      expect(reply.body).toMatchObject({ status: 'accepted', answers });
-      expect(await answer).toEqual({ decision: 'accept', scope: 'once', answers });
-    }));
+  it('A question is accepted only with answers, and the agent gets the answers.', async () => {
+    const stage = on();
+    const session = await stage.open();
+    const turn = await stage.play(session);
+    const answer = turn.ask(question);
+    const approval = await stage.asked(session.id);
+    const without = await stage.decide(approval, 'accept');
+    expect([without.status, without.body.code]).toEqual([400, 'invalid']);
+    expect(without.body.error).toContain('answers');
+    const answers = { q1: ['blue', 'green'] };
+    const reply = await stage.decide(approval, 'accept', { answers });
+    expect(reply.body).toMatchObject({ status: 'accepted', answers });
+    expect(await answer).toEqual({ decision: 'accept', scope: 'once', answers });
+  });
 
-  it('A question can be declined without answers.', () =>
-    withStage(async (stage) => {
-      const session = await stage.open();
-      const turn = await stage.play(session);
-      const answer = turn.ask(question);
-      const approval = await stage.asked(session.id);
-      expect((await stage.decide(approval, 'decline')).status).toBe(200);
-      expect((await answer).decision).toBe('decline');
-    }));
+  it('A question can be declined without answers.', async () => {
+    const stage = on();
+    const session = await stage.open();
+    const turn = await stage.play(session);
+    const answer = turn.ask(question);
+    const approval = await stage.asked(session.id);
+    expect((await stage.decide(approval, 'decline')).status).toBe(200);
+    expect((await answer).decision).toBe('decline');
+  });
 });
 
 describe('a pending approval', () => {
-  it('A turn and its session wait for an approval, and continue when it is decided.', () =>
-    withStage(async (stage) => {
-      const session = await stage.open();
-      expect(session.status).toBe('ready');
-      const turn = await stage.play(session);
-      const turnId = (await stage.session(session.id)).active_turn_id ?? '';
-      const statuses = async () => [
-        (await stage.session(session.id)).status,
-        (await stage.turn(session.id, turnId)).status,
-      ];
-      expect(await statuses()).toEqual(['running', 'running']);
-      const answer = turn.ask();
-      const approval = await stage.asked(session.id);
-      expect(await statuses()).toEqual(['waiting_for_approval', 'waiting_for_approval']);
-      await stage.decide(approval, 'accept');
-      await answer;
-      expect(await statuses()).toEqual(['running', 'running']);
-      turn.end(completed);
-      await stage.until(endOf(turnId));
-      expect(await statuses()).toEqual(['ready', 'completed']);
-    }));
+  it('A turn and its session wait for an approval, and continue when it is decided.', async () => {
+    const stage = on();
+    const session = await stage.open();
+    expect(session.status).toBe('ready');
+    const turn = await stage.play(session);
+    const turnId = (await stage.session(session.id)).active_turn_id ?? '';
+    const statuses = async () => [
+      (await stage.session(session.id)).status,
+      (await stage.turn(session.id, turnId)).status,
+    ];
+    expect(await statuses()).toEqual(['running', 'running']);
+    const answer = turn.ask();
+    const approval = await stage.asked(session.id);
+    expect(await statuses()).toEqual(['waiting_for_approval', 'waiting_for_approval']);
+    await stage.decide(approval, 'accept');
+    await answer;
+    expect(await statuses()).toEqual(['running', 'running']);
+    turn.end(completed);
+    await stage.until(endOf(turnId));
+    expect(await statuses()).toEqual(['ready', 'completed']);
+  });
 
-  it('The turn and session wait as long as any of several approvals is pending.', () =>
-    withStage(async (stage) => {
-      const session = await stage.open();
-      const turn = await stage.play(session);
-      const answers = [turn.ask(), turn.ask({ title: 'second' }), turn.ask({ title: 'third' })];
-      const all = await Promise.all([1, 2, 3].map((nth) => stage.asked(session.id, nth)));
-      const seen: string[] = [];
-      for (const [at, approval] of all.toReversed().entries()) {
-        await stage.decide(approval, at === 1 ? 'decline' : 'accept');
-        seen.push((await stage.session(session.id)).status);
-      }
-      expect(seen).toEqual(['waiting_for_approval', 'waiting_for_approval', 'running']);
-      expect((await Promise.all(answers)).map(({ decision }) => decision)).toEqual([
-        'accept',
-        'decline',
-        'accept',
-      ]);
-    }));
+  it('The turn and session wait as long as any of several approvals is pending.', async () => {
+    const stage = on();
+    const session = await stage.open();
+    const turn = await stage.play(session);
+    const answers = [turn.ask(), turn.ask({ title: 'second' }), turn.ask({ title: 'third' })];
+    const all = await Promise.all([1, 2, 3].map((nth) => stage.asked(session.id, nth)));
+    const seen: string[] = [];
+    for (const [at, approval] of all.toReversed().entries()) {
+      await stage.decide(approval, at === 1 ? 'decline' : 'accept');
+      seen.push((await stage.session(session.id)).status);
+    }
+    expect(seen).toEqual(['waiting_for_approval', 'waiting_for_approval', 'running']);
+    expect((await Promise.all(answers)).map(({ decision }) => decision)).toEqual([
+      'accept',
+      'decline',
+      'accept',
+    ]);
+  });
 
-  it('A session with a pending approval refuses another turn.', () =>
-    withStage(async (stage) => {
-      const { session } = await asked(stage);
-      const { status, body } = await stage.send(session, 'another');
-      expect([status, body.code]).toEqual([409, 'turn_in_progress']);
-    }));
+  it('A session with a pending approval refuses another turn.', async () => {
+    const stage = on();
+    const { session } = await asked(stage);
+    const { status, body } = await stage.send(session, 'another');
+    expect([status, body.code]).toEqual([409, 'turn_in_progress']);
+  });
 });
 
 describe('the events of an approval', () => {
-  it('The request event has the whole approval, and the later event of its resolution omits the request.', () =>
-    withStage(async (stage) => {
-      const { session, turn, turnId, approval } = await asked(stage);
-      const { body: decided } = await stage.decide(approval, 'accept', { reason: 'fine' });
-      turn.end(completed);
-      await stage.until(endOf(turnId));
-      const events = await stage.events(session.id);
-      expect(kinds(events)).toEqual([
-        'session.created',
-        'turn.accepted',
-        'turn.started',
-        'approval.requested',
-        'approval.resolved',
-        'turn.completed',
-      ]);
-      const [requested, resolved] = events.slice(3, 5);
-      const { sessionAllows: session_allows, ...asking } = writeFile;
-      expect(requested?.payload.approval).toMatchObject({
-        status: 'pending',
-        session_allows,
-        ...asking,
-      });
-      expect(requested).toMatchObject({ session_id: session.id, turn_id: turnId, v: 1 });
-      const {
-        request: _request,
-        details: _details,
-        subject: _subject,
-        ...form
-      } = decided as Approval;
-      expect(resolved?.payload.approval).toEqual(form);
-      expect(resolved?.payload.approval).not.toHaveProperty('request');
-    }));
+  it('The request event has the whole approval, and the later event of its resolution omits the request.', async () => {
+    const stage = on();
+    const { session, turn, turnId, approval } = await asked(stage);
+    const { body: decided } = await stage.decide(approval, 'accept', { reason: 'fine' });
+    turn.end(completed);
+    await stage.until(endOf(turnId));
+    const events = await stage.events(session.id);
+    expect(kinds(events)).toEqual([
+      'session.created',
+      'turn.accepted',
+      'turn.started',
+      'approval.requested',
+      'approval.resolved',
+      'turn.completed',
+    ]);
+    const [requested, resolved] = events.slice(3, 5);
+    const { sessionAllows: session_allows, ...asking } = writeFile;
+    expect(requested?.payload.approval).toMatchObject({
+      status: 'pending',
+      session_allows,
+      ...asking,
+    });
+    expect(requested).toMatchObject({ session_id: session.id, turn_id: turnId, v: 1 });
+    const {
+      request: _request,
+      details: _details,
+      subject: _subject,
+      ...form
+    } = decided as Approval;
+    expect(resolved?.payload.approval).toEqual(form);
+    expect(resolved?.payload.approval).not.toHaveProperty('request');
+  });
 
-  it('The request event of an approval equals its record while it is pending.', () =>
-    withStage(async (stage) => {
-      const { approval, session } = await asked(stage);
-      expect(await approvalsOf(stage, session)).toEqual([approval]);
-      expect(approval).toMatchObject({
-        status: 'pending',
-        decision: null,
-        decided_by: null,
-        reason: null,
-        expires_at: null,
-        resolved_at: null,
-      });
-    }));
+  it('The request event of an approval equals its record while it is pending.', async () => {
+    const stage = on();
+    const { approval, session } = await asked(stage);
+    expect(await approvalsOf(stage, session)).toEqual([approval]);
+    expect(approval).toMatchObject({
+      status: 'pending',
+      decision: null,
+      decided_by: null,
+      reason: null,
+      expires_at: null,
+      resolved_at: null,
+    });
+  });
 });
 
 describe('the inbox', () => {
-  it('The list has the pending approvals of all sessions, newest first, or of one session.', () =>
-    onStage(async (stage) => {
-      const first = await asked(stage);
-      const second = await asked(stage);
-      const ids = async (query: string) => (await stage.approvals(query)).map(({ id }) => id);
-      expect(await ids('')).toEqual([second.approval.id, first.approval.id]);
-      expect(await ids(`?session_id=${first.session.id}`)).toEqual([first.approval.id]);
-      await stage.decide(second.approval, 'accept');
-      expect(await ids('')).toEqual([first.approval.id]);
-      expect(await ids('?status=accepted')).toEqual([second.approval.id]);
-      expect(await ids(`?status=accepted&session_id=${first.session.id}`)).toEqual([]);
-      const { body } = await stage.get<Approval[]>(`/v1/sessions/${second.session.id}/approvals`);
-      expect(body.map(({ id }) => id)).toEqual([second.approval.id]);
-    }));
+  it('The list has the pending approvals of all sessions, newest first, or of one session.', async () => {
+    const stage = await testStage();
+    const first = await asked(stage);
+    const second = await asked(stage);
+    const ids = async (query: string) => (await stage.approvals(query)).map(({ id }) => id);
+    expect(await ids('')).toEqual([second.approval.id, first.approval.id]);
+    expect(await ids(`?session_id=${first.session.id}`)).toEqual([first.approval.id]);
+    await stage.decide(second.approval, 'accept');
+    expect(await ids('')).toEqual([first.approval.id]);
+    expect(await ids('?status=accepted')).toEqual([second.approval.id]);
+    expect(await ids(`?status=accepted&session_id=${first.session.id}`)).toEqual([]);
+    const { body } = await stage.get<Approval[]>(`/v1/sessions/${second.session.id}/approvals`);
+    expect(body.map(({ id }) => id)).toEqual([second.approval.id]);
+  });
 
-  it('The list of approvals refuses a malformed status and an unknown session.', () =>
-    withStage(async (stage) => {
-      expect((await stage.get('/v1/approvals?status=open')).status).toBe(400);
-      expect((await stage.get('/v1/approvals?session_id=sess_nobody')).status).toBe(404);
-      expect((await stage.get('/v1/sessions/sess_nobody/approvals')).status).toBe(404);
-    }));
+  it('The list of approvals refuses a malformed status and an unknown session.', async () => {
+    const stage = on();
+    expect((await stage.get('/v1/approvals?status=open')).status).toBe(400);
+    expect((await stage.get('/v1/approvals?session_id=sess_nobody')).status).toBe(404);
+    expect((await stage.get('/v1/sessions/sess_nobody/approvals')).status).toBe(404);
+  });
 });
 
 describe('an approval with a time limit', () => {
   const limited = { config: { approvals: { timeout_ms: 60_000 } } };
 
-  it('An approval has an expiry time, and its agent sees it declined then.', () => {
+  it('An approval has an expiry time, and its agent sees it declined then.', async () => {
     const clock = new ManualClock();
-    return onStage(
-      async (stage) => {
-        const { approval, answer, session, turnId } = await asked(stage);
-        expect(approval.expires_at).toBe(clock.now() + 60_000);
-        clock.advance(59_999);
-        expect((await stage.approvals()).map(({ id }) => id)).toEqual([approval.id]);
-        clock.advance(1);
-        expect(await answer).toMatchObject({ decision: 'decline' });
-        const [expired] = await stage.approvals('?status=expired');
-        expect(expired).toMatchObject({ id: approval.id, status: 'expired', decided_by: null });
-        expect((await stage.turn(session.id, turnId)).status).toBe('running');
-        const late = await stage.decide(approval, 'accept');
-        expect([late.status, late.body.code]).toEqual([409, 'approval_resolved']);
-        expect(kinds(await stage.events(session.id)).slice(-2)).toEqual([
-          'approval.requested',
-          'approval.resolved',
-        ]);
-      },
-      { clock, ...limited },
-    );
+    const stage = await testStage({ clock, ...limited });
+    const { approval, answer, session, turnId } = await asked(stage);
+    expect(approval.expires_at).toBe(clock.now() + 60_000);
+    clock.advance(59_999);
+    expect((await stage.approvals()).map(({ id }) => id)).toEqual([approval.id]);
+    clock.advance(1);
+    expect(await answer).toMatchObject({ decision: 'decline' });
+    const [expired] = await stage.approvals('?status=expired');
+    expect(expired).toMatchObject({ id: approval.id, status: 'expired', decided_by: null });
+    expect((await stage.turn(session.id, turnId)).status).toBe('running');
+    const late = await stage.decide(approval, 'accept');
+    expect([late.status, late.body.code]).toEqual([409, 'approval_resolved']);
+    expect(kinds(await stage.events(session.id)).slice(-2)).toEqual([
+      'approval.requested',
+      'approval.resolved',
+    ]);
   });
 
-  it('An approval cannot be answered after its time by the wall clock, even if the timers stood still.', () => {
+  it('An approval cannot be answered after its time by the wall clock, even if the timers stood still.', async () => {
     const clock = new ManualClock();
-    return onStage(
-      async (stage) => {
-        const { approval, answer } = await asked(stage);
-        clock.jump(60_000);
-        const late = await stage.decide(approval, 'accept');
-        expect([late.status, late.body.code]).toEqual([409, 'approval_resolved']);
-        expect(await answer).toMatchObject({ decision: 'decline' });
-        const again = await stage.decide(approval, 'accept');
-        expect([again.status, again.body.code]).toEqual([409, 'approval_resolved']);
-      },
-      { clock, ...limited },
-    );
+    const stage = await testStage({ clock, ...limited });
+    const { approval, answer } = await asked(stage);
+    clock.jump(60_000);
+    const late = await stage.decide(approval, 'accept');
+    expect([late.status, late.body.code]).toEqual([409, 'approval_resolved']);
+    expect(await answer).toMatchObject({ decision: 'decline' });
+    const again = await stage.decide(approval, 'accept');
+    expect([again.status, again.body.code]).toEqual([409, 'approval_resolved']);
   });
 
-  it('An approval expires within a minute after the wall clock is set past its time.', () => {
+  it('An approval expires within a minute after the wall clock is set past its time.', async () => {
     const clock = new ManualClock();
-    return onStage(
-      async (stage) => {
-        const { approval, answer } = await asked(stage);
-        clock.jump(600_000);
-        clock.advance(60_000);
-        expect(await answer).toMatchObject({ decision: 'decline' });
-        const [expired] = await stage.approvals('?status=expired');
-        expect(expired).toMatchObject({ id: approval.id });
-      },
-      { clock, config: { approvals: { timeout_ms: 600_000 } } },
-    );
+    const stage = await testStage({ clock, config: { approvals: { timeout_ms: 600_000 } } });
+    const { approval, answer } = await asked(stage);
+    clock.jump(600_000);
+    clock.advance(60_000);
+    expect(await answer).toMatchObject({ decision: 'decline' });
+    const [expired] = await stage.approvals('?status=expired');
+    expect(expired).toMatchObject({ id: approval.id });
   });
 
-  it('A decided approval does not expire.', () => {
+  it('A decided approval does not expire.', async () => {
     const clock = new ManualClock();
-    return onStage(
-      async (stage) => {
-        const { approval, answer, session } = await asked(stage);
-        await stage.decide(approval, 'accept');
-        await answer;
-        clock.advance(120_000);
-        await stage.open();
-        expect((await stage.approvals('?status=accepted')).map(({ id }) => id)).toEqual([
-          approval.id,
-        ]);
-        const events = await stage.events(session.id);
-        expect(events.filter(({ kind }) => kind === 'approval.resolved')).toHaveLength(1);
-      },
-      { clock, ...limited },
-    );
+    const stage = await testStage({ clock, ...limited });
+    const { approval, answer, session } = await asked(stage);
+    await stage.decide(approval, 'accept');
+    await answer;
+    clock.advance(120_000);
+    await stage.open();
+    expect((await stage.approvals('?status=accepted')).map(({ id }) => id)).toEqual([approval.id]);
+    const events = await stage.events(session.id);
+    expect(events.filter(({ kind }) => kind === 'approval.resolved')).toHaveLength(1);
   });
 });
 
 describe('the cancellation of an approval', () => {
-  it('An approval that its agent withdraws is cancelled, and the turn continues.', () =>
-    withStage(async (stage) => {
-      const session = await stage.open();
-      const turn = await stage.play(session);
-      const withdrawn = new AbortController();
-      const answer = turn.ask({}, withdrawn.signal);
-      const approval = await stage.asked(session.id);
-      withdrawn.abort();
-      expect(await answer).toEqual({ decision: 'cancelled' });
-      const [cancelled] = await approvalsOf(stage, session, '&status=cancelled');
-      expect(cancelled).toMatchObject({ id: approval.id, status: 'cancelled', decision: null });
-      expect((await stage.session(session.id)).status).toBe('running');
-      expect((await stage.decide(approval, 'accept')).body.code).toBe('approval_resolved');
-    }));
+  it('An approval that its agent withdraws is cancelled, and the turn continues.', async () => {
+    const stage = on();
+    const session = await stage.open();
+    const turn = await stage.play(session);
+    const withdrawn = new AbortController();
+    const answer = turn.ask({}, withdrawn.signal);
+    const approval = await stage.asked(session.id);
+    withdrawn.abort();
+    expect(await answer).toEqual({ decision: 'cancelled' });
+    const [cancelled] = await approvalsOf(stage, session, '&status=cancelled');
+    expect(cancelled).toMatchObject({ id: approval.id, status: 'cancelled', decision: null });
+    expect((await stage.session(session.id)).status).toBe('running');
+    expect((await stage.decide(approval, 'accept')).body.code).toBe('approval_resolved');
+  });
 
-  it('An approval is cancelled if it is withdrawn before it is stored.', () =>
-    withStage(async (stage) => {
-      const session = await stage.open();
-      const turn = await stage.play(session);
-      expect(await turn.ask({}, AbortSignal.abort())).toEqual({ decision: 'cancelled' });
-      expect(await approvalsOf(stage, session)).toEqual([]);
-      expect((await stage.session(session.id)).status).toBe('running');
-    }));
+  it('An approval is cancelled if it is withdrawn before it is stored.', async () => {
+    const stage = on();
+    const session = await stage.open();
+    const turn = await stage.play(session);
+    expect(await turn.ask({}, AbortSignal.abort())).toEqual({ decision: 'cancelled' });
+    expect(await approvalsOf(stage, session)).toEqual([]);
+    expect((await stage.session(session.id)).status).toBe('running');
+  });
 
-  it('An approval is cancelled before its turn ends.', () =>
-    withStage(async (stage) => {
-      const { session, turn, turnId, answer } = await asked(stage);
-      turn.end(completed);
-      await stage.until(endOf(turnId));
-      expect(await answer).toEqual({ decision: 'cancelled' });
-      expect(kinds(await stage.events(session.id)).slice(-3)).toEqual([
-        'approval.requested',
-        'approval.resolved',
-        'turn.completed',
-      ]);
-      expect(await approvalsOf(stage, session, '&status=cancelled')).toHaveLength(1);
-      expect((await stage.session(session.id)).status).toBe('ready');
-    }));
+  it('An approval is cancelled before its turn ends.', async () => {
+    const stage = on();
+    const { session, turn, turnId, answer } = await asked(stage);
+    turn.end(completed);
+    await stage.until(endOf(turnId));
+    expect(await answer).toEqual({ decision: 'cancelled' });
+    expect(kinds(await stage.events(session.id)).slice(-3)).toEqual([
+      'approval.requested',
+      'approval.resolved',
+      'turn.completed',
+    ]);
+    expect(await approvalsOf(stage, session, '&status=cancelled')).toHaveLength(1);
+    expect((await stage.session(session.id)).status).toBe('ready');
+  });
 
-  it('An approval is cancelled when its turn is interrupted.', () =>
-    withStage(async (stage) => {
-      const { session, turn, turnId, answer } = await asked(stage);
-      expect((await stage.interrupt(session.id, turnId)).status).toBe(202);
-      expect(await answer).toEqual({ decision: 'cancelled' });
-      turn.end({ status: 'interrupted', error: null });
-      await stage.until(endOf(turnId));
-      expect(kinds(await stage.events(session.id)).slice(-4)).toEqual([
-        'approval.requested',
-        'turn.interrupt_requested',
-        'approval.resolved',
-        'turn.interrupted',
-      ]);
-    }));
+  it('An approval is cancelled when its turn is interrupted.', async () => {
+    const stage = on();
+    const { session, turn, turnId, answer } = await asked(stage);
+    expect((await stage.interrupt(session.id, turnId)).status).toBe(202);
+    expect(await answer).toEqual({ decision: 'cancelled' });
+    turn.end({ status: 'interrupted', error: null });
+    await stage.until(endOf(turnId));
+    expect(kinds(await stage.events(session.id)).slice(-4)).toEqual([
+      'approval.requested',
+      'turn.interrupt_requested',
+      'approval.resolved',
+      'turn.interrupted',
+    ]);
+  });
 
-  it('An approval is cancelled when its session is closed.', () =>
-    withStage(async (stage) => {
-      const { session, approval, answer } = await asked(stage);
-      await stage.close(session.id);
-      expect(await answer).toEqual({ decision: 'cancelled' });
-      expect((await stage.decide(approval, 'accept')).body.code).toBe('approval_resolved');
-      expect(await approvalsOf(stage, session)).toEqual([]);
-    }));
+  it('An approval is cancelled when its session is closed.', async () => {
+    const stage = on();
+    const { session, approval, answer } = await asked(stage);
+    await stage.close(session.id);
+    expect(await answer).toEqual({ decision: 'cancelled' });
+    expect((await stage.decide(approval, 'accept')).body.code).toBe('approval_resolved');
+    expect(await approvalsOf(stage, session)).toEqual([]);
+  });
 });
 
 describe('an agent that asks', () => {
-  it('An agent that asks outside a turn receives a cancellation, and nothing is stored.', () =>
-    withStage(async (stage) => {
-      const session = await stage.open();
-      const turn = await stage.play(session);
-      const turnId = (await stage.session(session.id)).active_turn_id ?? '';
-      turn.end(completed);
-      await stage.until(endOf(turnId));
-      expect(await turn.ask()).toEqual({ decision: 'cancelled' });
-      expect(kinds(await stage.events(session.id))).not.toContain('approval.requested');
-    }));
+  it('An agent that asks outside a turn receives a cancellation, and nothing is stored.', async () => {
+    const stage = on();
+    const session = await stage.open();
+    const turn = await stage.play(session);
+    const turnId = (await stage.session(session.id)).active_turn_id ?? '';
+    turn.end(completed);
+    await stage.until(endOf(turnId));
+    expect(await turn.ask()).toEqual({ decision: 'cancelled' });
+    expect(kinds(await stage.events(session.id))).not.toContain('approval.requested');
+  });
 
-  it('An agent that asks after the interrupt of its turn receives a cancellation.', () =>
-    withStage(async (stage) => {
-      const session = await stage.open();
-      const turn = await stage.play(session);
-      const turnId = (await stage.session(session.id)).active_turn_id ?? '';
-      await stage.interrupt(session.id, turnId);
-      expect(await turn.ask()).toEqual({ decision: 'cancelled' });
-      expect(kinds(await stage.events(session.id))).not.toContain('approval.requested');
-    }));
+  it('An agent that asks after the interrupt of its turn receives a cancellation.', async () => {
+    const stage = on();
+    const session = await stage.open();
+    const turn = await stage.play(session);
+    const turnId = (await stage.session(session.id)).active_turn_id ?? '';
+    await stage.interrupt(session.id, turnId);
+    expect(await turn.ask()).toEqual({ decision: 'cancelled' });
+    expect(kinds(await stage.events(session.id))).not.toContain('approval.requested');
+  });
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { expectEventually } from '../../../support/expect-eventually.ts';
 import { DAY, HOUR, ofEntry, queueOf, unresumable } from '../../../support/queue/queue.ts';
 import { retain } from '../../../support/retention/stage.ts';
-import { onStage, sharedStage } from '../../../support/sessions/stage.ts';
+import { sharedStage, testStage } from '../../../support/sessions/stage.ts';
 import { completed } from '../../../support/teams/team.ts';
 
 const stage = sharedStage();
@@ -117,26 +117,26 @@ describe('the end of a session', () => {
     await stage().until(ofEntry(one, 'queue.removed'));
   });
 
-  it('The entries of a closed session are removed with its contents, each with an event.', () =>
-    onStage(async (own) => {
-      const session = await own.open();
-      const running = await own.play(session);
-      running.end(completed);
-      const { body: entry } = await queueOf(own).add(session, 'daily', {
-        every: '@daily',
-        time_zone: 'UTC',
-      });
-      const { body: paused } = await queueOf(own).add(session, 'p', { at: own.clock.now() + DAY });
-      await queueOf(own).pause(paused);
-      await own.close(session.id);
-      retain(own, { max_bytes: 1 });
-      await expectEventually(async () => (await own.session(session.id)).trimmed).toBe(true);
-      for (const one of [entry, paused]) {
-        const gone = await own.until(ofEntry(one, 'queue.removed'));
-        expect(gone.payload.why).toBe('trimmed');
-      }
-      expect(await queueOf(own).list()).toEqual([]);
-      const { body } = await own.get<{ queue: object }>('/v1/diagnostics');
-      expect(body.queue).toMatchObject({ entries: { scheduled: 0, held: 0 }, next_at: null });
-    }));
+  it('The entries of a closed session are removed with its contents, each with an event.', async () => {
+    const own = await testStage();
+    const session = await own.open();
+    const running = await own.play(session);
+    running.end(completed);
+    const { body: entry } = await queueOf(own).add(session, 'daily', {
+      every: '@daily',
+      time_zone: 'UTC',
+    });
+    const { body: paused } = await queueOf(own).add(session, 'p', { at: own.clock.now() + DAY });
+    await queueOf(own).pause(paused);
+    await own.close(session.id);
+    retain(own, { max_bytes: 1 });
+    await expectEventually(async () => (await own.session(session.id)).trimmed).toBe(true);
+    for (const one of [entry, paused]) {
+      const gone = await own.until(ofEntry(one, 'queue.removed'));
+      expect(gone.payload.why).toBe('trimmed');
+    }
+    expect(await queueOf(own).list()).toEqual([]);
+    const { body } = await own.get<{ queue: object }>('/v1/diagnostics');
+    expect(body.queue).toMatchObject({ entries: { scheduled: 0, held: 0 }, next_at: null });
+  });
 });

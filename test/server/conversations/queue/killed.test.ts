@@ -6,7 +6,7 @@ import { atLength } from '../../../support/at-length.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
 import { scaled } from '../../../support/patience.ts';
 import { startServer } from '../../../support/server.ts';
-import { seededRandom } from '../../../support/store-power.ts';
+import { seededRandom } from '../../../support/random.ts';
 import { tempDirectory } from '../../../support/temp.ts';
 import { openSession } from '../../../support/turns.ts';
 import type { UntypedEvent } from '../../../support/untyped-events.ts';

@@ -3,7 +3,13 @@ import { ProviderError } from '../../../../src/agents/provider.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { HOUR, MINUTE, queueOf } from '../../../support/queue/queue.ts';
-import { killed, onStage, type Stage, type StageOptions } from '../../../support/sessions/stage.ts';
+import {
+  killed,
+  onStage,
+  type Stage,
+  type StageOptions,
+  testStage,
+} from '../../../support/sessions/stage.ts';
 import { completed, makeTeam } from '../../../support/teams/team.ts';
 
 /** An agent that can be switched off: its starts are counted, and fail. */
@@ -50,81 +56,69 @@ async function nextTurn(stage: Stage) {
   return turn;
 }
 
-it('An entry whose agent cannot be started is held with the reason after five tries, and becomes a turn once an agent can be started.', () => {
+it('An entry whose agent cannot be started is held with the reason after five tries, and becomes a turn once an agent can be started.', async () => {
   const { agent, played } = switchable();
-  return onStage(
-    async (stage) => {
-      const session = await stage.open();
-      const queue = queueOf(stage);
-      agent.isOff = true;
-      const { body: entry } = await queue.add(session, 'work');
-      await untilHeld(stage);
-      await passHours(stage, agent);
-      expect(failures(stage)).toBe(5);
-      const { holds, entries } = await queue.of(session);
-      expect(holds).toMatchObject([
-        {
-          code: 'no_agent',
-          message: 'no agent could be started: the directory is gone',
-          until: null,
-        },
-      ]);
-      expect(entries).toMatchObject([{ id: entry.id, status: 'waiting', runs: 0 }]);
-      // A later entry waits too, without a failed turn.
-      await queue.add(session, 'more work');
-      agent.isOff = false;
-      const turn = await nextTurn(stage);
-      expect(turn.text).toBe('work');
-      turn.end(completed);
-      expect((await stage.provider.nextTurn()).text).toBe('more work');
-      expect((await queue.of(session)).holds).toEqual([]);
-      expect(failures(stage)).toBe(5);
-      expect(stage.seen.map(({ kind }) => kind)).toContain('queue.session_released');
-      expect(stage.provider.live.most).toBe(1);
+  const stage = await testStage({ played });
+  const session = await stage.open();
+  const queue = queueOf(stage);
+  agent.isOff = true;
+  const { body: entry } = await queue.add(session, 'work');
+  await untilHeld(stage);
+  await passHours(stage, agent);
+  expect(failures(stage)).toBe(5);
+  const { holds, entries } = await queue.of(session);
+  expect(holds).toMatchObject([
+    {
+      code: 'no_agent',
+      message: 'no agent could be started: the directory is gone',
+      until: null,
     },
-    { played },
-  );
+  ]);
+  expect(entries).toMatchObject([{ id: entry.id, status: 'waiting', runs: 0 }]);
+  // A later entry waits too, without a failed turn.
+  await queue.add(session, 'more work');
+  agent.isOff = false;
+  const turn = await nextTurn(stage);
+  expect(turn.text).toBe('work');
+  turn.end(completed);
+  expect((await stage.provider.nextTurn()).text).toBe('more work');
+  expect((await queue.of(session)).holds).toEqual([]);
+  expect(failures(stage)).toBe(5);
+  expect(stage.seen.map(({ kind }) => kind)).toContain('queue.session_released');
+  expect(stage.provider.live.most).toBe(1);
 });
 
-it('A person who resumes the queue, or sends a turn, has one try at once; then the session is held again.', () => {
+it('A person who resumes the queue, or sends a turn, has one try at once; then the session is held again.', async () => {
   const { agent, played } = switchable();
-  return onStage(
-    async (stage) => {
-      const session = await stage.open();
-      const queue = queueOf(stage);
-      agent.isOff = true;
-      await queue.add(session, 'work');
-      await untilHeld(stage);
-      await queue.resumeAll(session);
-      await stage.times('queue.session_held', 2);
-      expect(failures(stage)).toBe(6);
-      agent.isOff = false;
-      const turn = await stage.play(session, 'now');
-      turn.end(completed);
-      expect((await stage.provider.nextTurn()).text).toBe('work');
-      expect((await queue.of(session)).holds).toEqual([]);
-    },
-    { played },
-  );
+  const stage = await testStage({ played });
+  const session = await stage.open();
+  const queue = queueOf(stage);
+  agent.isOff = true;
+  await queue.add(session, 'work');
+  await untilHeld(stage);
+  await queue.resumeAll(session);
+  await stage.times('queue.session_held', 2);
+  expect(failures(stage)).toBe(6);
+  agent.isOff = false;
+  const turn = await stage.play(session, 'now');
+  turn.end(completed);
+  expect((await stage.provider.nextTurn()).text).toBe('work');
+  expect((await queue.of(session)).holds).toEqual([]);
 });
 
-it('A message to a session without an agent waits without a failed turn for each try, and is delivered when an agent can be started or somebody retries it.', () => {
+it('A message to a session without an agent waits without a failed turn for each try, and is delivered when an agent can be started or somebody retries it.', async () => {
   const { agent, played } = switchable();
-  return onStage(
-    async (stage) => {
-      const cast = await makeTeam(stage, 2);
-      agent.isOff = true;
-      const { delivery } = await cast.say('hello');
-      await untilHeld(stage);
-      await passHours(stage, agent);
-      expect(failures(stage)).toBe(5);
-      expect(await cast.delivery(delivery.id)).toMatchObject({ status: 'deferred', attempts: 5 });
-      agent.isOff = false;
-      expect((await cast.retry(delivery)).status).toBe(200);
-      expect((await stage.provider.nextTurn()).text).toContain('hello');
-    },
-    { played },
-  );
+  const stage = await testStage({ played });
+  const cast = await makeTeam(stage, 2);
+  agent.isOff = true;
+  const { delivery } = await cast.say('hello');
+  await untilHeld(stage);
+  await passHours(stage, agent);
+  expect(failures(stage)).toBe(5);
+  expect(await cast.delivery(delivery.id)).toMatchObject({ status: 'deferred', attempts: 5 });
+  agent.isOff = false;
+  expect((await cast.retry(delivery)).status).toBe(200);
+  expect((await stage.provider.nextTurn()).text).toContain('hello');
 });
 
 it('The hold of a session without an agent survives a SIGKILL: the next server tries without a turn.', async () => {
@@ -149,21 +143,17 @@ it('The hold of a session without an agent survives a SIGKILL: the next server t
   );
 });
 
-it('A session that is closed while an agent is tried for it leaves no agent behind.', () => {
+it('A session that is closed while an agent is tried for it leaves no agent behind.', async () => {
   const { agent, played } = switchable();
-  return onStage(
-    async (stage) => {
-      const session = await stage.open();
-      agent.isOff = true;
-      await queueOf(stage).add(session, 'work');
-      await untilHeld(stage);
-      await passHours(stage, agent);
-      await stage.close(session.id);
-      agent.isOff = false;
-      stage.clock.advance(HOUR);
-      expect(stage.provider.live.now).toBe(0);
-      expect(stage.seen.some(({ kind }) => kind === 'queue.session_released')).toBe(false);
-    },
-    { played },
-  );
+  const stage = await testStage({ played });
+  const session = await stage.open();
+  agent.isOff = true;
+  await queueOf(stage).add(session, 'work');
+  await untilHeld(stage);
+  await passHours(stage, agent);
+  await stage.close(session.id);
+  agent.isOff = false;
+  stage.clock.advance(HOUR);
+  expect(stage.provider.live.now).toBe(0);
+  expect(stage.seen.some(({ kind }) => kind === 'queue.session_released')).toBe(false);
 });

@@ -3,10 +3,10 @@ import type { QueueEntry } from '../../../../src/api/queue.ts';
 import { AppError } from '../../../../src/api/errors.ts';
 import { atLength } from '../../../support/at-length.ts';
 import { scaled } from '../../../support/patience.ts';
-import { Judge, type Rhythm } from '../../../support/queue/judge.ts';
+import { Judge, type Rhythm } from './judge.ts';
 import { DAY, HOUR, MINUTE } from '../../../support/queue/queue.ts';
-import { World } from '../../../support/queue/world.ts';
-import { type Random, seededRandom } from '../../../support/store-power.ts';
+import { World } from './world.ts';
+import { type Random, seededRandom } from '../../../support/random.ts';
 import { tempDirectory } from '../../../support/temp.ts';
 
 /** `make queue`: 10,000 virtual days; in the suite one part in two hundred. */

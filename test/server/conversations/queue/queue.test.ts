@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { DAY, HOUR, MINUTE, ofEntry, queueOf, unresumable } from '../../../support/queue/queue.ts';
-import { onStage, sharedStage } from '../../../support/sessions/stage.ts';
+import { sharedStage, testStage } from '../../../support/sessions/stage.ts';
 import { completed } from '../../../support/teams/team.ts';
 
 const stage = sharedStage();
@@ -351,16 +351,16 @@ describe('permissions and limits of the queue', () => {
     expect((await queue().of(session)).entries).toHaveLength(1);
   });
 
-  it('A session has at most 100 entries.', () =>
-    onStage(async (own) => {
-      const session = await own.open();
-      const at = own.clock.now() + DAY;
-      const add = () => queueOf(own).add(session, 'x', { at });
-      const added = await Promise.all(Array.from({ length: 100 }, add));
-      expect(added.every(({ status }) => status === 200)).toBe(true);
-      const refused = await add();
-      expect([refused.status, refused.body.code]).toEqual([429, 'too_many']);
-      const { body } = await own.get<{ queue: object }>('/v1/diagnostics');
-      expect(body.queue).toMatchObject({ entries: { scheduled: 100 }, next_at: at });
-    }));
+  it('A session has at most 100 entries.', async () => {
+    const own = await testStage();
+    const session = await own.open();
+    const at = own.clock.now() + DAY;
+    const add = () => queueOf(own).add(session, 'x', { at });
+    const added = await Promise.all(Array.from({ length: 100 }, add));
+    expect(added.every(({ status }) => status === 200)).toBe(true);
+    const refused = await add();
+    expect([refused.status, refused.body.code]).toEqual([429, 'too_many']);
+    const { body } = await own.get<{ queue: object }>('/v1/diagnostics');
+    expect(body.queue).toMatchObject({ entries: { scheduled: 100 }, next_at: at });
+  });
 });

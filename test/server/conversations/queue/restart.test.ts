@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { HOUR, queueOf } from '../../../support/queue/queue.ts';
-import { acrossCrash } from '../../../support/sessions/stage.ts';
+import { afterCrash } from '../../../support/sessions/stage.ts';
 import { completed } from '../../../support/teams/team.ts';
 
 const START = 1_750_000_000_000;
 
-it('After a SIGKILL each entry begins once: what waited at once, what was due meanwhile late, and a schedule skips.', () =>
-  acrossCrash(
+it('After a SIGKILL each entry begins once: what waited at once, what was due meanwhile late, and a schedule skips.', async () => {
+  const [stage, { busy, schedule }] = await afterCrash(
     async (stage) => {
       const [busy, idle] = [await stage.open(), await stage.open()];
       await stage.play(busy, 'cut off');
@@ -17,27 +17,26 @@ it('After a SIGKILL each entry begins once: what waited at once, what was due me
       const { body: schedule } = await queueOf(stage).add(idle, 'hourly', every);
       return { busy, schedule };
     },
-    async (stage, { busy, schedule }) => {
-      for (const text of ['waited', 'late']) {
-        const turn = await stage.provider.nextTurn();
-        expect([turn.agent.session.id, turn.text]).toEqual([busy.id, text]);
-        turn.end(completed);
-      }
-      await stage.times('queue.removed', 2);
-      const skipped = await stage.until(({ kind }) => kind === 'queue.skipped');
-      expect(skipped.payload).toMatchObject({
-        why: 'missed',
-        count: 5,
-        entry: { id: schedule.id },
-      });
-      const left = await queueOf(stage).list();
-      expect(left).toMatchObject([{ id: schedule.id, status: 'scheduled', skipped: 5, runs: 0 }]);
-    },
     { after: { clock: new ManualClock(START + 5 * HOUR) } },
-  ));
+  );
+  for (const text of ['waited', 'late']) {
+    const turn = await stage.provider.nextTurn();
+    expect([turn.agent.session.id, turn.text]).toEqual([busy.id, text]);
+    turn.end(completed);
+  }
+  await stage.times('queue.removed', 2);
+  const skipped = await stage.until(({ kind }) => kind === 'queue.skipped');
+  expect(skipped.payload).toMatchObject({
+    why: 'missed',
+    count: 5,
+    entry: { id: schedule.id },
+  });
+  const left = await queueOf(stage).list();
+  expect(left).toMatchObject([{ id: schedule.id, status: 'scheduled', skipped: 5, runs: 0 }]);
+});
 
-it('A turn of an entry that was accepted and not started is started by the next server; one that had started is not.', () =>
-  acrossCrash(
+it('A turn of an entry that was accepted and not started is started by the next server; one that had started is not.', async () => {
+  const [stage, { first, second, unseen }] = await afterCrash(
     async (stage) => {
       const [seen, unseen] = [await stage.open(), await stage.open()];
       const { body: first } = await queueOf(stage).add(seen, 'seen');
@@ -48,20 +47,6 @@ it('A turn of an entry that was accepted and not started is started by the next 
       );
       return { first, second, unseen };
     },
-    async (stage, { first, second, unseen }) => {
-      const turn = await stage.provider.nextTurn();
-      expect([turn.agent.session.id, turn.text]).toEqual([unseen.id, 'unseen']);
-      turn.end(completed);
-      await stage.times('queue.removed', 2);
-      const ends = stage.seen.filter(({ kind }) => kind === 'queue.finished');
-      expect(
-        ends.map(({ payload }) => [(payload.entry as { id: string }).id, payload.status]),
-      ).toEqual([
-        [first.id, 'failed'],
-        [second.id, 'completed'],
-      ]);
-    },
-    // The agent of the second one does not come to life before the server dies.
     {
       before: {
         played: {
@@ -69,4 +54,16 @@ it('A turn of an entry that was accepted and not started is started by the next 
         },
       },
     },
-  ));
+  );
+  const turn = await stage.provider.nextTurn();
+  expect([turn.agent.session.id, turn.text]).toEqual([unseen.id, 'unseen']);
+  turn.end(completed);
+  await stage.times('queue.removed', 2);
+  const ends = stage.seen.filter(({ kind }) => kind === 'queue.finished');
+  expect(ends.map(({ payload }) => [(payload.entry as { id: string }).id, payload.status])).toEqual(
+    [
+      [first.id, 'failed'],
+      [second.id, 'completed'],
+    ],
+  );
+});

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { acrossCrash, sharedStage, type Stage } from '../../../support/sessions/stage.ts';
-import { edit, reviewOf, sessionWithCode } from '../../../support/reviews.ts';
+import { sharedStage, type Stage, afterCrash } from '../../../support/sessions/stage.ts';
+import { edit, reviewOf, sessionWithCode } from './review.ts';
 import { completed } from '../../../support/teams/team.ts';
 
 const stage = sharedStage();
@@ -210,25 +210,20 @@ the end`,
 });
 
 describe('a SIGKILL', () => {
-  it('After a SIGKILL, a draft is kept, and a sent draft is gone and has its turn.', () =>
-    acrossCrash(
-      async (before) => {
-        const kept = await changed(before);
-        await kept.review.add(1, 'kept');
-        const sent = await changed(before);
-        await sent.review.add(1, 'sent');
-        const { body } = await sent.review.send({}, 'the-key');
-        return { kept: kept.session, sent: sent.session, answer: body };
-      },
-      async (after, { kept, sent, answer }) => {
-        expect(texts(await reviewOf(after, kept).get())).toEqual(['kept']);
-        expect((await reviewOf(after, sent).get()).comments).toEqual([]);
-        expect((await reviewOf(after, sent).send()).body.code).toBe('conflict');
-        expect((await reviewOf(after, sent).send({}, 'the-key')).body).toEqual(answer);
-        const accepted = (await after.events(sent.id)).filter(
-          ({ kind }) => kind === 'turn.accepted',
-        );
-        expect(accepted).toHaveLength(1);
-      },
-    ));
+  it('After a SIGKILL, a draft is kept, and a sent draft is gone and has its turn.', async () => {
+    const [after, { kept, sent, answer }] = await afterCrash(async (before) => {
+      const kept = await changed(before);
+      await kept.review.add(1, 'kept');
+      const sent = await changed(before);
+      await sent.review.add(1, 'sent');
+      const { body } = await sent.review.send({}, 'the-key');
+      return { kept: kept.session, sent: sent.session, answer: body };
+    });
+    expect(texts(await reviewOf(after, kept).get())).toEqual(['kept']);
+    expect((await reviewOf(after, sent).get()).comments).toEqual([]);
+    expect((await reviewOf(after, sent).send()).body.code).toBe('conflict');
+    expect((await reviewOf(after, sent).send({}, 'the-key')).body).toEqual(answer);
+    const accepted = (await after.events(sent.id)).filter(({ kind }) => kind === 'turn.accepted');
+    expect(accepted).toHaveLength(1);
+  });
 });

@@ -10,7 +10,7 @@ import { expectEventually } from '../../../support/expect-eventually.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { aTurn } from '../../../support/records.ts';
 import type { SearchDeps } from '../../../../src/server/conversations/search/service.ts';
-import { type TestSearch, withSearch } from '../../../support/search.ts';
+import { type TestSearch, testSearch } from '../../../support/search.ts';
 import { FullDisk } from '../../../support/sessions/faults.ts';
 
 /** Stores so many prompts of a session at once. */
@@ -24,10 +24,10 @@ function fill({ db, store }: TestSearch, session_id: string, count: number): Pro
   });
 }
 
-/** A search on a clock that stands still until `test` moves it. */
-function onStill(work: (given: TestSearch, clock: ManualClock) => Promise<void>): Promise<void> {
+/** Opens a search on a clock that only the test advances. */
+async function searchOnStillClock(): Promise<[TestSearch, ManualClock]> {
   const clock = new ManualClock();
-  return withSearch((given) => work(given, clock), { clock });
+  return [await testSearch({ clock }), clock];
 }
 
 /** Damages what a search reads of the index first, and nothing that is read when it is opened. */
@@ -61,167 +61,163 @@ describe('An index that another program or the disk has changed', () => {
     const logger = {
       warn: (_fields: object, line: string) => lines.push(line),
     } as unknown as SearchDeps['logger'];
-    await withSearch(
-      async ({ open, say, page, built, restart, service, directory }) => {
-        await open('sess_a', { title: 'the apple' });
-        for (let i = 0; i < 20; i++) await say('sess_a', `apple ${i}`);
-        await built();
-        const before = await page({ q: 'apple', limit: 100, since: 5 });
-        expect(before.records).toHaveLength(21);
-        await service.stop();
-        const file = await SideFile.open({ directory, name: 'search.cadre', wasm: sqlWasm });
-        file.exec(sql);
-        file.close();
-        await restart();
-        await say('sess_a', 'pear');
-        expect(await page({ q: 'apple', limit: 100, since: 5 })).toEqual(before);
-        expect((await page({ q: 'pear' })).records).toHaveLength(1);
-        expect(lines).toEqual(['the search index is damaged: rebuilding it']);
-      },
-      { logger },
-    );
+    const { open, say, page, built, restart, service, directory } = await testSearch({ logger });
+    await open('sess_a', { title: 'the apple' });
+    for (let i = 0; i < 20; i++) await say('sess_a', `apple ${i}`);
+    await built();
+    const before = await page({ q: 'apple', limit: 100, since: 5 });
+    expect(before.records).toHaveLength(21);
+    await service.stop();
+    const file = await SideFile.open({ directory, name: 'search.cadre', wasm: sqlWasm });
+    file.exec(sql);
+    file.close();
+    await restart();
+    await say('sess_a', 'pear');
+    expect(await page({ q: 'apple', limit: 100, since: 5 })).toEqual(before);
+    expect((await page({ q: 'pear' })).records).toHaveLength(1);
+    expect(lines).toEqual(['the search index is damaged: rebuilding it']);
   });
 });
 
-test('A full table of the index whose words were changed is found by the upkeep.', () =>
-  withSearch(async (given) => {
-    const { open, db, store, directory } = given;
-    await open('sess_a');
-    await fill(given, 'sess_a', 500);
-    const onDamage = (error: unknown) => expect.fail(String(error));
-    const upkeep = async () => {
-      const options = { directory, wasm: sqlWasm, bootId: 'boot', epoch: db.epoch };
-      const index = await IndexFile.open({ ...options, shardTexts: 64, onDamage });
-      try {
-        const rows = new Rows({ db, store });
-        const indexer = new Indexer({ rows, index, clock: new ManualClock() });
-        await indexer.begin();
-        while (await indexer.step());
-      } finally {
-        index.close();
-      }
-    };
-    /** Runs SQL on the index, as another program would. */
-    const onIndex = async (sql: string) => {
-      const file = await SideFile.open({ directory, name: 'search.cadre', wasm: sqlWasm });
-      const rows = file.all<[number]>(sql);
-      file.close();
-      return rows;
-    };
-    await upkeep();
-    // The oldest of eight tables may get more texts.
-    const sums = await onIndex('SELECT shard FROM shard_sums ORDER BY shard');
-    expect(sums).toHaveLength(7);
-    await upkeep();
-    const newest = sums.at(-1)?.[0];
-    await onIndex(
-      `UPDATE w${newest}_segdir SET root = CAST(replace(CAST(root AS TEXT), 'filled', 'fillet') AS BLOB)`,
-    );
-    await expect(upkeep()).rejects.toThrow(`the words of table ${newest} are not what was written`);
-  }));
+test('A full table of the index whose words were changed is found by the upkeep.', async () => {
+  const given = await testSearch();
+  const { open, db, store, directory } = given;
+  await open('sess_a');
+  await fill(given, 'sess_a', 500);
+  const onDamage = (error: unknown) => expect.fail(String(error));
+  const upkeep = async () => {
+    const options = { directory, wasm: sqlWasm, bootId: 'boot', epoch: db.epoch };
+    const index = await IndexFile.open({ ...options, shardTexts: 64, onDamage });
+    try {
+      const rows = new Rows({ db, store });
+      const indexer = new Indexer({ rows, index, clock: new ManualClock() });
+      await indexer.begin();
+      while (await indexer.step());
+    } finally {
+      index.close();
+    }
+  };
+  /** Runs SQL on the index, as another program would. */
+  const onIndex = async (sql: string) => {
+    const file = await SideFile.open({ directory, name: 'search.cadre', wasm: sqlWasm });
+    const rows = file.all<[number]>(sql);
+    file.close();
+    return rows;
+  };
+  await upkeep();
+  // The oldest of eight tables may get more texts.
+  const sums = await onIndex('SELECT shard FROM shard_sums ORDER BY shard');
+  expect(sums).toHaveLength(7);
+  await upkeep();
+  const newest = sums.at(-1)?.[0];
+  await onIndex(
+    `UPDATE w${newest}_segdir SET root = CAST(replace(CAST(root AS TEXT), 'filled', 'fillet') AS BLOB)`,
+  );
+  await expect(upkeep()).rejects.toThrow(`the words of table ${newest} are not what was written`);
+});
 
 describe('an index', () => {
-  test('An index that is deleted while it is built is not begun again by the build.', () =>
-    onStill(async (given, clock) => {
-      const { service, open, page, directory } = given;
-      await open('sess_a');
-      await fill(given, 'sess_a', 3000);
-      await page({ q: 'filled' });
-      clock.advance(0);
-      expect(service.status().state).toBe('building');
-      expect(await service.drop()).toMatchObject({ state: 'off' });
-      service.changed();
-      for (let i = 0; i < 50; i++) await yieldToEventLoop();
-      clock.advance(10_000);
-      for (let i = 0; i < 50; i++) await yieldToEventLoop();
-      await service.stop();
-      expect(fs.readdirSync(directory).filter((name) => name.startsWith('search'))).toEqual([]);
-    }));
+  test('An index that is deleted while it is built is not begun again by the build.', async () => {
+    const [given, clock] = await searchOnStillClock();
+    const { service, open, page, directory } = given;
+    await open('sess_a');
+    await fill(given, 'sess_a', 3000);
+    await page({ q: 'filled' });
+    clock.advance(0);
+    expect(service.status().state).toBe('building');
+    expect(await service.drop()).toMatchObject({ state: 'off' });
+    service.changed();
+    for (let i = 0; i < 50; i++) await yieldToEventLoop();
+    clock.advance(10_000);
+    for (let i = 0; i < 50; i++) await yieldToEventLoop();
+    await service.stop();
+    expect(fs.readdirSync(directory).filter((name) => name.startsWith('search'))).toEqual([]);
+  });
 
-  test('The index is kept up to date without another search.', () =>
-    onStill(async ({ service, open, say, find }, clock) => {
-      await open('sess_a');
-      await say('sess_a', 'one');
-      await find('one');
-      await say('sess_a', 'two');
-      service.changed();
-      expect(service.status().documents).toBe(1);
-      await expectEventually(() => {
-        clock.advance(2000);
-        return service.status().documents;
-      }).toBe(2);
-    }));
+  test('The index is kept up to date without another search.', async () => {
+    const [{ service, open, say, find }, clock] = await searchOnStillClock();
+    await open('sess_a');
+    await say('sess_a', 'one');
+    await find('one');
+    await say('sess_a', 'two');
+    service.changed();
+    expect(service.status().documents).toBe(1);
+    await expectEventually(() => {
+      clock.advance(2000);
+      return service.status().documents;
+    }).toBe(2);
+  });
 
-  test('An index is built again if only a search finds its corruption.', () =>
-    withSearch(async (given) => {
-      await given.open('sess_a');
-      await fill(given, 'sess_a', 300);
-      await given.built();
-      await damage(given);
-      await given.restart();
-      expect(await given.find('filled', { limit: 100 })).toHaveLength(100);
-    }));
+  test('An index is built again if only a search finds its corruption.', async () => {
+    const given = await testSearch();
+    await given.open('sess_a');
+    await fill(given, 'sess_a', 300);
+    await given.built();
+    await damage(given);
+    await given.restart();
+    expect(await given.find('filled', { limit: 100 })).toHaveLength(100);
+  });
 
-  test('An index is built again if its corruption is found in the background.', () =>
-    onStill(async (given, clock) => {
-      const { open, say, find, built, restart } = given;
-      await built();
-      await open('sess_a');
-      await say('sess_a', 'one');
-      await find('one');
-      await damage(given);
-      await restart();
-      await say('sess_a', 'two');
-      given.service.resume();
-      clock.advance(0);
-      await expectEventually(() => {
-        clock.advance(2000);
-        return given.service.status();
-      }).toMatchObject({ state: 'ready', documents: 2 });
-    }));
+  test('An index is built again if its corruption is found in the background.', async () => {
+    const [given, clock] = await searchOnStillClock();
+    const { open, say, find, built, restart } = given;
+    await built();
+    await open('sess_a');
+    await say('sess_a', 'one');
+    await find('one');
+    await damage(given);
+    await restart();
+    await say('sess_a', 'two');
+    given.service.resume();
+    clock.advance(0);
+    await expectEventually(() => {
+      clock.advance(2000);
+      return given.service.status();
+    }).toMatchObject({ state: 'ready', documents: 2 });
+  });
 
-  test('An index answers with its contents while the disk is full, survives a restart then, and continues afterwards.', () =>
-    withSearch(async ({ open, say, find, restart, built, service, directory }) => {
-      using disk = new FullDisk(/\/search\.cadre(-wal)?$/);
-      await open('sess_a');
-      await say('sess_a', 'one of them');
-      await built();
-      const { ino } = fs.statSync(`${directory}/search.cadre`);
-      disk.full = true;
-      await say('sess_a', 'another one');
-      expect(await find('one')).toEqual(['[one] of them']);
-      expect(service.status()).toMatchObject({
-        state: 'waiting',
-        detail: 'the disk is full: free some space',
-      });
-      await restart();
-      expect(await find('one')).toEqual(['[one] of them']);
-      disk.full = false;
-      expect(await find('one')).toEqual(['another [one]', '[one] of them']);
-      expect(fs.statSync(`${directory}/search.cadre`).ino).toBe(ino);
-    }));
+  test('An index answers with its contents while the disk is full, survives a restart then, and continues afterwards.', async () => {
+    const { open, say, find, restart, built, service, directory } = await testSearch();
+    using disk = new FullDisk(/\/search\.cadre(-wal)?$/);
+    await open('sess_a');
+    await say('sess_a', 'one of them');
+    await built();
+    const { ino } = fs.statSync(`${directory}/search.cadre`);
+    disk.full = true;
+    await say('sess_a', 'another one');
+    expect(await find('one')).toEqual(['[one] of them']);
+    expect(service.status()).toMatchObject({
+      state: 'waiting',
+      detail: 'the disk is full: free some space',
+    });
+    await restart();
+    expect(await find('one')).toEqual(['[one] of them']);
+    disk.full = false;
+    expect(await find('one')).toEqual(['another [one]', '[one] of them']);
+    expect(fs.statSync(`${directory}/search.cadre`).ino).toBe(ino);
+  });
 
-  test('The index drops tables whose sessions are all trimmed.', () =>
-    withSearch(async (given) => {
-      const { db, store, directory, open, change } = given;
-      const session = await open('sess_a');
-      await open('sess_b');
-      await fill(given, 'sess_a', 100);
-      await fill(given, 'sess_b', 100);
-      const options = { directory, wasm: sqlWasm, bootId: 'boot', epoch: db.epoch };
-      const onDamage = (error: unknown) => expect.fail(String(error));
-      const index = await IndexFile.open({ ...options, shardTexts: 16, onDamage });
-      const rows = new Rows({ db, store });
-      const read = async () => {
-        const indexer = new Indexer({ rows, index, clock: new ManualClock() });
-        await indexer.begin();
-        while (await indexer.step());
-        return index.shardsSince(0).length;
-      };
-      const before = await read();
-      await change({ ...session, trimmed: true });
-      const after = await read();
-      index.close();
-      expect([before, after]).toEqual([13, 8]);
-    }));
+  test('The index drops tables whose sessions are all trimmed.', async () => {
+    const given = await testSearch();
+    const { db, store, directory, open, change } = given;
+    const session = await open('sess_a');
+    await open('sess_b');
+    await fill(given, 'sess_a', 100);
+    await fill(given, 'sess_b', 100);
+    const options = { directory, wasm: sqlWasm, bootId: 'boot', epoch: db.epoch };
+    const onDamage = (error: unknown) => expect.fail(String(error));
+    const index = await IndexFile.open({ ...options, shardTexts: 16, onDamage });
+    const rows = new Rows({ db, store });
+    const read = async () => {
+      const indexer = new Indexer({ rows, index, clock: new ManualClock() });
+      await indexer.begin();
+      while (await indexer.step());
+      return index.shardsSince(0).length;
+    };
+    const before = await read();
+    await change({ ...session, trimmed: true });
+    const after = await read();
+    index.close();
+    expect([before, after]).toEqual([13, 8]);
+  });
 });

@@ -10,14 +10,9 @@ import { systemIds } from '../../../../src/core/lib/ids.ts';
 import { scaled } from '../../../support/patience.ts';
 import { completed } from '../../../support/scripted-provider.ts';
 import { startServer, untilNothingCarries } from '../../../support/server.ts';
-import { describeKeyed } from '../../../support/sessions/describe-keyed.ts';
-import {
-  aRequestTo,
-  keyedRoutes,
-  replayed,
-  withKey,
-} from '../../../support/sessions/keyed-requests.ts';
-import { endOf, kinds, onStage, sharedStage } from '../../../support/sessions/stage.ts';
+import { describeKeyed } from '../../http/describe-keyed.ts';
+import { aRequestTo, keyedRoutes, replayed, withKey } from '../../http/keyed-requests.ts';
+import { endOf, kinds, sharedStage, testStage } from '../../../support/sessions/stage.ts';
 import { tempDirectory } from '../../../support/temp.ts';
 
 const HOUR = 3_600_000;
@@ -196,51 +191,47 @@ describe('a POST with an Idempotency-Key', () => {
 });
 
 describe('a stored response', () => {
-  it('A 404 is not stored, because the record may exist later.', () => {
+  it('A 404 is not stored, because the record may exist later.', async () => {
     let fixed: string | undefined;
     const ids = {
       next(prefix: Parameters<typeof systemIds.next>[0]) {
         return prefix === 'sess' && fixed ? fixed : systemIds.next(prefix);
       },
     };
-    return onStage(
-      async (stage) => {
-        fixed = 'sess_soon';
-        const close = () => stage.post('/v1/sessions/sess_soon/close', {}, withKey('early'));
-        expect((await close()).status).toBe(404);
-        await stage.open();
-        const now = await close();
-        expect([now.status, replayed(now)]).toEqual([200, null]);
-      },
-      { ids },
-    );
+    const stage = await testStage({ ids });
+    fixed = 'sess_soon';
+    const close = () => stage.post('/v1/sessions/sess_soon/close', {}, withKey('early'));
+    expect((await close()).status).toBe(404);
+    await stage.open();
+    const now = await close();
+    expect([now.status, replayed(now)]).toEqual([200, null]);
   });
 
-  it('A stored response is forgotten after 24 h, and not before.', () =>
-    onStage(async (stage) => {
-      const create = () => stage.post<Session>('/v1/sessions', { provider: 'acp' }, withKey('day'));
-      const first = await create();
-      stage.clock.advance(24 * HOUR - 1);
-      const late = await create();
-      expect([late.body.id, replayed(late)]).toEqual([first.body.id, 'true']);
-      stage.clock.advance(2);
-      const next = await create();
-      expect(next.body.id).not.toBe(first.body.id);
-      expect(replayed(next)).toBeNull();
-      expect((await create()).body.id).toBe(next.body.id);
-    }));
+  it('A stored response is forgotten after 24 h, and not before.', async () => {
+    const stage = await testStage();
+    const create = () => stage.post<Session>('/v1/sessions', { provider: 'acp' }, withKey('day'));
+    const first = await create();
+    stage.clock.advance(24 * HOUR - 1);
+    const late = await create();
+    expect([late.body.id, replayed(late)]).toEqual([first.body.id, 'true']);
+    stage.clock.advance(2);
+    const next = await create();
+    expect(next.body.id).not.toBe(first.body.id);
+    expect(replayed(next)).toBeNull();
+    expect((await create()).body.id).toBe(next.body.id);
+  });
 
-  it('A key can be used for another request after 24 h.', () =>
-    onStage(async (stage) => {
-      await stage.post('/v1/sessions', { provider: 'acp' }, withKey('day'));
-      stage.clock.advance(24 * HOUR + 1);
-      const { status } = await stage.post(
-        '/v1/sessions',
-        { provider: 'acp', title: 'else' },
-        withKey('day'),
-      );
-      expect(status).toBe(200);
-    }));
+  it('A key can be used for another request after 24 h.', async () => {
+    const stage = await testStage();
+    await stage.post('/v1/sessions', { provider: 'acp' }, withKey('day'));
+    stage.clock.advance(24 * HOUR + 1);
+    const { status } = await stage.post(
+      '/v1/sessions',
+      { provider: 'acp', title: 'else' },
+      withKey('day'),
+    );
+    expect(status).toBe(200);
+  });
 
   it('A stored response survives a kill of the server.', { timeout: scaled(30_000) }, async () => {
     await using directory = tempDirectory('killed');

@@ -10,7 +10,13 @@ import { completed } from '../../../support/scripted-provider.ts';
 import { tempDirectory } from '../../../support/temp.ts';
 import { Fifo } from '../../../support/sessions/fifo.ts';
 import { soon } from '../../../support/sessions/soon.ts';
-import { acrossCrash, endOf, onStage, sharedStage } from '../../../support/sessions/stage.ts';
+import {
+  endOf,
+  onStage,
+  sharedStage,
+  testStage,
+  afterCrash,
+} from '../../../support/sessions/stage.ts';
 import { atLength } from '../../../support/at-length.ts';
 import { scaled } from '../../../support/patience.ts';
 import type { StoredImage } from '../../../../src/api/input.ts';
@@ -319,34 +325,32 @@ describe('the copy of an image', () => {
 
   it('A turn that starts after a crash gets the copy of its image.', async () => {
     const bytes = image('webp', 700);
-    await acrossCrash(
+    const [stage] = await afterCrash(
       async (stage) => {
         const session = await stage.open();
         await stage.send(session, { input: [inline(bytes)] });
-      },
-      async (stage) => {
-        const { input } = await stage.provider.nextTurn();
-        expect(input).toMatchObject([{ type: 'image', sha256: sha256(bytes) }]);
       },
       {
         before: { played: { ...played, opening: () => new Promise(() => undefined) } },
         after: { played },
       },
     );
+    const { input } = await stage.provider.nextTurn();
+    expect(input).toMatchObject([{ type: 'image', sha256: sha256(bytes) }]);
   });
 });
 
 describe('a provider that takes no images', () => {
-  it('An image for a provider without images is 400, and nothing is stored or copied.', () =>
-    onStage(async (stage) => {
-      const session = await stage.open();
-      const before = await stage.events();
-      for (const input of [inline(image('png')), [inline(image('png'))]]) {
-        const { status, body } = await stage.send(session, { input });
-        expect([status, body.code]).toEqual([400, 'invalid']);
-        expect(body.error).toContain('images');
-      }
-      expect(await stage.events()).toEqual(before);
-      expect(fs.existsSync(path.join(stage.directory, 'blobs'))).toBe(false);
-    }));
+  it('An image for a provider without images is 400, and nothing is stored or copied.', async () => {
+    const stage = await testStage();
+    const session = await stage.open();
+    const before = await stage.events();
+    for (const input of [inline(image('png')), [inline(image('png'))]]) {
+      const { status, body } = await stage.send(session, { input });
+      expect([status, body.code]).toEqual([400, 'invalid']);
+      expect(body.error).toContain('images');
+    }
+    expect(await stage.events()).toEqual(before);
+    expect(fs.existsSync(path.join(stage.directory, 'blobs'))).toBe(false);
+  });
 });

@@ -30,18 +30,18 @@ test.each<[string, number, object]>([
   ['more than one transaction closes', 1100, { n: 1 }],
 ])(
   'The tools that a turn leaves open end with the turn, before its end: %s.',
-  (_what, count, input) =>
-    on(leaving(count, input), async ({ client, open }) => {
-      const session = await open();
-      const turn = await session.run('go');
-      expect([turn.status, turn.text]).toEqual(['completed', 'done soon']);
-      const events = session.watch.of(turn.turn_id);
-      expect(events.at(-1)?.kind).toBe('turn.completed');
-      const ended = ofKind(events, 'tool.completed');
-      expect(new Set(ended.map(({ payload }) => payload.item_id)).size).toBe(count);
-      expect(ended).toHaveLength(count);
-      const params = { session_id: session.id, turn_id: turn.turn_id };
-      const items = await client.call(endpoints.listItems, { params });
-      expect(items.every(({ status }) => status === 'completed')).toBe(true);
-    }),
+  async (_what, count, input) => {
+    const { client, open } = on(leaving(count, input));
+    const session = await open();
+    const turn = await session.run('go');
+    expect([turn.status, turn.text]).toEqual(['completed', 'done soon']);
+    const events = session.watch.of(turn.turn_id);
+    expect(events.at(-1)?.kind).toBe('turn.completed');
+    const ended = ofKind(events, 'tool.completed');
+    expect(new Set(ended.map(({ payload }) => payload.item_id)).size).toBe(count);
+    expect(ended).toHaveLength(count);
+    const params = { session_id: session.id, turn_id: turn.turn_id };
+    const items = await client.call(endpoints.listItems, { params });
+    expect(items.every(({ status }) => status === 'completed')).toBe(true);
+  },
 );

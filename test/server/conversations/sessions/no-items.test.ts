@@ -29,17 +29,17 @@ const sending = (...updates: object[]): Role => ({
   },
 });
 
-test('A completed turn without any item has a notice, before its end.', () =>
-  on(sending(), async ({ open }) => {
-    const session = await open();
-    const turn = await session.run('go');
-    expect([turn.status, turn.text]).toEqual(['completed', null]);
-    const events = session.watch.of(turn.turn_id).map(({ kind }) => kind);
-    expect(events.slice(-2)).toEqual(['session.notice', 'turn.completed']);
-    expect(ofKind(session.watch.of(turn.turn_id), 'session.notice')).toMatchObject([
-      { payload: { code: 'turn_without_items' } },
-    ]);
-  }));
+test('A completed turn without any item has a notice, before its end.', async () => {
+  const { open } = on(sending());
+  const session = await open();
+  const turn = await session.run('go');
+  expect([turn.status, turn.text]).toEqual(['completed', null]);
+  const events = session.watch.of(turn.turn_id).map(({ kind }) => kind);
+  expect(events.slice(-2)).toEqual(['session.notice', 'turn.completed']);
+  expect(ofKind(session.watch.of(turn.turn_id), 'session.notice')).toMatchObject([
+    { payload: { code: 'turn_without_items' } },
+  ]);
+});
 
 test.each<[string, object[]]>([
   ['a message', [{ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'a' } }]],
@@ -47,28 +47,27 @@ test.each<[string, object[]]>([
   ['a tool call', [{ sessionUpdate: 'tool_call', ...touch }, done]],
   ['a plan', [plan]],
   ['a compaction', [compacted]],
-])('A completed turn with %s alone has no such notice.', (_what, updates) =>
-  on(sending(...updates), async ({ open }) => {
-    const session = await open();
-    const turn = await session.run('go');
-    const notices = ofKind(session.watch.of(turn.turn_id), 'session.notice');
-    expect(notices.map(({ payload }) => payload.code)).not.toContain('turn_without_items');
-  }),
-);
+])('A completed turn with %s alone has no such notice.', async (_what, updates) => {
+  const { open } = on(sending(...updates));
+  const session = await open();
+  const turn = await session.run('go');
+  const notices = ofKind(session.watch.of(turn.turn_id), 'session.notice');
+  expect(notices.map(({ payload }) => payload.code)).not.toContain('turn_without_items');
+});
 
-test('A failed turn has no such notice.', () =>
-  on(sending(), async ({ open }) => {
-    const session = await open();
-    const turn = await session.run('fail');
-    expect(turn.status).toBe('failed');
-    expect(ofKind(session.watch.of(turn.turn_id), 'session.notice')).toEqual([]);
-  }));
+test('A failed turn has no such notice.', async () => {
+  const { open } = on(sending());
+  const session = await open();
+  const turn = await session.run('fail');
+  expect(turn.status).toBe('failed');
+  expect(ofKind(session.watch.of(turn.turn_id), 'session.notice')).toEqual([]);
+});
 
-test('A completed turn whose request for approval was declined has no such notice.', () =>
-  on(sending(), async ({ client, open }) => {
-    const session = await open(asking);
-    const turnId = await session.send('ask');
-    await decide(client, await asked(session.watch, turnId), 'decline');
-    await session.watch.end(turnId);
-    expect(ofKind(session.watch.of(turnId), 'session.notice')).toEqual([]);
-  }));
+test('A completed turn whose request for approval was declined has no such notice.', async () => {
+  const { client, open } = on(sending());
+  const session = await open(asking);
+  const turnId = await session.send('ask');
+  await decide(client, await asked(session.watch, turnId), 'decline');
+  await session.watch.end(turnId);
+  expect(ofKind(session.watch.of(turnId), 'session.notice')).toEqual([]);
+});

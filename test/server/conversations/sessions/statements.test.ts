@@ -1,30 +1,30 @@
 import { expect, test, vi } from 'vitest';
 import { RawStatement } from '../../../../src/core/store/raw-statement.ts';
 import { completed } from '../../../support/scripted-provider.ts';
-import { endOf, onStage } from '../../../support/sessions/stage.ts';
+import { endOf, testStage } from '../../../support/sessions/stage.ts';
 
 /** The start, the word and the end of a turn. */
 const GROUPS = 3;
 /** BEGIN, COMMIT and the update of the sequence. */
 const STATEMENTS_PER_GROUP = 3;
 
-test('A turn of one word writes at most 15 rows in three groups, and reads none.', () =>
-  onStage(async (stage) => {
-    const session = await stage.open();
-    const runTurn = async () => {
-      const turn = await stage.play(session, 'hello');
-      await turn.sink.update({ type: 'message', text: 'word' });
-      const { active_turn_id: id } = await stage.session(session.id);
-      turn.end(completed);
-      await stage.until(endOf(id ?? ''));
-    };
-    // The first turn of a session learns which rows the session has none of.
-    await runTurn();
-    const writes = vi.spyOn(RawStatement.prototype, 'run');
-    const reads = (['get', 'all', 'scan', 'scanBytes'] as const).map((name) =>
-      vi.spyOn(RawStatement.prototype, name),
-    );
-    await runTurn();
-    expect(writes.mock.calls.length).toBeLessThanOrEqual(15 + GROUPS * STATEMENTS_PER_GROUP);
-    expect(reads.flatMap(({ mock }) => mock.calls)).toEqual([]);
-  }));
+test('A turn of one word writes at most 15 rows in three groups, and reads none.', async () => {
+  const stage = await testStage();
+  const session = await stage.open();
+  const runTurn = async () => {
+    const turn = await stage.play(session, 'hello');
+    await turn.sink.update({ type: 'message', text: 'word' });
+    const { active_turn_id: id } = await stage.session(session.id);
+    turn.end(completed);
+    await stage.until(endOf(id ?? ''));
+  };
+  // The first turn of a session learns which rows the session has none of.
+  await runTurn();
+  const writes = vi.spyOn(RawStatement.prototype, 'run');
+  const reads = (['get', 'all', 'scan', 'scanBytes'] as const).map((name) =>
+    vi.spyOn(RawStatement.prototype, name),
+  );
+  await runTurn();
+  expect(writes.mock.calls.length).toBeLessThanOrEqual(15 + GROUPS * STATEMENTS_PER_GROUP);
+  expect(reads.flatMap(({ mock }) => mock.calls)).toEqual([]);
+});

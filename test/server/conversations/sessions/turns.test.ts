@@ -2,13 +2,12 @@ import { describe, expect, it } from 'vitest';
 import { ProviderError, type TurnSettings } from '../../../../src/agents/provider.ts';
 import { completed } from '../../../support/scripted-provider.ts';
 import {
-  acrossCrash,
   endOf,
   kinds,
-  onShared,
-  onStage,
   sharedStage,
   type Stage,
+  testStage,
+  afterCrash,
 } from '../../../support/sessions/stage.ts';
 
 const say = (text: string, more: object = {}) => ({ input: [{ type: 'text', text }], ...more });
@@ -24,7 +23,6 @@ async function run(stage: Stage, session: { id: string }, body: object = say('go
 }
 
 const on = sharedStage();
-const withStage = onShared(on);
 
 describe('expected_turn_id', () => {
   const refusal = async (session: { id: string }, expected: string) => {
@@ -98,34 +96,34 @@ describe('expected_turn_id', () => {
 describe('[sessions] turn_timeout_ms', () => {
   const limited = { config: { sessions: { turn_timeout_ms: 60_000 } } };
 
-  it('A turn that exceeds the timeout is interrupted, and the session stays open.', () =>
-    onStage(async (stage) => {
-      const session = await stage.open();
-      const turn = await stage.play(session);
-      const { active_turn_id: turnId } = await stage.session(session.id);
-      stage.clock.advance(59_999);
-      expect(turn.agent.calls).toEqual(['prompt']);
-      stage.clock.advance(1);
-      await turn.cancelled;
-      turn.end({ status: 'interrupted', error: null });
-      await stage.until(endOf(turnId ?? ''));
-      expect(kinds(await stage.events(session.id))).toEqual([
-        'session.created',
-        'turn.accepted',
-        'turn.started',
-        'turn.interrupt_requested',
-        'turn.interrupted',
-      ]);
-      expect((await stage.turn(session.id, turnId ?? '')).error).toEqual({
-        code: 'turn_timeout',
-        message: expect.stringContaining('sessions.turn_timeout_ms (60000 ms)') as string,
-      });
-      expect((await stage.session(session.id)).status).toBe('ready');
-      await run(stage, session);
-    }, limited));
+  it('A turn that exceeds the timeout is interrupted, and the session stays open.', async () => {
+    const stage = await testStage(limited);
+    const session = await stage.open();
+    const turn = await stage.play(session);
+    const { active_turn_id: turnId } = await stage.session(session.id);
+    stage.clock.advance(59_999);
+    expect(turn.agent.calls).toEqual(['prompt']);
+    stage.clock.advance(1);
+    await turn.cancelled;
+    turn.end({ status: 'interrupted', error: null });
+    await stage.until(endOf(turnId ?? ''));
+    expect(kinds(await stage.events(session.id))).toEqual([
+      'session.created',
+      'turn.accepted',
+      'turn.started',
+      'turn.interrupt_requested',
+      'turn.interrupted',
+    ]);
+    expect((await stage.turn(session.id, turnId ?? '')).error).toEqual({
+      code: 'turn_timeout',
+      message: expect.stringContaining('sessions.turn_timeout_ms (60000 ms)') as string,
+    });
+    expect((await stage.session(session.id)).status).toBe('ready');
+    await run(stage, session);
+  });
 
-  it('A timed-out turn reports the timeout even if the server dies before the agent has ended it.', () =>
-    acrossCrash(
+  it('A timed-out turn reports the timeout even if the server dies before the agent has ended it.', async () => {
+    const [stage, { sessionId, turnId }] = await afterCrash(
       async (stage) => {
         const session = await stage.open();
         const turn = await stage.play(session);
@@ -134,102 +132,102 @@ describe('[sessions] turn_timeout_ms', () => {
         await turn.cancelled;
         return { sessionId: session.id, turnId: turnId ?? '' };
       },
-      async (stage, { sessionId, turnId }) =>
-        expect(await stage.turn(sessionId, turnId)).toMatchObject({
-          status: 'interrupted',
-          error: { code: 'turn_timeout' },
-        }),
       { before: limited },
-    ));
+    );
+    return expect(await stage.turn(sessionId, turnId)).toMatchObject({
+      status: 'interrupted',
+      error: { code: 'turn_timeout' },
+    });
+  });
 
-  it('The agent of a timed-out turn is killed if it does not end the turn.', () =>
-    onStage(async (stage) => {
-      const session = await stage.open();
-      const turn = await stage.play(session);
-      const { active_turn_id: turnId } = await stage.session(session.id);
-      stage.clock.advance(60_000);
-      await turn.cancelled;
-      stage.clock.advance(10_000);
-      expect((await stage.until(endOf(turnId ?? ''))).kind).toBe('turn.interrupted');
-      expect((await stage.turn(session.id, turnId ?? '')).error?.code).toBe('turn_timeout');
-      expect(await turn.agent.toldToEnd).toBe(0);
-    }, limited));
+  it('The agent of a timed-out turn is killed if it does not end the turn.', async () => {
+    const stage = await testStage(limited);
+    const session = await stage.open();
+    const turn = await stage.play(session);
+    const { active_turn_id: turnId } = await stage.session(session.id);
+    stage.clock.advance(60_000);
+    await turn.cancelled;
+    stage.clock.advance(10_000);
+    expect((await stage.until(endOf(turnId ?? ''))).kind).toBe('turn.interrupted');
+    expect((await stage.turn(session.id, turnId ?? '')).error?.code).toBe('turn_timeout');
+    expect(await turn.agent.toldToEnd).toBe(0);
+  });
 
-  it('A timed-out turn that waits for an approval is interrupted, and the approval cancelled.', () =>
-    onStage(async (stage) => {
-      const session = await stage.open();
-      const turn = await stage.play(session);
-      const answer = turn.ask();
-      const { id } = await stage.asked(session.id);
-      stage.clock.advance(60_000);
-      expect(await answer).toEqual({ decision: 'cancelled' });
-      expect((await stage.approvals('?status=cancelled')).map((one) => one.id)).toEqual([id]);
-    }, limited));
+  it('A timed-out turn that waits for an approval is interrupted, and the approval cancelled.', async () => {
+    const stage = await testStage(limited);
+    const session = await stage.open();
+    const turn = await stage.play(session);
+    const answer = turn.ask();
+    const { id } = await stage.asked(session.id);
+    stage.clock.advance(60_000);
+    expect(await answer).toEqual({ decision: 'cancelled' });
+    expect((await stage.approvals('?status=cancelled')).map((one) => one.id)).toEqual([id]);
+  });
 
-  it('A timeout does not apply to a turn that has ended.', () =>
-    onStage(async (stage) => {
-      const session = await stage.open();
-      await run(stage, session);
-      const turn = await stage.play(session);
-      stage.clock.advance(59_999);
-      await stage.open();
-      expect(turn.agent.calls).toEqual(['prompt', 'prompt']);
-    }, limited));
+  it('A timeout does not apply to a turn that has ended.', async () => {
+    const stage = await testStage(limited);
+    const session = await stage.open();
+    await run(stage, session);
+    const turn = await stage.play(session);
+    stage.clock.advance(59_999);
+    await stage.open();
+    expect(turn.agent.calls).toEqual(['prompt', 'prompt']);
+  });
 
-  it('A turn has no time limit by default, and may last for days.', () =>
-    onStage(async (stage) => {
-      const session = await stage.open();
-      const turn = await stage.play(session);
-      stage.clock.advance(10 * 24 * 3_600_000);
-      await stage.open();
-      expect(turn.agent.calls).toEqual(['prompt']);
-    }));
+  it('A turn has no time limit by default, and may last for days.', async () => {
+    const stage = await testStage();
+    const session = await stage.open();
+    const turn = await stage.play(session);
+    stage.clock.advance(10 * 24 * 3_600_000);
+    await stage.open();
+    expect(turn.agent.calls).toEqual(['prompt']);
+  });
 });
 
 describe('permission_mode, model and thinking_effort', () => {
-  it('Settings of a turn reach its agent, and the next turn has the settings of the session again.', () =>
-    withStage(async (stage) => {
-      const session = await stage.open({
-        permission_mode: 'require_approval',
-        model: 'small',
-        thinking_effort: 'low',
-      });
-      const own = { permission_mode: 'read_only', model: 'large', thinking_effort: 'high' };
-      const seen: TurnSettings[] = [];
-      for (const more of [{}, own, {}, { model: 'large' }])
-        seen.push((await run(stage, session, say('go', more))).turn.settings);
-      const usual = {
-        permissionMode: 'require_approval',
-        agentMode: null,
-        model: 'small',
-        thinkingEffort: 'low',
-      };
-      expect(seen).toEqual([
-        usual,
-        { permissionMode: 'read_only', agentMode: null, model: 'large', thinkingEffort: 'high' },
-        usual,
-        { ...usual, model: 'large' },
-      ]);
-      expect(await stage.session(session.id)).toMatchObject({
-        permission_mode: 'require_approval',
-        model: 'small',
-        thinking_effort: 'low',
-      });
-    }));
+  it('Settings of a turn reach its agent, and the next turn has the settings of the session again.', async () => {
+    const stage = on();
+    const session = await stage.open({
+      permission_mode: 'require_approval',
+      model: 'small',
+      thinking_effort: 'low',
+    });
+    const own = { permission_mode: 'read_only', model: 'large', thinking_effort: 'high' };
+    const seen: TurnSettings[] = [];
+    for (const more of [{}, own, {}, { model: 'large' }])
+      seen.push((await run(stage, session, say('go', more))).turn.settings);
+    const usual = {
+      permissionMode: 'require_approval',
+      agentMode: null,
+      model: 'small',
+      thinkingEffort: 'low',
+    };
+    expect(seen).toEqual([
+      usual,
+      { permissionMode: 'read_only', agentMode: null, model: 'large', thinkingEffort: 'high' },
+      usual,
+      { ...usual, model: 'large' },
+    ]);
+    expect(await stage.session(session.id)).toMatchObject({
+      permission_mode: 'require_approval',
+      model: 'small',
+      thinking_effort: 'low',
+    });
+  });
 
-  it('The settings of one turn are in its record, and null in other turns.', () =>
-    withStage(async (stage) => {
-      const session = await stage.open({ model: 'small' });
-      const own = { permission_mode: 'read_only', model: 'large', thinking_effort: 'high' };
-      const { turnId } = await run(stage, session, say('go', own));
-      expect(await stage.turn(session.id, turnId)).toMatchObject(own);
-      const { turnId: usual } = await run(stage, session);
-      expect(await stage.turn(session.id, usual)).toMatchObject({
-        permission_mode: null,
-        model: null,
-        thinking_effort: null,
-      });
-    }));
+  it('The settings of one turn are in its record, and null in other turns.', async () => {
+    const stage = on();
+    const session = await stage.open({ model: 'small' });
+    const own = { permission_mode: 'read_only', model: 'large', thinking_effort: 'high' };
+    const { turnId } = await run(stage, session, say('go', own));
+    expect(await stage.turn(session.id, turnId)).toMatchObject(own);
+    const { turnId: usual } = await run(stage, session);
+    expect(await stage.turn(session.id, usual)).toMatchObject({
+      permission_mode: null,
+      model: null,
+      thinking_effort: null,
+    });
+  });
 
   const played = {
     objection: ({ permissionMode }: TurnSettings) =>
@@ -238,61 +236,55 @@ describe('permission_mode, model and thinking_effort', () => {
         : null,
   };
 
-  it('Settings that a running agent is known to refuse answer 400, and nothing is stored.', () =>
-    onStage(
-      async (stage) => {
-        const session = await stage.open();
-        await run(stage, session);
-        const before = await stage.events();
-        const body = say('go', { permission_mode: 'no_such_mode' });
-        const reply = await stage.send(session, body);
-        expect([reply.status, reply.body.code]).toEqual([400, 'invalid']);
-        expect(reply.body.error).toContain('use read_only');
-        expect(await stage.events()).toEqual(before);
-        await run(stage, session);
-      },
-      { played },
-    ));
+  it('Settings that a running agent is known to refuse answer 400, and nothing is stored.', async () => {
+    const stage = await testStage({ played });
+    const session = await stage.open();
+    await run(stage, session);
+    const before = await stage.events();
+    const body = say('go', { permission_mode: 'no_such_mode' });
+    const reply = await stage.send(session, body);
+    expect([reply.status, reply.body.code]).toEqual([400, 'invalid']);
+    expect(reply.body.error).toContain('use read_only');
+    expect(await stage.events()).toEqual(before);
+    await run(stage, session);
+  });
 
-  it('Settings that the agent refuses later fail the turn, and the session stays ready.', () =>
-    onStage(
-      async (stage) => {
-        const session = await stage.open();
-        const { status, body } = await stage.send(
-          session,
-          say('go', { permission_mode: 'no_such_mode' }),
-        );
-        expect(status).toBe(200);
-        await stage.until(endOf(body.turn_id));
-        expect(await stage.turn(session.id, body.turn_id)).toMatchObject({
-          status: 'failed',
-          error: { code: 'invalid_permission_mode' },
-          started_at: null,
-        });
-        expect((await stage.session(session.id)).status).toBe('ready');
-        await run(stage, session);
-      },
-      { played },
-    ));
+  it('Settings that the agent refuses later fail the turn, and the session stays ready.', async () => {
+    const stage = await testStage({ played });
+    const session = await stage.open();
+    const { status, body } = await stage.send(
+      session,
+      say('go', { permission_mode: 'no_such_mode' }),
+    );
+    expect(status).toBe(200);
+    await stage.until(endOf(body.turn_id));
+    expect(await stage.turn(session.id, body.turn_id)).toMatchObject({
+      status: 'failed',
+      error: { code: 'invalid_permission_mode' },
+      started_at: null,
+    });
+    expect((await stage.session(session.id)).status).toBe('ready');
+    await run(stage, session);
+  });
 });
 
 describe('a turn', () => {
-  it('A turn for a busy session is 409 turn_in_progress, and nothing is stored.', () =>
-    onStage(async (stage) => {
-      const session = await stage.open();
-      await stage.play(session);
-      const before = await stage.events();
-      const { status, body } = await stage.send(session, 'me too');
-      expect([status, body.code]).toEqual([409, 'turn_in_progress']);
-      expect(await stage.events()).toEqual(before);
-    }));
+  it('A turn for a busy session is 409 turn_in_progress, and nothing is stored.', async () => {
+    const stage = await testStage();
+    const session = await stage.open();
+    await stage.play(session);
+    const before = await stage.events();
+    const { status, body } = await stage.send(session, 'me too');
+    expect([status, body.code]).toEqual([409, 'turn_in_progress']);
+    expect(await stage.events()).toEqual(before);
+  });
 
-  it('The input of a turn may be one item instead of an array of one.', () =>
-    withStage(async (stage) => {
-      const session = await stage.open();
-      const { turn } = await run(stage, session, { input: { type: 'text', text: 'alone' } });
-      expect(turn.text).toBe('alone');
-    }));
+  it('The input of a turn may be one item instead of an array of one.', async () => {
+    const stage = on();
+    const session = await stage.open();
+    const { turn } = await run(stage, session, { input: { type: 'text', text: 'alone' } });
+    expect(turn.text).toBe('alone');
+  });
 
   it.each([
     ['no input', {}],
@@ -300,11 +292,10 @@ describe('a turn', () => {
     ['an unknown type', { input: [{ type: 'audio', data: 'x' }] }],
     ['an unknown field', say('go', { steer: true })],
     ['an empty model', say('go', { model: '' })],
-  ])('A turn with %s is 400.', (_what, body) =>
-    withStage(async (stage) => {
-      const session = await stage.open();
-      const reply = await stage.send(session, body);
-      expect([reply.status, reply.body.code]).toEqual([400, 'invalid']);
-    }),
-  );
+  ])('A turn with %s is 400.', async (_what, body) => {
+    const stage = on();
+    const session = await stage.open();
+    const reply = await stage.send(session, body);
+    expect([reply.status, reply.body.code]).toEqual([400, 'invalid']);
+  });
 });

@@ -51,24 +51,21 @@ const on = sharedRuntime({
 });
 
 let ids: [string, string];
-beforeAll(() =>
-  on(async ({ client, directory }) => {
-    const sessions = [
-      await openSession(client, directory),
-      await openSession(client, directory),
-    ] as const;
-    for (const { id } of sessions) await runTurn(client, id, 'go');
-    ids = [sessions[0].id, sessions[1].id];
-  }),
-);
+beforeAll(async () => {
+  const { client, directory } = on();
+  const sessions = [
+    await openSession(client, directory),
+    await openSession(client, directory),
+  ] as const;
+  for (const { id } of sessions) await runTurn(client, id, 'go');
+  ids = [sessions[0].id, sessions[1].id];
+});
 
 /** Tests may add turns to the history, and nothing else. */
-function withHistory(check: (history: Given) => Promise<void>): Promise<void> {
-  return on(async (given) => {
-    const api = apiOf(given);
-    const all = recordsOf(await api('GET', '/v1/events'));
-    await check({ given, api, ids, all });
-  });
+async function readHistory(): Promise<Given> {
+  const api = apiOf(on());
+  const all = recordsOf(await api('GET', '/v1/events'));
+  return { given: on(), api, ids, all };
 }
 
 const recordsOf = (reply: Reply) => reply.json() as RuntimeEventRecord[];
@@ -114,87 +111,87 @@ const filters = [
 ] as const;
 
 describe.for(filters)('A filter by %s', ([, kinds]) => {
-  test('The filter of a replay gives the matching events of the scope and no others.', () =>
-    withHistory(async ({ api, ids, all }) => {
-      const expected = filtered(all, kinds);
-      expect(expected.length).toBeGreaterThan(0);
-      const { text } = await api('GET', `/v1/events${query(kinds)}`);
-      expect(JSON.parse(text)).toEqual(expected);
-      const own = await api('GET', `/v1/sessions/${ids[1]}/events${query(kinds)}`);
-      expect(recordsOf(own)).toEqual(expected.filter(({ session_id }) => session_id === ids[1]));
-    }));
+  test('The filter of a replay gives the matching events of the scope and no others.', async () => {
+    const { api, ids, all } = await readHistory();
+    const expected = filtered(all, kinds);
+    expect(expected.length).toBeGreaterThan(0);
+    const { text } = await api('GET', `/v1/events${query(kinds)}`);
+    expect(JSON.parse(text)).toEqual(expected);
+    const own = await api('GET', `/v1/sessions/${ids[1]}/events${query(kinds)}`);
+    expect(recordsOf(own)).toEqual(expected.filter(({ session_id }) => session_id === ids[1]));
+  });
 
-  test('The filter of a stream gives the matching stored events, then the new ones.', () =>
-    withHistory(async (history) => {
-      const path = `/v1/events/stream${query(kinds)}`;
-      const { got, expected } = await streamed(history, { path }, kinds);
-      expect(got).toEqual(expected);
-    }));
+  test('The filter of a stream gives the matching stored events, then the new ones.', async () => {
+    const history = await readHistory();
+    const path = `/v1/events/stream${query(kinds)}`;
+    const { got, expected } = await streamed(history, { path }, kinds);
+    expect(got).toEqual(expected);
+  });
 });
 
 describe('A filter by kind', () => {
-  test('A filter by kind of a session’s stream gives what both let through.', () =>
-    withHistory(async (history) => {
-      const kinds = ['turn.*', 'message.completed'];
-      const path = `/v1/sessions/${history.ids[0]}/events/stream${query(kinds)}`;
-      const { got, expected } = await streamed(history, { path }, kinds);
-      expect(got).toEqual(expected);
-      expect(got.length).toBeGreaterThan(6);
-    }));
+  test('A filter by kind of a session’s stream gives what both let through.', async () => {
+    const history = await readHistory();
+    const kinds = ['turn.*', 'message.completed'];
+    const path = `/v1/sessions/${history.ids[0]}/events/stream${query(kinds)}`;
+    const { got, expected } = await streamed(history, { path }, kinds);
+    expect(got).toEqual(expected);
+    expect(got.length).toBeGreaterThan(6);
+  });
 
-  test('A filter by kind of a kind that never occurs finds nothing, in a replay as in a stream.', () =>
-    withHistory(async (history) => {
-      const { given, api, ids } = history;
-      for (const scope of ['/v1/events', `/v1/sessions/${ids[0]}/events`]) {
-        const reply = await api('GET', `${scope}?kind=session.failed`);
-        expect(reply.json()).toEqual([]);
-        expect(reply.headers['x-next-after-seq']).toBe(undefined);
-      }
-      const silent = await openStream(given, { path: '/v1/events/stream?kind=session.failed' });
-      const other = await openStream(given);
-      const { turn } = await runTurn(given.client, ids[0], 'again');
-      await other.until(({ events }) =>
-        events().some(({ kind, turn_id }) => kind === 'turn.completed' && turn_id === turn.turn_id),
-      );
-      expect(silent.text()).toBe('retry: 1000\n');
-      for (const stream of [silent, other]) stream.close();
-    }));
+  test('A filter by kind of a kind that never occurs finds nothing, in a replay as in a stream.', async () => {
+    const history = await readHistory();
+    const { given, api, ids } = history;
+    for (const scope of ['/v1/events', `/v1/sessions/${ids[0]}/events`]) {
+      const reply = await api('GET', `${scope}?kind=session.failed`);
+      expect(reply.json()).toEqual([]);
+      expect(reply.headers['x-next-after-seq']).toBe(undefined);
+    }
+    const silent = await openStream(given, { path: '/v1/events/stream?kind=session.failed' });
+    const other = await openStream(given);
+    const { turn } = await runTurn(given.client, ids[0], 'again');
+    await other.until(({ events }) =>
+      events().some(({ kind, turn_id }) => kind === 'turn.completed' && turn_id === turn.turn_id),
+    );
+    expect(silent.text()).toBe('retry: 1000\n');
+    for (const stream of [silent, other]) stream.close();
+  });
 
-  test('A filter by kind keeps after_seq and limit: they count in what it lets through.', () =>
-    withHistory(async ({ api, all }) => {
-      const turns = filtered(all, ['turn.*']);
-      const [first, second, third, fourth] = seqsOf(turns);
-      const path = `/v1/events${query(['turn.*'])}`;
-      const page = await api('GET', `${path}&after_seq=${first}&limit=2`);
-      expect(seqsOf(recordsOf(page))).toEqual([second, third]);
-      expect(page.headers['x-next-after-seq']).toBe(String(third));
-      const next = await api('GET', `${path}&after_seq=${third}&limit=1`);
-      expect(seqsOf(recordsOf(next))).toEqual([fourth]);
-      const between = await api('GET', `${path}&after_seq=${(second ?? 0) - 1}&limit=1`);
-      expect(seqsOf(recordsOf(between))).toEqual([second]);
-    }));
+  test('A filter by kind keeps after_seq and limit: they count in what it lets through.', async () => {
+    const { api, all } = await readHistory();
+    const turns = filtered(all, ['turn.*']);
+    const [first, second, third, fourth] = seqsOf(turns);
+    const path = `/v1/events${query(['turn.*'])}`;
+    const page = await api('GET', `${path}&after_seq=${first}&limit=2`);
+    expect(seqsOf(recordsOf(page))).toEqual([second, third]);
+    expect(page.headers['x-next-after-seq']).toBe(String(third));
+    const next = await api('GET', `${path}&after_seq=${third}&limit=1`);
+    expect(seqsOf(recordsOf(next))).toEqual([fourth]);
+    const between = await api('GET', `${path}&after_seq=${(second ?? 0) - 1}&limit=1`);
+    expect(seqsOf(recordsOf(between))).toEqual([second]);
+  });
 
-  test('A filter by kind keeps where a stream begins: by after_seq, by Last-Event-ID, or with what is new.', () =>
-    withHistory(async ({ given, all, ids }) => {
-      const turns = seqsOf(filtered(all, ['turn.*']));
-      const path = `/v1/events/stream${query(['turn.*'])}`;
-      const streams = await Promise.all([
-        openStream(given, { path: `${path}&after_seq=${turns[1]}` }),
-        openStream(given, { path, headers: { 'last-event-id': String(turns[2]) } }),
-        openStream(given, { path: `${path}&after_seq=latest` }),
-      ]);
-      const { events } = await runTurn(given.client, ids[0], 'again');
-      const fresh = seqsOf(filtered(events, ['turn.*']));
-      for (const stream of streams) {
-        await stream.untilSeq(fresh.at(-1) ?? 0);
-        stream.close();
-      }
-      expect(streams.map((stream) => stream.seqs())).toEqual([
-        [...turns.slice(2), ...fresh],
-        [...turns.slice(3), ...fresh],
-        fresh,
-      ]);
-    }));
+  test('A filter by kind keeps where a stream begins: by after_seq, by Last-Event-ID, or with what is new.', async () => {
+    const { given, all, ids } = await readHistory();
+    const turns = seqsOf(filtered(all, ['turn.*']));
+    const path = `/v1/events/stream${query(['turn.*'])}`;
+    const streams = await Promise.all([
+      openStream(given, { path: `${path}&after_seq=${turns[1]}` }),
+      openStream(given, { path, headers: { 'last-event-id': String(turns[2]) } }),
+      openStream(given, { path: `${path}&after_seq=latest` }),
+    ]);
+    const { events } = await runTurn(given.client, ids[0], 'again');
+    const fresh = seqsOf(filtered(events, ['turn.*']));
+    for (const stream of streams) {
+      await stream.untilSeq(fresh.at(-1) ?? 0);
+      stream.close();
+    }
+    expect(streams.map((stream) => stream.seqs())).toEqual([
+      [...turns.slice(2), ...fresh],
+      [...turns.slice(3), ...fresh],
+      fresh,
+    ]);
+  });
 
   test.for([
     ['a kind that there is not', 'kind=turn.complete', 'turn.complete'],
@@ -208,22 +205,22 @@ describe('A filter by kind', () => {
     ['one that is wrong of several', 'kind=turn.*&kind=nope', 'nope'],
   ] as const)(
     'A filter by kind of %s is refused with 400 that names it and what there is.',
-    ([, asked, named]) =>
-      withHistory(async ({ given, ids }) => {
-        const headers = { authorization: `Bearer ${given.token}` };
-        for (const scope of ['/v1/events', `/v1/sessions/${ids[0]}/events`]) {
-          for (const path of [`${scope}?${asked}`, `${scope}/stream?${asked}`]) {
-            const reply = await send(given.url, { path, headers });
-            expect(reply.status).toBe(400);
-            const { error, code } = reply.json() as { error: string; code: string };
-            expect(code).toBe('invalid');
-            expect(error).toMatch(/^query\.kind/);
-            expect(error).toContain(`"${named}"`);
-            for (const group of ['runtime.*', 'session.*', 'turn.*', 'approval.*'])
-              expect(error).toContain(group);
-          }
+    async ([, asked, named]) => {
+      const { given, ids } = await readHistory();
+      const headers = { authorization: `Bearer ${given.token}` };
+      for (const scope of ['/v1/events', `/v1/sessions/${ids[0]}/events`]) {
+        for (const path of [`${scope}?${asked}`, `${scope}/stream?${asked}`]) {
+          const reply = await send(given.url, { path, headers });
+          expect(reply.status).toBe(400);
+          const { error, code } = reply.json() as { error: string; code: string };
+          expect(code).toBe('invalid');
+          expect(error).toMatch(/^query\.kind/);
+          expect(error).toContain(`"${named}"`);
+          for (const group of ['runtime.*', 'session.*', 'turn.*', 'approval.*'])
+            expect(error).toContain(group);
         }
-      }),
+      }
+    },
   );
 });
 

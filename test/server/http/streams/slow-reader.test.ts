@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { endpoints } from '../../../../src/api/index.ts';
 import type { AgentSink } from '../../../../src/agents/provider.ts';
-import { type TestRuntime, withRuntime } from '../../../support/runtime.ts';
+import { type TestRuntime, withRuntime, testRuntime } from '../../../support/runtime.ts';
 import {
   completed,
   type ScriptedProvider,
@@ -61,25 +61,21 @@ const lag = async ({ client }: TestRuntime) =>
 describe('A reader that does not read', () => {
   test('A reader that does not read disturbs no other, shows as lag, and gets everything later.', async () => {
     const provider = scriptedProvider();
-    await withRuntime(
-      async (given) => {
-        const slow = await openStream(given, { paused: true });
-        const fast = await openStream(given);
-        const last = await floodLog(given, provider);
-        await fast.untilSeq(last);
-        expect(fast.seqs()).toEqual(Array.from({ length: last }, (_, i) => i + 1));
-        expect(slow.seqs().length).toBeLessThan(last / 2);
-        const streams = await lag(given);
-        expect(streams).toMatchObject({ followers: 2, waiting: 1 });
-        expect(streams.max_lag).toBeGreaterThan(100);
-        slow.resume();
-        await slow.untilSeq(last);
-        expect(slow.text()).toBe(fast.text());
-        await expectEventually(async () => (await lag(given)).max_lag).toBe(0);
-        for (const stream of [slow, fast]) stream.close();
-      },
-      { providers: [provider] },
-    );
+    const given = await testRuntime({ providers: [provider] });
+    const slow = await openStream(given, { paused: true });
+    const fast = await openStream(given);
+    const last = await floodLog(given, provider);
+    await fast.untilSeq(last);
+    expect(fast.seqs()).toEqual(Array.from({ length: last }, (_, i) => i + 1));
+    expect(slow.seqs().length).toBeLessThan(last / 2);
+    const streams = await lag(given);
+    expect(streams).toMatchObject({ followers: 2, waiting: 1 });
+    expect(streams.max_lag).toBeGreaterThan(100);
+    slow.resume();
+    await slow.untilSeq(last);
+    expect(slow.text()).toBe(fast.text());
+    await expectEventually(async () => (await lag(given)).max_lag).toBe(0);
+    for (const stream of [slow, fast]) stream.close();
   });
 
   const { clock, at } = sharedFlood();

@@ -36,11 +36,10 @@ const after = (seq: string): string => `/v1/events/stream?after_seq=${seq}`;
 describe('the start of a stream', () => {
   /** It has ten events or more. */
   const on = sharedRuntime({ providers: [scriptedProvider()] });
-  beforeAll(() =>
-    on(async ({ client, directory }) => {
-      for (let i = 0; i < 8; i++) await openSession(client, directory);
-    }),
-  );
+  beforeAll(async () => {
+    const { client, directory } = on();
+    for (let i = 0; i < 8; i++) await openSession(client, directory);
+  });
 
   test.for([
     ['with neither, at the start', {}, 1],
@@ -65,13 +64,12 @@ describe('the start of a stream', () => {
       { path: after('9'), headers: { 'last-event-id': 'x' } },
       10,
     ],
-  ] as const)('Where a stream begins is given by %s.', ([, options, first]) =>
-    on(async (given) => {
-      const { seqs, last } = await seqsFrom(given, options);
-      const from = first === 'new' ? last : first;
-      expect(seqs).toEqual(Array.from({ length: last - from + 1 }, (_, i) => from + i));
-    }),
-  );
+  ] as const)('Where a stream begins is given by %s.', async ([, options, first]) => {
+    const given = on();
+    const { seqs, last } = await seqsFrom(given, options);
+    const from = first === 'new' ? last : first;
+    expect(seqs).toEqual(Array.from({ length: last - from + 1 }, (_, i) => from + i));
+  });
 
   test.for([
     'x',
@@ -85,38 +83,37 @@ describe('the start of a stream', () => {
     '99999999999999999',
     '1,2',
     'latest',
-  ])('The Last-Event-ID "%s" is refused with 400, in every scope.', (id) =>
-    on(async ({ url, token, client, directory }) => {
-      const { id: session } = await openSession(client, directory);
-      for (const path of ['/v1/events/stream', `/v1/sessions/${session}/events/stream`]) {
-        const headers = { authorization: `Bearer ${token}`, 'last-event-id': id };
-        const reply = await send(url, { path, headers });
-        expect(reply.status).toBe(400);
-        expect(reply.json()).toEqual({
-          error: expect.stringContaining('is not a sequence number'),
-          code: 'invalid',
-        });
-      }
-    }),
-  );
-
-  test('The greatest Last-Event-ID there can be is taken.', () =>
-    on(async (given) => {
-      const stream = await openStream(given, { headers: { 'last-event-id': '9007199254740991' } });
-      stream.close();
-      expect(stream.headers['content-type']).toMatch(/^text\/event-stream/);
-    }));
-
-  test('A cursor beyond the newest event gets what is new.', () =>
-    on(async (given) => {
-      const { seqs, last } = await seqsFrom(given, { path: after('5000') });
-      expect(seqs).toEqual([last]);
-      const { id } = await openSession(given.client, given.directory);
-      const own = await openStream(given, {
-        path: `/v1/sessions/${id}/events/stream?after_seq=5000`,
+  ])('The Last-Event-ID "%s" is refused with 400, in every scope.', async (id) => {
+    const { url, token, client, directory } = on();
+    const { id: session } = await openSession(client, directory);
+    for (const path of ['/v1/events/stream', `/v1/sessions/${session}/events/stream`]) {
+      const headers = { authorization: `Bearer ${token}`, 'last-event-id': id };
+      const reply = await send(url, { path, headers });
+      expect(reply.status).toBe(400);
+      expect(reply.json()).toEqual({
+        error: expect.stringContaining('is not a sequence number'),
+        code: 'invalid',
       });
-      own.close();
-    }));
+    }
+  });
+
+  test('The greatest Last-Event-ID there can be is taken.', async () => {
+    const given = on();
+    const stream = await openStream(given, { headers: { 'last-event-id': '9007199254740991' } });
+    stream.close();
+    expect(stream.headers['content-type']).toMatch(/^text\/event-stream/);
+  });
+
+  test('A cursor beyond the newest event gets what is new.', async () => {
+    const given = on();
+    const { seqs, last } = await seqsFrom(given, { path: after('5000') });
+    expect(seqs).toEqual([last]);
+    const { id } = await openSession(given.client, given.directory);
+    const own = await openStream(given, {
+      path: `/v1/sessions/${id}/events/stream?after_seq=5000`,
+    });
+    own.close();
+  });
 
   test('A cursor beyond the newest event first gets the gap frame, without an id.', () =>
     withTenEvents(async (given) => {
@@ -129,9 +126,9 @@ describe('the start of a stream', () => {
       );
     }));
 
-  test('A stream of a session that is not there is 404, before its cursor is a question.', () =>
-    on(async (given) => {
-      const reply = await apiOf(given)('GET', '/v1/sessions/sess_nope/events/stream');
-      expect(reply.status).toBe(404);
-    }));
+  test('A stream of a session that is not there is 404, before its cursor is a question.', async () => {
+    const given = on();
+    const reply = await apiOf(given)('GET', '/v1/sessions/sess_nope/events/stream');
+    expect(reply.status).toBe(404);
+  });
 });

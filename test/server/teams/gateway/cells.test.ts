@@ -17,7 +17,7 @@ import { sharedStage, type Stage } from '../../../support/sessions/stage.ts';
 import { completed, interrupted } from '../../../support/teams/team.ts';
 import { commit, makeRepository, write } from '../../../support/worktrees/work.ts';
 import { atLength } from '../../../support/at-length.ts';
-import { columns, rows } from '../../../support/gateway/gate-table.ts';
+import { columns, rows } from './gate-table.ts';
 import { scaled } from '../../../support/patience.ts';
 
 /** An agent at a turn, which leads a team with one more member, and works in a repository. */

@@ -2,9 +2,9 @@ import { expect, test } from 'vitest';
 import { endpoints } from '../../../../src/api/index.ts';
 import { HttpClient } from '../../../../src/client/client.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
-import { initialized, type RawAgent, withRawAgent } from '../../../support/providers/raw-agent.ts';
-import { withRawClaude } from '../../../support/providers/raw-claude.ts';
-import { withRawCodex } from '../../../support/providers/raw-codex.ts';
+import { initialized, type RawAgent, testRawAgent } from '../../../support/providers/raw-agent.ts';
+import { testRawClaude } from '../../../support/providers/raw-claude.ts';
+import { testRawCodex } from '../../../support/providers/raw-codex.ts';
 import { ofKind } from '../../../support/turns.ts';
 
 interface Sidecar {
@@ -30,33 +30,28 @@ const soon = { toolsWithinMs: 0 };
 
 test.for(['acp', 'claude', 'codex'] as const)(
   'An agent that never asks for the tools causes one notice, after its first completed turn, and is marked in its team (%s).',
-  (provider) => {
-    const play = { acp: withRawAgent, claude: withRawClaude, codex: withRawCodex }[provider];
-    return (play as typeof withRawAgent)(
-      {},
-      async ({ client, open }) => {
-        const session = await open();
-        const notices = () =>
-          ofKind(session.watch.events, 'session.notice').map(({ payload }) => payload.code);
-        const body = { name: 'birds', lead_agent_id: session.id };
-        const { team } = await client.call(endpoints.createTeam, { body });
-        const params = { team_id: team.id };
-        const takesTools = async () =>
-          (await client.call(endpoints.getTeamView, { params, query: {} })).members[0]?.takes_tools;
-        expect(await takesTools()).toBeNull();
-        expect((await session.run('hello')).status).toBe('completed');
-        await expectEventually(notices).toEqual(['tools_not_taken']);
-        expect(await takesTools()).toBe(false);
-        expect((await session.run('again')).status).toBe('completed');
-        expect(notices()).toEqual(['tools_not_taken']);
-      },
-      soon,
-    );
+  async (provider) => {
+    const play = { acp: testRawAgent, claude: testRawClaude, codex: testRawCodex }[provider];
+    const { client, open } = await play({}, soon);
+    const session = await open();
+    const notices = () =>
+      ofKind(session.watch.events, 'session.notice').map(({ payload }) => payload.code);
+    const body = { name: 'birds', lead_agent_id: session.id };
+    const { team } = await client.call(endpoints.createTeam, { body });
+    const params = { team_id: team.id };
+    const takesTools = async () =>
+      (await client.call(endpoints.getTeamView, { params, query: {} })).members[0]?.takes_tools;
+    expect(await takesTools()).toBeNull();
+    expect((await session.run('hello')).status).toBe('completed');
+    await expectEventually(notices).toEqual(['tools_not_taken']);
+    expect(await takesTools()).toBe(false);
+    expect((await session.run('again')).status).toBe('completed');
+    expect(notices()).toEqual(['tools_not_taken']);
   },
 );
 
-test('An agent whose sidecar asks for the tools, in its first turn or later, has them.', () =>
-  withRawAgent(
+test('An agent whose sidecar asks for the tools, in its first turn or later, has them.', async () => {
+  const { client, open } = await testRawAgent(
     {
       turns: {
         list: async (agent) => {
@@ -66,29 +61,28 @@ test('An agent whose sidecar asks for the tools, in its first turn or later, has
         },
       },
     },
-    async ({ client, open }) => {
-      const [early, late] = [await open(), await open()];
-      await early.run('list');
-      await early.run('hello');
-      await late.run('hello');
-      const notices = () => ofKind(late.watch.events, 'session.notice').length;
-      await expectEventually(notices).toBe(1);
-      expect(ofKind(early.watch.events, 'session.notice')).toEqual([]);
-      await late.run('list');
-      const body = { name: 'birds', lead_agent_id: early.id, member_agent_ids: [late.id] };
-      const { team } = await client.call(endpoints.createTeam, { body });
-      const params = { team_id: team.id };
-      const { members } = await client.call(endpoints.getTeamView, {
-        params,
-        query: {},
-      });
-      expect(members.map(({ takes_tools }) => takes_tools)).toEqual([true, true]);
-    },
     soon,
-  ));
+  );
+  const [early, late] = [await open(), await open()];
+  await early.run('list');
+  await early.run('hello');
+  await late.run('hello');
+  const notices = () => ofKind(late.watch.events, 'session.notice').length;
+  await expectEventually(notices).toBe(1);
+  expect(ofKind(early.watch.events, 'session.notice')).toEqual([]);
+  await late.run('list');
+  const body = { name: 'birds', lead_agent_id: early.id, member_agent_ids: [late.id] };
+  const { team } = await client.call(endpoints.createTeam, { body });
+  const params = { team_id: team.id };
+  const { members } = await client.call(endpoints.getTeamView, {
+    params,
+    query: {},
+  });
+  expect(members.map(({ takes_tools }) => takes_tools)).toEqual([true, true]);
+});
 
-test('An agent that took the tools causes a notice if its next process does not ask for them.', () =>
-  withRawAgent(
+test('An agent that took the tools causes a notice if its next process does not ask for them.', async () => {
+  const { open, agents } = await testRawAgent(
     {
       turns: {
         list: async (agent) => {
@@ -97,34 +91,32 @@ test('An agent that took the tools causes a notice if its next process does not 
         },
       },
     },
-    async ({ open, agents }) => {
-      const session = await open();
-      const notices = () =>
-        ofKind(session.watch.events, 'session.notice').map(({ payload }) => payload.code);
-      await session.run('list');
-      agents[0]?.exit(9);
-      await expectEventually(() => agents[0]?.gone).toBe(true);
-      expect((await session.run('hello')).status).toBe('completed');
-      await expectEventually(notices).toContain('tools_not_taken');
-      await session.run('list');
-      await session.run('hello');
-      expect(notices().filter((code) => code === 'tools_not_taken')).toHaveLength(1);
-    },
     soon,
-  ));
+  );
+  const session = await open();
+  const notices = () =>
+    ofKind(session.watch.events, 'session.notice').map(({ payload }) => payload.code);
+  await session.run('list');
+  agents[0]?.exit(9);
+  await expectEventually(() => agents[0]?.gone).toBe(true);
+  expect((await session.run('hello')).status).toBe('completed');
+  await expectEventually(notices).toContain('tools_not_taken');
+  await session.run('list');
+  await session.run('hello');
+  expect(notices().filter((code) => code === 'tools_not_taken')).toHaveLength(1);
+});
 
-test('An agent that declares that it uses no tools gets no sidecar, and causes no notice.', () =>
-  withRawAgent(
+test('An agent that declares that it uses no tools gets no sidecar, and causes no notice.', async () => {
+  const { open, agents } = await testRawAgent(
     {
       methods: {
         initialize: () => initialized({ agentCapabilities: { _meta: { 'cadre/no-tools': true } } }),
       },
     },
-    async ({ open, agents }) => {
-      const session = await open();
-      for (const text of ['hello', 'again']) await session.run(text);
-      expect(sidecarsOf(agents[0])).toEqual([]);
-      expect(ofKind(session.watch.events, 'session.notice')).toEqual([]);
-    },
     soon,
-  ));
+  );
+  const session = await open();
+  for (const text of ['hello', 'again']) await session.run(text);
+  expect(sidecarsOf(agents[0])).toEqual([]);
+  expect(ofKind(session.watch.events, 'session.notice')).toEqual([]);
+});

@@ -5,7 +5,7 @@ import { PassThrough } from 'node:stream';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
 import type { CallToolResult, Progress } from '@modelcontextprotocol/sdk/types.js';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ToolEnvelope } from '../../../../src/api/gateway.ts';
 import { toolInfosOf, toolNamespaces } from '../../../../src/api/tools.ts';
 import { systemClock } from '../../../../src/core/lib/clock.ts';
@@ -21,109 +21,103 @@ function backend(call: ToolBackend['call'] = () => Promise.resolve(fine)): ToolB
 }
 
 /** The official client, connected to our server within this process. */
-async function withClient(
-  test: (client: Client) => Promise<void>,
-  call?: ToolBackend['call'],
-): Promise<void> {
+async function connectClient(call?: ToolBackend['call']): Promise<Client> {
   const [ours, theirs] = InMemoryTransport.createLinkedPair();
   const serving = serveTools(ours, backend(call), systemClock);
   const client = new Client({ name: 'test', version: '1' });
   await client.connect(theirs);
-  await test(client);
-  await client.close();
-  await serving;
+  onTestFinished(async () => {
+    await client.close();
+    await serving;
+  });
+  return client;
 }
 
 describe('the tools for MCP clients', () => {
-  it('The annotations of a tool show whether it reads, destroys or reaches outside.', () =>
-    withClient(async (client) => {
-      const { tools: found } = await client.listTools();
-      const hints = Object.fromEntries(
-        found.map(({ name, annotations: one }) => [
-          name,
-          [one?.readOnlyHint, one?.destructiveHint, one?.idempotentHint, one?.openWorldHint],
-        ]),
-      );
-      expect(hints).toEqual({
-        cadre_process_run: [false, true, false, true],
-        cadre_process_status: [true, false, true, false],
-        cadre_process_logs: [true, false, true, false],
-        cadre_process_kill: [false, true, true, false],
-        cadre_team_status: [true, false, true, false],
-        cadre_team_message: [false, false, false, false],
-        cadre_team_manage: [false, true, false, true],
-      });
-      for (const { title, annotations, outputSchema } of found) {
-        expect(title).toBe(annotations?.title);
-        expect(outputSchema).toMatchObject({ type: 'object', required: ['ok', 'result'] });
-      }
-    }));
+  it('The annotations of a tool show whether it reads, destroys or reaches outside.', async () => {
+    const client = await connectClient();
+    const { tools: found } = await client.listTools();
+    const hints = Object.fromEntries(
+      found.map(({ name, annotations: one }) => [
+        name,
+        [one?.readOnlyHint, one?.destructiveHint, one?.idempotentHint, one?.openWorldHint],
+      ]),
+    );
+    expect(hints).toEqual({
+      cadre_process_run: [false, true, false, true],
+      cadre_process_status: [true, false, true, false],
+      cadre_process_logs: [true, false, true, false],
+      cadre_process_kill: [false, true, true, false],
+      cadre_team_status: [true, false, true, false],
+      cadre_team_message: [false, false, false, false],
+      cadre_team_manage: [false, true, false, true],
+    });
+    for (const { title, annotations, outputSchema } of found) {
+      expect(title).toBe(annotations?.title);
+      expect(outputSchema).toMatchObject({ type: 'object', required: ['ok', 'result'] });
+    }
+  });
 
-  it('The instructions of the server explain where messages come from, and that output is data.', () =>
-    withClient(async (client) => {
-      expect(client.getInstructions()).toContain('cadre_process_run');
-      expect(client.getInstructions()).toContain('not as instructions');
-    }));
+  it('The instructions of the server explain where messages come from, and that output is data.', async () => {
+    const client = await connectClient();
+    expect(client.getInstructions()).toContain('cadre_process_run');
+    expect(client.getInstructions()).toContain('not as instructions');
+  });
 
-  it('The result of a tool is structured content that matches its schema, and the same text.', () =>
-    withClient(async (client) => {
-      await client.listTools();
-      const given = await client.callTool({ name: 'cadre_process_status' });
-      const { structuredContent, content, isError } = given as CallToolResult;
-      expect(isError).toBe(false);
-      expect(structuredContent).toEqual(fine);
-      expect(JSON.parse((content[0] as { text: string }).text)).toEqual(fine);
-    }));
+  it('The result of a tool is structured content that matches its schema, and the same text.', async () => {
+    const client = await connectClient();
+    await client.listTools();
+    const given = await client.callTool({ name: 'cadre_process_status' });
+    const { structuredContent, content, isError } = given as CallToolResult;
+    expect(isError).toBe(false);
+    expect(structuredContent).toEqual(fine);
+    expect(JSON.parse((content[0] as { text: string }).text)).toEqual(fine);
+  });
 
-  it('The failure of a tool is a result that the model sees.', () =>
-    withClient(
-      async (client) => {
-        await client.listTools();
-        const given = await client.callTool({ name: 'cadre_process_logs', arguments: {} });
-        expect(given.isError).toBe(true);
-        expect((given.content as [{ text: string }])[0].text).toContain('no process');
-      },
-      () => Promise.resolve({ ok: false, error: { code: 'not_found', message: 'no process' } }),
-    ));
+  it('The failure of a tool is a result that the model sees.', async () => {
+    const client = await connectClient(() =>
+      Promise.resolve({ ok: false, error: { code: 'not_found', message: 'no process' } }),
+    );
+    await client.listTools();
+    const given = await client.callTool({ name: 'cadre_process_logs', arguments: {} });
+    expect(given.isError).toBe(true);
+    expect((given.content as [{ text: string }])[0].text).toContain('no process');
+  });
 
   it('Rising progress is reported only to a caller with a progress token.', async () => {
     const told: Progress[] = [];
     const halfway = Promise.withResolvers<void>();
-    await withClient(
-      async (client) => {
-        await client.callTool({ name: 'cadre_process_run' }, undefined, {
-          onprogress: (progress) => {
-            told.push(progress);
-            if (told.length === 2) halfway.resolve();
-          },
-        });
-        expect(told.length).toBeGreaterThanOrEqual(2);
-        expect(told.map(({ progress }) => progress)).toEqual(told.map((_, n) => n));
-        const before = told.length;
-        await client.callTool({ name: 'cadre_process_run' });
-        expect(told).toHaveLength(before);
+    const client = await connectClient(async (_tool, _args, _gone) => {
+      await halfway.promise;
+      return { ok: true, result: { process: { process_id: 'proc_1', status: 'running' } } };
+    });
+    await client.callTool({ name: 'cadre_process_run' }, undefined, {
+      onprogress: (progress) => {
+        told.push(progress);
+        if (told.length === 2) halfway.resolve();
       },
-      async (_tool, _args, _gone) => {
-        await halfway.promise;
-        return { ok: true, result: { process: { process_id: 'proc_1', status: 'running' } } };
-      },
-    );
+    });
+    expect(told.length).toBeGreaterThanOrEqual(2);
+    expect(told.map(({ progress }) => progress)).toEqual(told.map((_, n) => n));
+    const before = told.length;
+    await client.callTool({ name: 'cadre_process_run' });
+    expect(told).toHaveLength(before);
   });
 });
 
 /** Runs `test` with functions that write a line to a tool server and read its next answer as JSON. */
-async function withLines(
-  test: (write: (line: string) => void, answer: () => Promise<unknown>) => Promise<void>,
-): Promise<void> {
+function serveLines(): [write: (line: string) => void, answer: () => Promise<unknown>] {
   const [input, output] = [new PassThrough(), new PassThrough()];
   const serving = serveTools(new LineTransport(input, output), backend(), systemClock);
   const lines = createInterface({ input: output })[Symbol.asyncIterator]();
-  await test(
+  onTestFinished(async () => {
+    input.end();
+    await serving;
+  });
+  return [
     (line) => void input.write(`${line}\n`),
     async () => JSON.parse((await lines.next()).value as string) as unknown,
-  );
-  input.end();
-  await serving;
+  ];
 }
 
 const initialize = JSON.stringify({
@@ -138,53 +132,53 @@ const initialize = JSON.stringify({
 });
 
 describe('a malformed line', () => {
-  it('A malformed line gets a parse error, and the next line is answered normally.', () =>
-    withLines(async (write, answer) => {
-      write('{"jsonrpc": "2.0", "id": 1, "method"');
-      expect(await answer()).toMatchObject({ jsonrpc: '2.0', id: null, error: { code: -32700 } });
-      write(initialize);
-      expect(await answer()).toMatchObject({
-        id: 'first',
-        result: { protocolVersion: '2025-06-18' },
-      });
-    }));
+  it('A malformed line gets a parse error, and the next line is answered normally.', async () => {
+    const [write, answer] = serveLines();
+    write('{"jsonrpc": "2.0", "id": 1, "method"');
+    expect(await answer()).toMatchObject({ jsonrpc: '2.0', id: null, error: { code: -32700 } });
+    write(initialize);
+    expect(await answer()).toMatchObject({
+      id: 'first',
+      result: { protocolVersion: '2025-06-18' },
+    });
+  });
 
-  it('JSON that is not a message gets "invalid request", with its id if it has one.', () =>
-    withLines(async (write, answer) => {
-      for (const [line, id] of [
-        ['[]', null],
-        ['17', null],
-        ['{"jsonrpc":"1.0","id":7,"method":"ping"}', 7],
-        ['{"jsonrpc":"2.0","id":"a","method":5}', 'a'],
-        ['{"jsonrpc":"2.0","id":{},"method":"ping"}', null],
-      ] as const) {
-        write(line);
-        expect(await answer()).toMatchObject({ id, error: { code: -32600 } });
-      }
-    }));
+  it('JSON that is not a message gets "invalid request", with its id if it has one.', async () => {
+    const [write, answer] = serveLines();
+    for (const [line, id] of [
+      ['[]', null],
+      ['17', null],
+      ['{"jsonrpc":"1.0","id":7,"method":"ping"}', 7],
+      ['{"jsonrpc":"2.0","id":"a","method":5}', 'a'],
+      ['{"jsonrpc":"2.0","id":{},"method":"ping"}', null],
+    ] as const) {
+      write(line);
+      expect(await answer()).toMatchObject({ id, error: { code: -32600 } });
+    }
+  });
 });
 
 describe('wrong parameters of a request', () => {
-  it('Wrong parameters get -32602 with a sentence that names the parameter.', () =>
-    withLines(async (write, answer) => {
-      write(initialize);
-      await answer();
-      const call = (params: unknown) =>
-        write(JSON.stringify({ jsonrpc: '2.0', id: 2, method: 'tools/call', params }));
-      for (const [params, named] of [
-        [{}, 'params.name'],
-        [{ name: 5 }, 'params.name'],
-        [{ name: 'cadre_process_status', arguments: 'x' }, 'params.arguments'],
-        [undefined, 'params'],
-        [{ name: 'cadre_nothing' }, 'unknown tool "cadre_nothing"'],
-      ] as const) {
-        call(params);
-        const { error } = (await answer()) as { error: { code: number; message: string } };
-        expect(error.code).toBe(-32602);
-        expect(error.message).toContain(named);
-        expect(error.message).not.toMatch(/[{}[\]\n]/);
-      }
-    }));
+  it('Wrong parameters get -32602 with a sentence that names the parameter.', async () => {
+    const [write, answer] = serveLines();
+    write(initialize);
+    await answer();
+    const call = (params: unknown) =>
+      write(JSON.stringify({ jsonrpc: '2.0', id: 2, method: 'tools/call', params }));
+    for (const [params, named] of [
+      [{}, 'params.name'],
+      [{ name: 5 }, 'params.name'],
+      [{ name: 'cadre_process_status', arguments: 'x' }, 'params.arguments'],
+      [undefined, 'params'],
+      [{ name: 'cadre_nothing' }, 'unknown tool "cadre_nothing"'],
+    ] as const) {
+      call(params);
+      const { error } = (await answer()) as { error: { code: number; message: string } };
+      expect(error.code).toBe(-32602);
+      expect(error.message).toContain(named);
+      expect(error.message).not.toMatch(/[{}[\]\n]/);
+    }
+  });
 });
 
 it('Messages that come over a channel within the process are checked in the same way.', async () => {

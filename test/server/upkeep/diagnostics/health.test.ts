@@ -8,12 +8,17 @@ import { cadreOn } from '../../../support/cli/cadre.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
 import { apiOf, send } from '../../../support/http/request.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
-import { openRuntime, type TestRuntime, withRuntime } from '../../../support/runtime.ts';
+import {
+  openRuntime,
+  type TestRuntime,
+  withRuntime,
+  testRuntime,
+} from '../../../support/runtime.ts';
 import { completed, scriptedProvider } from '../../../support/scripted-provider.ts';
 import { FullDisk } from '../../../support/sessions/faults.ts';
-import { withServer } from '../../../support/server.ts';
+import { testServer } from '../../../support/server.ts';
 import { DATABASE_FILE, testDisk, WAL_FILE } from '../../../support/store.ts';
-import { tempDirectory } from '../../../support/temp.ts';
+import { testDirectory } from '../../../support/temp.ts';
 import { openSession, runTurn } from '../../../support/turns.ts';
 
 const NO_DISK_HAS = 999_999_999_999_999;
@@ -40,81 +45,76 @@ function reload({ runtime }: TestRuntime, retention: object): void {
   runtime.reload(() => configSchema.parse({ retention }));
 }
 
-test('The health is ok without a detail if nothing is wrong.', () =>
-  withRuntime(async (given) => {
-    await openSession(given.client, given.directory);
-    expect(await healthOf(given)).toMatchObject({
-      status: 'ok',
-      checks: { store: { status: 'ok' }, providers: { status: 'ok' } },
-    });
-    for (const check of Object.values((await healthOf(given)).checks))
-      expect(check).not.toHaveProperty('detail');
-  }, scripted()));
+test('The health is ok without a detail if nothing is wrong.', async () => {
+  const given = await testRuntime(scripted());
+  await openSession(given.client, given.directory);
+  expect(await healthOf(given)).toMatchObject({
+    status: 'ok',
+    checks: { store: { status: 'ok' }, providers: { status: 'ok' } },
+  });
+  for (const check of Object.values((await healthOf(given)).checks))
+    expect(check).not.toHaveProperty('detail');
+});
 
 describe('a lack of room for new work', () => {
-  test('The health on a full disk has the reason for which a session is refused, until there is room.', () =>
-    withRuntime(async (given) => {
-      reload(given, { min_free_bytes: NO_DISK_HAS });
-      const refusal = await openSession(given.client, given.directory).catch(
-        (error: unknown) => error,
-      );
-      expect(refusal).toMatchObject({ code: 'storage_full' });
-      const { message } = refusal as Error;
-      expect(await healthOf(given)).toMatchObject({
-        status: 'degraded',
-        checks: { store: { status: 'degraded', detail: message }, providers: { status: 'ok' } },
-      });
-      const open = await send(given.url, { path: '/health' });
-      expect([open.status, open.json()]).toEqual([200, { status: 'degraded' }]);
-      reload(given, { min_free_bytes: 0 });
-      expect(await healthOf(given)).toMatchObject({ status: 'ok' });
-      await openSession(given.client, given.directory);
-    }, scripted()));
-
-  test('After a failed write on a full disk, the health is degraded until a write succeeds.', () =>
-    withRuntime(async (given) => {
-      reload(given, { min_free_bytes: 0 });
-      using disk = new FullDisk();
-      disk.full = true;
-      const opened = openSession(given.client, given.directory);
-      await expect(opened).rejects.toMatchObject({ code: 'storage_full' });
-      expect(await storeOf(given)).toEqual(degraded(/the disk is full: free some space/));
-      disk.full = false;
-      await openSession(given.client, given.directory);
-      expect(await storeOf(given)).toEqual({ status: 'ok' });
-    }, scripted()));
-
-  test('The health is degraded over the budget once retention has found nothing to remove.', () => {
-    const clock = new ManualClock();
-    return withRuntime(
-      async (given) => {
-        await openSession(given.client, given.directory);
-        reload(given, { max_bytes: 1 });
-        expect(await storeOf(given)).toEqual({ status: 'ok' });
-        clock.advance(10_000);
-        await expectEventually(() => storeOf(given)).toEqual(
-          degraded(/^the data exceeds retention\.max_bytes \(1\).*close sessions/),
-        );
-        reload(given, { max_bytes: 0 });
-        expect(await storeOf(given)).toEqual({ status: 'ok' });
-      },
-      { ...scripted(), clock },
+  test('The health on a full disk has the reason for which a session is refused, until there is room.', async () => {
+    const given = await testRuntime(scripted());
+    reload(given, { min_free_bytes: NO_DISK_HAS });
+    const refusal = await openSession(given.client, given.directory).catch(
+      (error: unknown) => error,
     );
+    expect(refusal).toMatchObject({ code: 'storage_full' });
+    const { message } = refusal as Error;
+    expect(await healthOf(given)).toMatchObject({
+      status: 'degraded',
+      checks: { store: { status: 'degraded', detail: message }, providers: { status: 'ok' } },
+    });
+    const open = await send(given.url, { path: '/health' });
+    expect([open.status, open.json()]).toEqual([200, { status: 'degraded' }]);
+    reload(given, { min_free_bytes: 0 });
+    expect(await healthOf(given)).toMatchObject({ status: 'ok' });
+    await openSession(given.client, given.directory);
   });
 
-  test('cadre status prints why the server is degraded, and cadre doctor that it is degraded.', () =>
-    withServer(
-      async (server) => {
-        const cadre = cadreOn(server);
-        const { stdout } = await cadre(['status']);
-        expect(stdout).toMatch(/^status +degraded$/m);
-        expect(stdout).toMatch(/^store +less than retention\.min_free_bytes/m);
-        expect((await cadre(['doctor'])).stdout).toMatch(
-          /is degraded \(store: less than retention\.min_free_bytes .*\): see cadre status/,
-        );
-      },
-      { env: { CADRE_RETENTION_MIN_FREE_BYTES: String(NO_DISK_HAS) } },
-    ));
+  test('After a failed write on a full disk, the health is degraded until a write succeeds.', async () => {
+    const given = await testRuntime(scripted());
+    reload(given, { min_free_bytes: 0 });
+    using disk = new FullDisk();
+    disk.full = true;
+    const opened = openSession(given.client, given.directory);
+    await expect(opened).rejects.toMatchObject({ code: 'storage_full' });
+    expect(await storeOf(given)).toEqual(degraded(/the disk is full: free some space/));
+    disk.full = false;
+    await openSession(given.client, given.directory);
+    expect(await storeOf(given)).toEqual({ status: 'ok' });
+  });
+
+  test('The health is degraded over the budget once retention has found nothing to remove.', async () => {
+    const clock = new ManualClock();
+    const given = await testRuntime({ ...scripted(), clock });
+    await openSession(given.client, given.directory);
+    reload(given, { max_bytes: 1 });
+    expect(await storeOf(given)).toEqual({ status: 'ok' });
+    clock.advance(10_000);
+    await expectEventually(() => storeOf(given)).toEqual(
+      degraded(/^the data exceeds retention\.max_bytes \(1\).*close sessions/),
+    );
+    reload(given, { max_bytes: 0 });
+    expect(await storeOf(given)).toEqual({ status: 'ok' });
+  });
+
+  test('cadre status prints why the server is degraded, and cadre doctor that it is degraded.', async () => {
+    const server = await testServer({
+      env: { CADRE_RETENTION_MIN_FREE_BYTES: String(NO_DISK_HAS) },
+    });
+    const cadre = cadreOn(server);
+    const { stdout } = await cadre(['status']);
+    expect(stdout).toMatch(/^status +degraded$/m);
+    expect(stdout).toMatch(/^store +less than retention\.min_free_bytes/m);
+    expect((await cadre(['doctor'])).stdout).toMatch(
+      /is degraded \(store: less than retention\.min_free_bytes .*\): see cadre status/,
+    );
+  });
 });
 
 describe('a slow disk', () => {
@@ -168,25 +168,21 @@ describe('a slow disk', () => {
       expect(await storeOf(given)).toEqual({ status: 'ok' });
     }));
 
-  test('The health reports a sync that does not end until it ends.', () => {
+  test('The health reports a sync that does not end until it ends.', async () => {
     const clock = new ManualClock();
     const disk = testDisk();
-    return withRuntime(
-      async (given) => {
-        await openSession(given.client, given.directory);
-        using held = disk.holdSyncs(WAL_FILE);
-        const opening = openSession(given.client, given.directory);
-        const end = await held.next();
-        clock.advance(5000);
-        expect(await storeOf(given)).toEqual({ status: 'ok' });
-        clock.advance(1000);
-        expect(await storeOf(given)).toEqual(degraded(/^a disk sync has been running for 6\.0 s/));
-        end(null);
-        await opening;
-        expect(await storeOf(given)).toEqual({ status: 'ok' });
-      },
-      { ...scripted(), clock, fs: disk.fs },
-    );
+    const given = await testRuntime({ ...scripted(), clock, fs: disk.fs });
+    await openSession(given.client, given.directory);
+    using held = disk.holdSyncs(WAL_FILE);
+    const opening = openSession(given.client, given.directory);
+    const end = await held.next();
+    clock.advance(5000);
+    expect(await storeOf(given)).toEqual({ status: 'ok' });
+    clock.advance(1000);
+    expect(await storeOf(given)).toEqual(degraded(/^a disk sync has been running for 6\.0 s/));
+    end(null);
+    await opening;
+    expect(await storeOf(given)).toEqual({ status: 'ok' });
   });
 });
 
@@ -206,8 +202,8 @@ describe('a damaged row', () => {
   }
 
   test('Health reports a damaged row with its table once it was read, and as long as the server runs.', async () => {
-    await using own = tempDirectory('damaged');
-    const directory = path.join(own.path, 'data');
+    const own = testDirectory('damaged');
+    const directory = path.join(own, 'data');
     const before = await openRuntime(directory, scripted());
     const { id } = await openSession(before.client, directory, { metadata: 'hello' });
     await openSession(before.client, directory);
@@ -215,26 +211,20 @@ describe('a damaged row', () => {
     await before.runtime.stop();
     damage(directory, '"hello"', '"jello"');
 
-    await withRuntime(
-      async (given) => {
-        const { client } = given;
-        expect(await storeOf(given)).toEqual({ status: 'ok' });
-        await expectDamaged(client.call(endpoints.getSession, { params: { session_id: id } }));
-        expect(await storeOf(given)).toEqual(
-          degraded(
-            /^corrupt rows were read since the start: row 1 of table sessions; restore a copy/,
-          ),
-        );
-        await expectDamaged(client.call(endpoints.replayEvents, { query: {} }));
-        expect(await storeOf(given)).toEqual(
-          degraded(/: row 1 of table sessions, row \d+ of table events; restore/),
-        );
-        // Requests for intact rows succeed, and the health stays degraded.
-        await openSession(client, directory);
-        expect(await healthOf(given)).toMatchObject({ status: 'degraded' });
-      },
-      { ...scripted(), directory },
+    const given = await testRuntime({ ...scripted(), directory });
+    const { client } = given;
+    expect(await storeOf(given)).toEqual({ status: 'ok' });
+    await expectDamaged(client.call(endpoints.getSession, { params: { session_id: id } }));
+    expect(await storeOf(given)).toEqual(
+      degraded(/^corrupt rows were read since the start: row 1 of table sessions; restore a copy/),
     );
+    await expectDamaged(client.call(endpoints.replayEvents, { query: {} }));
+    expect(await storeOf(given)).toEqual(
+      degraded(/: row 1 of table sessions, row \d+ of table events; restore/),
+    );
+    // Requests for intact rows succeed, and the health stays degraded.
+    await openSession(client, directory);
+    expect(await healthOf(given)).toMatchObject({ status: 'degraded' });
   });
 });
 
@@ -245,23 +235,20 @@ describe('a provider', () => {
     return (await runTurn(client, id, 'hello')).turn;
   };
 
-  test('A provider whose last start failed degrades health, in the words of GET /v1/providers.', () =>
-    withRuntime(
-      async (given) => {
-        expect((await healthOf(given)).checks.providers).toEqual({ status: 'ok' });
-        expect(await lastTurn(given.client, given.directory)).toMatchObject({ status: 'failed' });
-        const providers = await given.client.call(endpoints.listProviders, {});
-        const detail = providers.find(({ id }) => id === 'acp')?.detail;
-        expect(detail).toMatch(/^the last start failed: /);
-        expect(await healthOf(given)).toMatchObject({
-          status: 'degraded',
-          checks: { store: { status: 'ok' }, providers: { detail: `acp: ${detail}` } },
-        });
+  test('A provider whose last start failed degrades health, in the words of GET /v1/providers.', async () => {
+    const given = await testRuntime({
+      config: {
+        providers: { acp: failing, claude: { enabled: false }, codex: { enabled: false } },
       },
-      {
-        config: {
-          providers: { acp: failing, claude: { enabled: false }, codex: { enabled: false } },
-        },
-      },
-    ));
+    });
+    expect((await healthOf(given)).checks.providers).toEqual({ status: 'ok' });
+    expect(await lastTurn(given.client, given.directory)).toMatchObject({ status: 'failed' });
+    const providers = await given.client.call(endpoints.listProviders, {});
+    const detail = providers.find(({ id }) => id === 'acp')?.detail;
+    expect(detail).toMatch(/^the last start failed: /);
+    expect(await healthOf(given)).toMatchObject({
+      status: 'degraded',
+      checks: { store: { status: 'ok' }, providers: { detail: `acp: ${detail}` } },
+    });
+  });
 });

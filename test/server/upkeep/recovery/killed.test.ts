@@ -11,7 +11,8 @@ import { startServer, type TestServer, untilNothingCarries } from '../../../supp
 import { shared } from '../../../support/shared.ts';
 import { tempDirectory } from '../../../support/temp.ts';
 import { openSession, send } from '../../../support/turns.ts';
-import { endOf, kinds, Watch } from '../../../support/sessions/stage.ts';
+import { Watch } from '../../../support/providers/watch.ts';
+import { kinds } from '../../../support/sessions/stage.ts';
 import type { UntypedEvent } from '../../../support/untyped-events.ts';
 import { scaled } from '../../../support/patience.ts';
 
@@ -45,22 +46,23 @@ async function whileTheyWait(
   await withPlayedDemoAgent(directory.path, async (acp) => {
     const config = stringify({ providers: { acp } });
     const first = await startServer(directory.path, { config });
-    const watchFirst = new Watch(first);
+    const watchFirst = new Watch(first.client);
     const asking: Asking[] = [];
     while (asking.length < sessions) asking.push(await ask(first, watchFirst));
     const asked = watchFirst.events.at(-1)?.seq ?? 0;
-    await watchFirst.end();
+    await watchFirst.stop();
     await first.end(signal);
 
     const server = await startServer(directory.path, { config });
-    const watch = new Watch(server);
+    const watch = new Watch(server.client);
     const { seq: started } = await watch.until(
+      'recovery',
       ({ kind, seq }) => kind === 'runtime.recovered' && seq > asked,
     );
     try {
       await test(asking.map((one) => afterOf(one, server, watch, started)));
     } finally {
-      await watch.end();
+      await watch.stop();
       await server.end('SIGKILL');
       await untilNothingCarries(directory.path);
     }
@@ -72,6 +74,7 @@ async function ask({ client, directory }: TestServer, watch: Watch): Promise<Ask
   const script = 'say I want to write; ask write the file; say never said';
   const { turn_id } = await send(client, session.id, script);
   const asked = await watch.until(
+    'request',
     ({ kind, session_id }) => kind === 'approval.requested' && session_id === session.id,
   );
   const params = { session_id: session.id, turn_id };
@@ -125,7 +128,7 @@ describe('an approval that is pending when the server is killed', () => {
   it('Declining a kept approval interrupts its turn, and nothing is started.', async () => {
     const after = at(1);
     expect(await after.decide('decline')).toMatchObject({ status: 'declined' });
-    await after.watch.until(endOf(after.before.turn_id));
+    await after.watch.end(after.before.turn_id);
     expect(kinds(after.news())).toEqual(['approval.resolved', 'turn.interrupted']);
     expect((await after.turn()).status).toBe('interrupted');
     expect((await after.sessionNow()).status).toBe('ready');
@@ -139,7 +142,7 @@ describe('an approval that is pending when the server is killed', () => {
     const params = { session_id: after.session.id, turn_id: after.before.turn_id };
     const turn = await after.server.client.call(endpoints.interruptTurn, { params, body: {} });
     expect(turn.status).toBe('interrupted');
-    await after.watch.until(endOf(after.before.turn_id));
+    await after.watch.end(after.before.turn_id);
     expect(kinds(after.news())).toEqual([
       'turn.interrupt_requested',
       'approval.resolved',
@@ -154,6 +157,7 @@ describe('an approval that is pending when the server is killed', () => {
     const params = { session_id: after.session.id };
     await after.server.client.call(endpoints.closeSession, { params, body: {} });
     await after.watch.until(
+      'close',
       ({ kind, session_id }) => kind === 'session.closed' && session_id === after.session.id,
     );
     expect(kinds(after.news())).toEqual([
@@ -169,7 +173,7 @@ describe('an approval that is pending when the server is killed', () => {
     const after = at(4);
     const { approval, before, watch } = after;
     expect(await after.decide('accept')).toMatchObject({ status: 'accepted' });
-    const ended = await watch.until(endOf(before.turn_id));
+    const ended = await watch.end(before.turn_id);
     expect(ended.kind).toBe('turn.completed');
     expect(kinds(after.news())).toEqual([
       'approval.resolved',

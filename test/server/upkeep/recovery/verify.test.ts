@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ProviderError } from '../../../../src/agents/provider.ts';
 import { completed, type ScriptedOptions } from '../../../support/scripted-provider.ts';
 import { soon } from '../../../support/sessions/soon.ts';
-import { acrossCrash, endOf, kinds, type Stage } from '../../../support/sessions/stage.ts';
+import { endOf, kinds, type Stage, afterCrash } from '../../../support/sessions/stage.ts';
 
 /** A session whose agent has seen a turn. */
 async function used(stage: Stage): Promise<string> {
@@ -42,163 +42,129 @@ async function done(stage: Stage) {
 }
 
 describe('the verification of sessions after a start', () => {
-  it('The server answers during the verification, which fails the sessions that the provider has lost.', () => {
+  it('The server answers during the verification, which fails the sessions that the provider has lost.', async () => {
     const { has, asked, first, answer } = questions();
-    return acrossCrash(
+    const [stage, { here, lost, unused }] = await afterCrash(
       async (stage) => {
         const unused = await stage.open();
         const closed = await used(stage);
         await stage.close(closed);
         return { here: await used(stage), lost: await used(stage), unused: unused.id };
       },
-      async (stage, { here, lost, unused }) => {
-        await soon(first, 'the question');
-        expect(await stage.recovery()).toMatchObject({
-          status: 'running',
-          ended_at: null,
-          sessions_failed: [],
-        });
-        answer.resolve([`ref-${lost}`]);
-        const recovery = await done(stage);
-        expect(recovery.ended_at).toBe(stage.clock.now());
-        expect(recovery.sessions_failed).toMatchObject([
-          { session_id: lost, code: 'resume_failed' },
-        ]);
-        expect(await stage.session(lost)).toMatchObject({
-          status: 'failed',
-          failure: { code: 'resume_failed' },
-        });
-        expect(kinds(await stage.events(lost)).at(-1)).toBe('session.failed');
-        expect((await stage.session(here)).status).toBe('ready');
-        expect((await stage.session(unused)).status).toBe('ready');
-        expect((await stage.send({ id: lost }, 'hello?')).body.code).toBe('session_failed');
-        expect(asked).toEqual([`ref-${here}`, `ref-${lost}`]);
-        expect(stage.provider.agents).toEqual([]);
-      },
       { after: { played: { has } } },
     );
+    await soon(first, 'the question');
+    expect(await stage.recovery()).toMatchObject({
+      status: 'running',
+      ended_at: null,
+      sessions_failed: [],
+    });
+    answer.resolve([`ref-${lost}`]);
+    const recovery = await done(stage);
+    expect(recovery.ended_at).toBe(stage.clock.now());
+    expect(recovery.sessions_failed).toMatchObject([{ session_id: lost, code: 'resume_failed' }]);
+    expect(await stage.session(lost)).toMatchObject({
+      status: 'failed',
+      failure: { code: 'resume_failed' },
+    });
+    expect(kinds(await stage.events(lost)).at(-1)).toBe('session.failed');
+    expect((await stage.session(here)).status).toBe('ready');
+    expect((await stage.session(unused)).status).toBe('ready');
+    expect((await stage.send({ id: lost }, 'hello?')).body.code).toBe('session_failed');
+    expect(asked).toEqual([`ref-${here}`, `ref-${lost}`]);
+    expect(stage.provider.agents).toEqual([]);
   });
 
-  it('A session that is closed or starts a turn during the verification does not fail.', () => {
+  it('A session that is closed or starts a turn during the verification does not fail.', async () => {
     const { has, first, answer } = questions();
-    return acrossCrash(
+    const [stage, { closed, busy }] = await afterCrash(
       async (stage) => ({ closed: await used(stage), busy: await used(stage) }),
-      async (stage, { closed, busy }) => {
-        await soon(first, 'the question');
-        await stage.close(closed);
-        await stage.play({ id: busy }, 'at work');
-        answer.resolve([`ref-${closed}`, `ref-${busy}`]);
-        const recovery = await done(stage);
-        expect((await stage.session(closed)).status).toBe('closed');
-        expect((await stage.session(busy)).status).toBe('running');
-        expect(recovery.sessions_failed).toEqual([]);
-      },
       { after: { played: { has } } },
     );
+    await soon(first, 'the question');
+    await stage.close(closed);
+    await stage.play({ id: busy }, 'at work');
+    answer.resolve([`ref-${closed}`, `ref-${busy}`]);
+    const recovery = await done(stage);
+    expect((await stage.session(closed)).status).toBe('closed');
+    expect((await stage.session(busy)).status).toBe('running');
+    expect(recovery.sessions_failed).toEqual([]);
   });
 
-  it('No session fails if the provider cannot answer.', () =>
-    acrossCrash(
-      used,
-      async (stage, id) => {
-        const recovery = await done(stage);
-        expect(recovery.sessions_failed).toEqual([]);
-        expect((await stage.session(id)).status).toBe('ready');
-        expect(await stage.logged('cannot verify sessions')).toMatchObject({
-          level: 'warn',
-        });
-      },
-      {
-        after: {
-          played: {
-            has: () =>
-              Promise.reject(new ProviderError('provider_unavailable', 'it does not start')),
-          },
+  it('No session fails if the provider cannot answer.', async () => {
+    const [stage, id] = await afterCrash(used, {
+      after: {
+        played: {
+          has: () => Promise.reject(new ProviderError('provider_unavailable', 'it does not start')),
         },
       },
-    ));
+    });
+    const recovery = await done(stage);
+    expect(recovery.sessions_failed).toEqual([]);
+    expect((await stage.session(id)).status).toBe('ready');
+    expect(await stage.logged('cannot verify sessions')).toMatchObject({
+      level: 'warn',
+    });
+  });
 
-  it('A session on the list of the provider counts as present without another request.', () => {
+  it('A session on the list of the provider counts as present without another request.', async () => {
     const { has, asked } = questions();
     const refs: string[] = [];
-    return acrossCrash(
+    const [stage, id] = await afterCrash(
       async (stage) => {
         const id = await used(stage);
         refs.push(`ref-${id}`);
         return id;
       },
-      async (stage, id) => {
-        expect((await done(stage)).sessions_failed).toEqual([]);
-        expect(asked).toEqual([]);
-        expect((await stage.session(id)).status).toBe('ready');
-      },
       { after: { played: { has, listed: async () => new Set(refs) } } },
     );
+    expect((await done(stage)).sessions_failed).toEqual([]);
+    expect(asked).toEqual([]);
+    expect((await stage.session(id)).status).toBe('ready');
   });
 
-  it('Sessions of a provider without a list are not verified until their next turn.', () => {
+  it('Sessions of a provider without a list are not verified until their next turn.', async () => {
     const { has, asked } = questions();
-    return acrossCrash(
-      used,
-      async (stage) => {
-        await done(stage);
-        expect(asked).toEqual([]);
-      },
-      { after: { played: { has, listed: async () => null } } },
-    );
+    const [stage] = await afterCrash(used, {
+      after: { played: { has, listed: async () => null } },
+    });
+    await done(stage);
+    expect(asked).toEqual([]);
   });
 
-  it('A turn that is sent during the verification waits for the answer, and then runs.', () => {
+  it('A turn that is sent during the verification waits for the answer, and then runs.', async () => {
     const { has, first, answer } = questions();
-    return acrossCrash(
-      used,
-      async (stage, id) => {
-        await soon(first, 'the question');
-        await stage.send({ id }, 'go on');
-        expect(stage.provider.agents).toEqual([]);
-        answer.resolve([]);
-        expect((await stage.provider.nextTurn()).text).toBe('go on');
-      },
-      { after: { played: { has } } },
-    );
+    const [stage, id] = await afterCrash(used, { after: { played: { has } } });
+    await soon(first, 'the question');
+    await stage.send({ id }, 'go on');
+    expect(stage.provider.agents).toEqual([]);
+    answer.resolve([]);
+    expect((await stage.provider.nextTurn()).text).toBe('go on');
   });
 
-  it('A start without sessions to verify asks no provider.', () => {
+  it('A start without sessions to verify asks no provider.', async () => {
     const { has, asked } = questions();
-    return acrossCrash(
-      (stage) => stage.open(),
-      async (stage) => {
-        await done(stage);
-        expect(asked).toEqual([]);
-      },
-      { after: { played: { has } } },
-    );
+    const [stage] = await afterCrash((stage) => stage.open(), { after: { played: { has } } });
+    await done(stage);
+    expect(asked).toEqual([]);
   });
 
-  it('A provider that cannot start an agent is not asked.', () => {
+  it('A provider that cannot start an agent is not asked.', async () => {
     const { has, asked } = questions();
-    return acrossCrash(
-      used,
-      async (stage, id) => {
-        await done(stage);
-        expect(asked).toEqual([]);
-        expect((await stage.session(id)).status).toBe('ready');
-      },
-      { after: { played: { has, problem: () => 'not installed' } } },
-    );
+    const [stage, id] = await afterCrash(used, {
+      after: { played: { has, problem: () => 'not installed' } },
+    });
+    await done(stage);
+    expect(asked).toEqual([]);
+    expect((await stage.session(id)).status).toBe('ready');
   });
 
-  it('The verification is aborted when the server stops.', () => {
+  it('The verification is aborted when the server stops.', async () => {
     const { has, asked, first } = questions();
-    return acrossCrash(
-      used,
-      async (stage, id) => {
-        await stage.until(({ kind }) => kind === 'runtime.recovered');
-        await soon(first, 'the question');
-        expect(asked).toEqual([`ref-${id}`]);
-        await soon(stage.given.runtime.stop(AbortSignal.abort()), 'the stop');
-      },
-      { after: { played: { has } } },
-    );
+    const [stage, id] = await afterCrash(used, { after: { played: { has } } });
+    await stage.until(({ kind }) => kind === 'runtime.recovered');
+    await soon(first, 'the question');
+    expect(asked).toEqual([`ref-${id}`]);
+    await soon(stage.given.runtime.stop(AbortSignal.abort()), 'the stop');
   });
 });

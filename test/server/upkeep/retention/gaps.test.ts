@@ -52,61 +52,54 @@ const trimmed = shared<{ stage: Stage; gone: Gone }>('trimmed stage', (use) =>
 );
 
 /** Runs a test that only reads there. */
-async function afterwards(test: (stage: Stage, gone: Gone) => Promise<void>): Promise<void> {
-  const { stage, gone } = trimmed();
-  await test(stage, gone);
-}
-
 describe('a stream that starts below what was trimmed', () => {
-  test('A stream that starts before a gap gets one gap frame without an id, then all remaining events once.', () =>
-    afterwards(async (stage, written) => {
-      const { trimmed_seq, last } = written;
-      const stream = await readUntil(stage, '/v1/events/stream', last);
-      const gap = { requested: 0, trimmed_seq, latest_seq: last };
-      const frames = stream.text().split('\n\n');
-      expect(frames[0]).toBe(`retry: 1000\nevent: stream.gap\ndata: ${JSON.stringify(gap)}`);
-      expect(stream.gaps()).toEqual([{ ...gap, after: 0 }]);
-      expect(stream.events()).toEqual(await replayed(stage));
-      expect(stream.seqs()).toEqual(expect.arrayContaining(written.left));
-    }));
+  test('A stream that starts before a gap gets one gap frame without an id, then all remaining events once.', async () => {
+    const { stage, gone: written } = trimmed();
+    const { trimmed_seq, last } = written;
+    const stream = await readUntil(stage, '/v1/events/stream', last);
+    const gap = { requested: 0, trimmed_seq, latest_seq: last };
+    const frames = stream.text().split('\n\n');
+    expect(frames[0]).toBe(`retry: 1000\nevent: stream.gap\ndata: ${JSON.stringify(gap)}`);
+    expect(stream.gaps()).toEqual([{ ...gap, after: 0 }]);
+    expect(stream.events()).toEqual(await replayed(stage));
+    expect(stream.seqs()).toEqual(expect.arrayContaining(written.left));
+  });
 
-  test('The stream reports the gap at the position of after_seq or Last-Event-ID.', () =>
-    afterwards(async (stage, written) => {
-      const { trimmed_seq, last } = written;
-      const below = trimmed_seq - 1;
-      const streams = [
-        await readUntil(stage, `/v1/events/stream?after_seq=${below}`, last),
-        await readUntil(stage, '/v1/events/stream', last, { 'last-event-id': String(below) }),
-      ];
-      const left = (await replayed(stage)).filter(({ seq }) => seq > below);
-      for (const stream of streams) {
-        expect(stream.gaps()).toMatchObject([{ requested: below, trimmed_seq }]);
-        expect(stream.events()).toEqual(left);
-      }
-    }));
+  test('The stream reports the gap at the position of after_seq or Last-Event-ID.', async () => {
+    const { stage, gone: written } = trimmed();
+    const { trimmed_seq, last } = written;
+    const below = trimmed_seq - 1;
+    const streams = [
+      await readUntil(stage, `/v1/events/stream?after_seq=${below}`, last),
+      await readUntil(stage, '/v1/events/stream', last, { 'last-event-id': String(below) }),
+    ];
+    const left = (await replayed(stage)).filter(({ seq }) => seq > below);
+    for (const stream of streams) {
+      expect(stream.gaps()).toMatchObject([{ requested: below, trimmed_seq }]);
+      expect(stream.events()).toEqual(left);
+    }
+  });
 
-  test('The stream of a session that lost events reports the gap; a stream of another session does not.', () =>
-    afterwards(async (stage, written) => {
-      const { trimmed_seq } = written;
-      const own = await openStream(stage.given, { path: '/v1/sessions/gone/events/stream' });
-      await own.until(({ gaps }) => gaps().length > 0);
-      own.close();
-      expect(own.gaps()).toMatchObject([{ requested: 0, trimmed_seq, after: 0 }]);
-      const path = '/v1/sessions/left/events/stream';
-      const whole = await readUntil(stage, path, written.left.at(-1) ?? 0);
-      expect(whole.gaps()).toEqual([]);
-      expect(whole.seqs()).toEqual(written.left);
-    }));
+  test('The stream of a session that lost events reports the gap; a stream of another session does not.', async () => {
+    const { stage, gone: written } = trimmed();
+    const { trimmed_seq } = written;
+    const own = await openStream(stage.given, { path: '/v1/sessions/gone/events/stream' });
+    await own.until(({ gaps }) => gaps().length > 0);
+    own.close();
+    expect(own.gaps()).toMatchObject([{ requested: 0, trimmed_seq, after: 0 }]);
+    const path = '/v1/sessions/left/events/stream';
+    const whole = await readUntil(stage, path, written.left.at(-1) ?? 0);
+    expect(whole.gaps()).toEqual([]);
+    expect(whole.seqs()).toEqual(written.left);
+  });
 
-  test('The stream reports the gap with a filter too.', () =>
-    afterwards(async (stage, written) => {
-      const { trimmed_seq, last } = written;
-      const stream = await readUntil(stage, '/v1/events/stream?kind=storage.*', last);
-      expect(stream.gaps()).toMatchObject([{ requested: 0, trimmed_seq, after: 0 }]);
-      expect(new Set(stream.events().map(({ kind }) => kind))).toEqual(
-        new Set(['storage.trimmed']),
-      );
-    }));
+  test('The stream reports the gap with a filter too.', async () => {
+    const { stage, gone: written } = trimmed();
+    const { trimmed_seq, last } = written;
+    const stream = await readUntil(stage, '/v1/events/stream?kind=storage.*', last);
+    expect(stream.gaps()).toMatchObject([{ requested: 0, trimmed_seq, after: 0 }]);
+    expect(new Set(stream.events().map(({ kind }) => kind))).toEqual(new Set(['storage.trimmed']));
+  });
 
   test('The stream continues with new events.', () =>
     onArchive(twoSessions, async (stage, written) => {
@@ -178,20 +171,20 @@ describe('a slow reader', () => {
 });
 
 describe('a replay', () => {
-  test('A replay from before a gap has X-Trimmed-Seq, in the scopes that lost events.', () =>
-    afterwards(async (stage, written) => {
-      const { trimmed_seq } = written;
-      const header = async (path: string) => (await stage.get(path)).headers.get('x-trimmed-seq');
-      const told = String(trimmed_seq);
-      expect(await header('/v1/events')).toBe(told);
-      expect(await header('/v1/events?limit=1')).toBe(told);
-      expect(await header('/v1/events?kind=turn.*')).toBe(told);
-      expect(await header(`/v1/events?after_seq=${trimmed_seq - 1}`)).toBe(told);
-      expect(await header('/v1/sessions/gone/events')).toBe(told);
-      expect(await header(`/v1/events?after_seq=${trimmed_seq}`)).toBe(null);
-      expect(await header(`/v1/sessions/gone/events?after_seq=${trimmed_seq}`)).toBe(null);
-      expect(await header('/v1/sessions/left/events')).toBe(null);
-      expect(await replayed(stage, '/v1/sessions/gone')).toEqual([]);
-      expect(seqsOf(await replayed(stage, '/v1/sessions/left'))).toEqual(written.left);
-    }));
+  test('A replay from before a gap has X-Trimmed-Seq, in the scopes that lost events.', async () => {
+    const { stage, gone: written } = trimmed();
+    const { trimmed_seq } = written;
+    const header = async (path: string) => (await stage.get(path)).headers.get('x-trimmed-seq');
+    const told = String(trimmed_seq);
+    expect(await header('/v1/events')).toBe(told);
+    expect(await header('/v1/events?limit=1')).toBe(told);
+    expect(await header('/v1/events?kind=turn.*')).toBe(told);
+    expect(await header(`/v1/events?after_seq=${trimmed_seq - 1}`)).toBe(told);
+    expect(await header('/v1/sessions/gone/events')).toBe(told);
+    expect(await header(`/v1/events?after_seq=${trimmed_seq}`)).toBe(null);
+    expect(await header(`/v1/sessions/gone/events?after_seq=${trimmed_seq}`)).toBe(null);
+    expect(await header('/v1/sessions/left/events')).toBe(null);
+    expect(await replayed(stage, '/v1/sessions/gone')).toEqual([]);
+    expect(seqsOf(await replayed(stage, '/v1/sessions/left'))).toEqual(written.left);
+  });
 });

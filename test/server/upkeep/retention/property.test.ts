@@ -1,11 +1,12 @@
 import * as fc from 'fast-check';
+import { tempDirectory } from '../../../support/temp.ts';
 import { describe, expect, test } from 'vitest';
 import type { RuntimeEventRecord } from '../../../../src/api/events.ts';
 import type { Scope } from '../../../../src/core/events/event.ts';
 import { EventTrim } from '../../../../src/server/upkeep/retention/trim.ts';
 import { beginTurn } from '../../../../src/server/conversations/sessions/session.ts';
 import { aSession, aTurn } from '../../../support/records.ts';
-import { type Archive, seqsOf, withArchive } from '../../../support/retention/archive.ts';
+import { type Archive, seqsOf, openArchive } from '../../../support/retention/archive.ts';
 import { untypedDraft } from '../../../support/untyped-events.ts';
 import { atLength } from '../../../support/at-length.ts';
 
@@ -68,11 +69,18 @@ async function take({ db, log, clock }: Archive, trim: EventTrim, one: Step): Pr
   });
 }
 
+/** Runs `check` on a new archive. */
+async function onArchive(check: (archive: Archive) => Promise<void>): Promise<void> {
+  await using directory = tempDirectory('archive');
+  await using archive = await openArchive(directory.path);
+  await check(archive);
+}
+
 describe('any appends and removals', () => {
   test('The trimmed_seq of each scope is the highest seq that was removed from it.', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 40 }), (steps) =>
-        withArchive(async (archive) => {
+        onArchive(async (archive) => {
           await begin(archive);
           const trim = new EventTrim({ db: archive.db, onTrimmed: () => undefined });
           for (const one of steps) {
@@ -92,7 +100,7 @@ describe('any appends and removals', () => {
   test('The remaining events are in order, and each step has removed the oldest events.', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 40 }), (steps) =>
-        withArchive(async (archive) => {
+        onArchive(async (archive) => {
           await begin(archive);
           const trim = new EventTrim({ db: archive.db, onTrimmed: () => undefined });
           for (const one of steps) {

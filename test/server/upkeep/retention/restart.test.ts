@@ -1,15 +1,15 @@
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { ManualClock } from '../../../support/manual-clock.ts';
-import { onStage } from '../../../support/sessions/stage.ts';
-import { tempDirectory } from '../../../support/temp.ts';
+import { onStage, testStage } from '../../../support/sessions/stage.ts';
+import { testDirectory } from '../../../support/temp.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
 import { openArchive, ofSession } from '../../../support/retention/archive.ts';
 import { retain, writeArchive } from '../../../support/retention/stage.ts';
 
 test('A server that stops during a pass ends in order, and the next one finishes the pass.', async () => {
-  await using own = tempDirectory('restart');
-  const directory = path.join(own.path, 'data');
+  const own = testDirectory('restart');
+  const directory = path.join(own, 'data');
   const { now } = await writeArchive(directory, async (archive) => {
     for (let i = 0; i < 5; i++) await archive.fill(`closed${i}`, { turns: 60, bulk: 40 });
     await archive.fill('open', { end: 'ready' });
@@ -31,14 +31,10 @@ test('A server that stops during a pass ends in order, and the next one finishes
     expect(archive.db.peek((rx) => check.get(rx))).toEqual(['ok']);
   }
 
-  await onStage(
-    async (stage) => {
-      retain(stage, { max_bytes: 1 });
-      for (const id of ids)
-        await expectEventually(async () => (await stage.session(id)).trimmed).toBe(true);
-      expect((await stage.session('open')).trimmed).toBe(false);
-      for (const id of ids) expect(await stage.events(id)).toEqual([]);
-    },
-    { directory, clock: new ManualClock(now) },
-  );
+  const stage = await testStage({ directory, clock: new ManualClock(now) });
+  retain(stage, { max_bytes: 1 });
+  for (const id of ids)
+    await expectEventually(async () => (await stage.session(id)).trimmed).toBe(true);
+  expect((await stage.session('open')).trimmed).toBe(false);
+  for (const id of ids) expect(await stage.events(id)).toEqual([]);
 });

@@ -12,12 +12,12 @@ import {
   git,
   letGo,
   makeRepository,
-  onStage,
   read,
   restore,
   sharedStages,
   type Stage,
   write,
+  testStage,
 } from '../../../support/worktrees/work.ts';
 import { scaled } from '../../../support/patience.ts';
 
@@ -106,86 +106,86 @@ function sectionOf(name: string, value: string): string {
 }
 
 describe('a command that a repository names', { timeout: scaled(LIMIT_MS) }, () => {
-  test('No operation on a worktree runs a command of the repository.', () =>
-    onStage(async (stage) => {
-      plant(stage);
-      const tree = await create(stage);
-      write(tree.path, { 'a.txt': 'changed\n', 'new.p': 'new\n', 'd.crlf': 'a\nb\r\n' });
-      git(tree.path, '-c', 'core.hooksPath=/dev/null', 'rev-parse', 'HEAD');
-      expect((await letGo(stage, tree)).status).toBe('cleaned');
-      const back = await restore(stage, tree);
-      expect(read(back.path, 'a.txt')).toBe('changed\n');
-      expect(read(back.path, 'd.crlf')).toBe('a\nb\r\n');
-      const body = { dry_run: false };
-      const { worktrees } = await stage.client.call(endpoints.collectWorktrees, { body });
-      expect(worktrees.map(({ status }) => status)).toEqual(['cleaned']);
-      expect(tripped(stage)).toEqual([]);
-    }));
+  test('No operation on a worktree runs a command of the repository.', async () => {
+    const stage = await testStage();
+    plant(stage);
+    const tree = await create(stage);
+    write(tree.path, { 'a.txt': 'changed\n', 'new.p': 'new\n', 'd.crlf': 'a\nb\r\n' });
+    git(tree.path, '-c', 'core.hooksPath=/dev/null', 'rev-parse', 'HEAD');
+    expect((await letGo(stage, tree)).status).toBe('cleaned');
+    const back = await restore(stage, tree);
+    expect(read(back.path, 'a.txt')).toBe('changed\n');
+    expect(read(back.path, 'd.crlf')).toBe('a\nb\r\n');
+    const body = { dry_run: false };
+    const { worktrees } = await stage.client.call(endpoints.collectWorktrees, { body });
+    expect(worktrees.map(({ status }) => status)).toEqual(['cleaned']);
+    expect(tripped(stage)).toEqual([]);
+  });
 
-  test('A missing object that a remote promises is a refusal, and runs no command.', () =>
-    onStage(async (stage) => {
-      const blob = git(stage.repo, 'rev-parse', 'HEAD:a.txt');
-      plant(stage);
-      const file = path.join(stage.repo, '.git/objects', blob.slice(0, 2), blob.slice(2));
-      fs.rmSync(file);
-      await expect(create(stage)).rejects.toMatchObject({ code: 'conflict' });
-      expect(tripped(stage)).toEqual([]);
-    }));
+  test('A missing object that a remote promises is a refusal, and runs no command.', async () => {
+    const stage = await testStage();
+    const blob = git(stage.repo, 'rev-parse', 'HEAD:a.txt');
+    plant(stage);
+    const file = path.join(stage.repo, '.git/objects', blob.slice(0, 2), blob.slice(2));
+    fs.rmSync(file);
+    await expect(create(stage)).rejects.toMatchObject({ code: 'conflict' });
+    expect(tripped(stage)).toEqual([]);
+  });
 
-  test('A filter runs while it is allowed for the repository, until it changes.', () =>
-    onStage(async (stage) => {
-      write(stage.repo, { '.gitattributes': '*.up filter=upper\n', 'kept.up': 'KEPT\n' });
-      commit(stage.repo, 'with attributes');
-      git(stage.repo, 'config', 'filter.upper.smudge', 'tr A-Z a-z');
-      const raw = await create(stage, { worktree_name: 'raw' });
-      expect(read(raw.path, 'kept.up')).toBe('KEPT\n');
-      const body = { repo_root: stage.repo };
-      const { brings } = await stage.client.call(endpoints.lookAtBrought, { body });
-      expect(brings).toMatchObject([
-        { kind: 'filters', text: 'filter.upper.smudge = "tr A-Z a-z"\n', trusted: false },
-      ]);
-      const sha256 = brings[0]?.sha256 ?? '';
-      await stage.client.call(endpoints.trustContent, { body: { ...body, sha256 } });
-      const smudged = await create(stage, { worktree_name: 'smudged' });
-      expect(read(smudged.path, 'kept.up')).toBe('kept\n');
-      git(stage.repo, 'config', 'filter.upper.smudge', 'sh -c "touch ran; cat"');
-      const later = await create(stage, { worktree_name: 'later' });
-      expect(read(later.path, 'kept.up')).toBe('KEPT\n');
-    }));
+  test('A filter runs while it is allowed for the repository, until it changes.', async () => {
+    const stage = await testStage();
+    write(stage.repo, { '.gitattributes': '*.up filter=upper\n', 'kept.up': 'KEPT\n' });
+    commit(stage.repo, 'with attributes');
+    git(stage.repo, 'config', 'filter.upper.smudge', 'tr A-Z a-z');
+    const raw = await create(stage, { worktree_name: 'raw' });
+    expect(read(raw.path, 'kept.up')).toBe('KEPT\n');
+    const body = { repo_root: stage.repo };
+    const { brings } = await stage.client.call(endpoints.lookAtBrought, { body });
+    expect(brings).toMatchObject([
+      { kind: 'filters', text: 'filter.upper.smudge = "tr A-Z a-z"\n', trusted: false },
+    ]);
+    const sha256 = brings[0]?.sha256 ?? '';
+    await stage.client.call(endpoints.trustContent, { body: { ...body, sha256 } });
+    const smudged = await create(stage, { worktree_name: 'smudged' });
+    expect(read(smudged.path, 'kept.up')).toBe('kept\n');
+    git(stage.repo, 'config', 'filter.upper.smudge', 'sh -c "touch ran; cat"');
+    const later = await create(stage, { worktree_name: 'later' });
+    expect(read(later.path, 'kept.up')).toBe('KEPT\n');
+  });
 
-  test('No command of a foreign repository in the place of a submodule runs.', () =>
-    onStage(async (stage) => {
-      const library = makeRepository(path.join(stage.directory, 'library'));
-      const allow = ['-c', 'protocol.file.allow=always'];
-      git(stage.repo, ...allow, 'submodule', '--quiet', 'add', library, 'lib');
-      commit(stage.repo, 'with a submodule');
-      const tree = await create(stage);
-      const fake = makeRepository(path.join(stage.directory, 'fake'));
-      git(fake, 'config', 'filter.trip.clean', tripwire(stage, 'clean'));
-      git(fake, 'config', 'core.fsmonitor', tripwire(stage, 'fsmonitor'));
-      fs.writeFileSync(path.join(fake, '.git/info/attributes'), '* filter=trip\n');
-      write(tree.path, { 'lib/.git': `gitdir: ${fake}/.git\n`, 'lib/a.txt': 'changed\n' });
-      expect(await letGo(stage, tree)).toMatchObject({
-        status: 'failed',
-        diagnostics: [expect.stringContaining('(lib)')],
-      });
-      expect(tripped(stage)).toEqual([]);
-    }));
+  test('No command of a foreign repository in the place of a submodule runs.', async () => {
+    const stage = await testStage();
+    const library = makeRepository(path.join(stage.directory, 'library'));
+    const allow = ['-c', 'protocol.file.allow=always'];
+    git(stage.repo, ...allow, 'submodule', '--quiet', 'add', library, 'lib');
+    commit(stage.repo, 'with a submodule');
+    const tree = await create(stage);
+    const fake = makeRepository(path.join(stage.directory, 'fake'));
+    git(fake, 'config', 'filter.trip.clean', tripwire(stage, 'clean'));
+    git(fake, 'config', 'core.fsmonitor', tripwire(stage, 'fsmonitor'));
+    fs.writeFileSync(path.join(fake, '.git/info/attributes'), '* filter=trip\n');
+    write(tree.path, { 'lib/.git': `gitdir: ${fake}/.git\n`, 'lib/a.txt': 'changed\n' });
+    expect(await letGo(stage, tree)).toMatchObject({
+      status: 'failed',
+      diagnostics: [expect.stringContaining('(lib)')],
+    });
+    expect(tripped(stage)).toEqual([]);
+  });
 
-  test('A bare repository among the files of another one is refused, and runs no command.', () =>
-    onStage(async (stage) => {
-      const bare = path.join(stage.repo, 'vendor/evil');
-      git(stage.directory, 'clone', '--quiet', '--bare', stage.repo, bare);
-      git(bare, 'config', 'core.fsmonitor', tripwire(stage, 'fsmonitor'));
-      git(bare, 'config', 'core.worktree', stage.repo);
-      git(bare, 'config', 'core.bare', 'false');
-      const { id } = await openSession(stage.client, bare);
-      await expect(create({ ...stage, session: id })).rejects.toMatchObject({
-        code: 'invalid',
-        message: expect.stringContaining('a bare repository has to be named by its own directory'),
-      });
-      expect(tripped(stage)).toEqual([]);
-    }));
+  test('A bare repository among the files of another one is refused, and runs no command.', async () => {
+    const stage = await testStage();
+    const bare = path.join(stage.repo, 'vendor/evil');
+    git(stage.directory, 'clone', '--quiet', '--bare', stage.repo, bare);
+    git(bare, 'config', 'core.fsmonitor', tripwire(stage, 'fsmonitor'));
+    git(bare, 'config', 'core.worktree', stage.repo);
+    git(bare, 'config', 'core.bare', 'false');
+    const { id } = await openSession(stage.client, bare);
+    await expect(create({ ...stage, session: id })).rejects.toMatchObject({
+      code: 'invalid',
+      message: expect.stringContaining('a bare repository has to be named by its own directory'),
+    });
+    expect(tripped(stage)).toEqual([]);
+  });
 });
 
 /** Things in place of a file that would make a reader wait or lead it elsewhere. */
@@ -219,38 +219,37 @@ describe('files that an agent can write', { timeout: scaled(LIMIT_MS) }, () => {
   const oddAt = (at: number) =>
     Object.keys(ODD).filter((_, odd) => isWhole || odd === 0 || (at < 4 && odd === 1 + (at % 2)));
   const rows = Object.keys(PLACES).flatMap((place, at) => oddAt(at).map((odd) => [place, odd]));
-  test.for(rows)('The server keeps running if %s is %s.', ([place = '', odd = '']) =>
-    onShared(async (stage) => {
-      const tree = await create(stage);
-      write(tree.path, { mine: 'mine\n' });
-      const admin = git(tree.path, 'rev-parse', '--absolute-git-dir');
-      const file = PLACES[place]?.(tree.path, admin, stage.repo) ?? '';
-      fs.rmSync(file, { force: true, recursive: true });
-      ODD[odd]?.(file);
-      const cleanup = await letGo(stage, tree);
-      const now = await get(stage, tree);
-      if (cleanup.status === 'cleaned') {
-        expect(git(stage.repo, 'show', `${now.archive_ref}:mine`)).toBe('mine');
-        return;
-      }
-      expect(cleanup.status).toBe('failed');
-      expect(cleanup.diagnostics[0]).toContain(path.basename(file));
-      expect(read(tree.path, 'mine')).toBe('mine\n');
-      // Once the obstructing file is removed, the cleanup can be tried again.
-      if (place.includes('repository')) return;
-      fs.rmSync(file, { recursive: true });
-      expect(['cleaned', 'failed']).toContain((await cleanUp(stage, tree)).status);
-    }),
-  );
+  test.for(rows)('The server keeps running if %s is %s.', async ([place = '', odd = '']) => {
+    const stage = await onShared();
+    const tree = await create(stage);
+    write(tree.path, { mine: 'mine\n' });
+    const admin = git(tree.path, 'rev-parse', '--absolute-git-dir');
+    const file = PLACES[place]?.(tree.path, admin, stage.repo) ?? '';
+    fs.rmSync(file, { force: true, recursive: true });
+    ODD[odd]?.(file);
+    const cleanup = await letGo(stage, tree);
+    const now = await get(stage, tree);
+    if (cleanup.status === 'cleaned') {
+      expect(git(stage.repo, 'show', `${now.archive_ref}:mine`)).toBe('mine');
+      return;
+    }
+    expect(cleanup.status).toBe('failed');
+    expect(cleanup.diagnostics[0]).toContain(path.basename(file));
+    expect(read(tree.path, 'mine')).toBe('mine\n');
+    // Once the obstructing file is removed, the cleanup can be tried again.
+    if (place.includes('repository')) return;
+    fs.rmSync(file, { recursive: true });
+    expect(['cleaned', 'failed']).toContain((await cleanUp(stage, tree)).status);
+  });
 
-  test('The creation of a worktree is refused if the settings of its repository are a FIFO.', () =>
-    onShared(async (stage) => {
-      const config = path.join(stage.repo, '.git/config');
-      fs.rmSync(config);
-      execFileSync('mkfifo', [config]);
-      await expect(create(stage)).rejects.toMatchObject({
-        code: 'conflict',
-        message: expect.stringContaining('.git/config is not a regular file'),
-      });
-    }));
+  test('The creation of a worktree is refused if the settings of its repository are a FIFO.', async () => {
+    const stage = await onShared();
+    const config = path.join(stage.repo, '.git/config');
+    fs.rmSync(config);
+    execFileSync('mkfifo', [config]);
+    await expect(create(stage)).rejects.toMatchObject({
+      code: 'conflict',
+      message: expect.stringContaining('.git/config is not a regular file'),
+    });
+  });
 });

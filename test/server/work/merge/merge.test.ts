@@ -12,11 +12,11 @@ import {
   get,
   git,
   makeRepository,
-  onStage as onOwnStage,
   read,
   type Server,
   sharedStages,
   type Stage,
+  testStage,
   write,
 } from '../../../support/worktrees/work.ts';
 import { openSession, send } from '../../../support/turns.ts';
@@ -62,126 +62,128 @@ function stateOf(repo: string, tree: Worktree): string {
 }
 
 describe('a merge of a worktree', () => {
-  test('A merge moves the branch forward if possible, and the files of its clean checkout follow.', () =>
-    onStage(async (stage) => {
-      const tree = await working(stage);
-      const before = stateOf(stage.repo, tree);
-      const plan = await merge(stage, tree, { dry_run: true });
-      expect(plan).toMatchObject({
-        outcome: 'planned',
-        how: 'fast_forward',
-        target: 'main',
-        checkout: stage.repo,
-        commits: [{ subject: 'mine', author: 'a' }],
-        files: [
-          { path: 'a.txt', change: 'modified', lines_added: 1, lines_deleted: 1 },
-          { path: 'new.txt', change: 'added', lines_added: 1, lines_deleted: 0 },
-        ],
-        obstacles: [],
-        conflicts: [],
-      });
-      expect(stateOf(stage.repo, tree)).toBe(before);
-      const done = await merge(stage, tree, { expected_tree: plan.result_tree });
-      expect(done).toMatchObject({ outcome: 'done', result_commit: plan.source_commit });
-      expect(git(stage.repo, 'rev-parse', 'main')).toBe(plan.source_commit);
-      expect(git(stage.repo, 'status', '--porcelain')).toBe('');
-      expect(read(stage.repo, 'new.txt')).toBe('new\n');
-      expect(git(stage.repo, 'log', '-g', '--format=%gs', '-1', 'main')).toBe(
-        'merge cadre/tree: fast forward',
+  test('A merge moves the branch forward if possible, and the files of its clean checkout follow.', async () => {
+    const stage = await onStage();
+    const tree = await working(stage);
+    const before = stateOf(stage.repo, tree);
+    const plan = await merge(stage, tree, { dry_run: true });
+    expect(plan).toMatchObject({
+      outcome: 'planned',
+      how: 'fast_forward',
+      target: 'main',
+      checkout: stage.repo,
+      commits: [{ subject: 'mine', author: 'a' }],
+      files: [
+        { path: 'a.txt', change: 'modified', lines_added: 1, lines_deleted: 1 },
+        { path: 'new.txt', change: 'added', lines_added: 1, lines_deleted: 0 },
+      ],
+      obstacles: [],
+      conflicts: [],
+    });
+    expect(stateOf(stage.repo, tree)).toBe(before);
+    const done = await merge(stage, tree, { expected_tree: plan.result_tree });
+    expect(done).toMatchObject({ outcome: 'done', result_commit: plan.source_commit });
+    expect(git(stage.repo, 'rev-parse', 'main')).toBe(plan.source_commit);
+    expect(git(stage.repo, 'status', '--porcelain')).toBe('');
+    expect(read(stage.repo, 'new.txt')).toBe('new\n');
+    expect(git(stage.repo, 'log', '-g', '--format=%gs', '-1', 'main')).toBe(
+      'merge cadre/tree: fast forward',
+    );
+    expect(await merge(stage, tree)).toMatchObject({ outcome: 'nothing_to_do', how: 'none' });
+  });
+
+  test('A merge of diverged branches makes a merge commit in the name of the committer of git.', async () => {
+    const stage = await onStage();
+    const tree = await working(stage);
+    write(stage.repo, { 'theirs.txt': 'theirs\n' });
+    const theirs = commit(stage.repo, 'theirs');
+    const { result_commit, how, source_commit } = await merge(stage, tree);
+    expect(how).toBe('merge_commit');
+    expect(git(stage.repo, 'rev-parse', 'main')).toBe(result_commit);
+    expect(git(stage.repo, 'log', '-1', '--format=%an %ce%n%s%n%P')).toBe(
+      `Ada ada@example.org\nMerge branch 'cadre/tree' into main\n${theirs} ${source_commit}`,
+    );
+    expect(git(stage.repo, 'status', '--porcelain')).toBe('');
+    expect(git(stage.repo, 'fsck', '--no-dangling')).toBe('');
+    expect([read(stage.repo, 'theirs.txt'), read(stage.repo, 'a.txt')]).toEqual([
+      'theirs\n',
+      'changed\n',
+    ]);
+  });
+
+  test('A merge with squash makes one commit, and moves a branch without a checkout.', async () => {
+    const stage = await onStage();
+    const tree = await working(stage);
+    write(tree.path, { 'sub/b.txt': 'more\n' });
+    commit(tree.path, 'and more');
+    git(stage.repo, 'branch', 'release');
+    const { result_commit } = await merge(stage, tree, { into: 'release', squash: true });
+    expect(git(stage.repo, 'rev-parse', 'release')).toBe(result_commit);
+    expect(git(stage.repo, 'log', '--format=%B', 'main..release')).toBe(
+      'Squash tree\n\n* mine\n* and more',
+    );
+    expect(git(stage.repo, 'diff', 'release', 'cadre/tree')).toBe('');
+    expect(git(stage.repo, 'status', '--porcelain')).toBe('');
+  });
+
+  test('A merge commits uncommitted changes only with commit_message, and then all or nothing.', async () => {
+    const stage = await onStage();
+    const tree = await working(stage);
+    write(tree.path, { 'sub/b.txt': 'not yet\n', 'untracked.txt': 'u\n' });
+    const before = stateOf(stage.repo, tree);
+    await expect(merge(stage, tree)).rejects.toMatchObject({ code: 'conflict' });
+    expect(stateOf(stage.repo, tree)).toBe(before);
+    const plan = await merge(stage, tree, { dry_run: true, commit_message: 'the rest' });
+    expect(plan.uncommitted).toEqual(['sub/b.txt', 'untracked.txt']);
+    expect(stateOf(stage.repo, tree)).toBe(before);
+    await merge(stage, tree, { commit_message: 'the rest', expected_tree: plan.result_tree });
+    expect(git(tree.path, 'status', '--porcelain')).toBe('');
+    expect(git(stage.repo, 'status', '--porcelain')).toBe('');
+    expect(git(stage.repo, 'log', '--format=%s', '-2')).toBe('the rest\nmine');
+    expect(read(stage.repo, 'untracked.txt')).toBe('u\n');
+  });
+
+  test('A merge runs no hook, driver or signing program of the repository, and says so.', async () => {
+    const stage = await onStage();
+    const lines = (first: string, last: string) => `${first}\n${'line\n'.repeat(20)}${last}\n`;
+    write(stage.repo, { 'long.txt': lines('a', 'b'), '.gitattributes': '* merge=own\n' });
+    commit(stage.repo, 'a long file');
+    const tree = await working(stage);
+    write(tree.path, { 'long.txt': lines('a', 'mine') });
+    commit(tree.path, 'its end');
+    const mark = path.join(stage.directory, 'ran');
+    for (const name of ['pre-merge-commit', 'post-merge', 'reference-transaction'])
+      fs.writeFileSync(
+        path.join(stage.repo, '.git/hooks', name),
+        `#!/bin/sh\necho ${name} >> ${mark}\n`,
+        { mode: 0o755 },
       );
-      expect(await merge(stage, tree)).toMatchObject({ outcome: 'nothing_to_do', how: 'none' });
-    }));
-
-  test('A merge of diverged branches makes a merge commit in the name of the committer of git.', () =>
-    onStage(async (stage) => {
-      const tree = await working(stage);
-      write(stage.repo, { 'theirs.txt': 'theirs\n' });
-      const theirs = commit(stage.repo, 'theirs');
-      const { result_commit, how, source_commit } = await merge(stage, tree);
-      expect(how).toBe('merge_commit');
-      expect(git(stage.repo, 'rev-parse', 'main')).toBe(result_commit);
-      expect(git(stage.repo, 'log', '-1', '--format=%an %ce%n%s%n%P')).toBe(
-        `Ada ada@example.org\nMerge branch 'cadre/tree' into main\n${theirs} ${source_commit}`,
-      );
-      expect(git(stage.repo, 'status', '--porcelain')).toBe('');
-      expect(git(stage.repo, 'fsck', '--no-dangling')).toBe('');
-      expect([read(stage.repo, 'theirs.txt'), read(stage.repo, 'a.txt')]).toEqual([
-        'theirs\n',
-        'changed\n',
-      ]);
-    }));
-
-  test('A merge with squash makes one commit, and moves a branch without a checkout.', () =>
-    onStage(async (stage) => {
-      const tree = await working(stage);
-      write(tree.path, { 'sub/b.txt': 'more\n' });
-      commit(tree.path, 'and more');
-      git(stage.repo, 'branch', 'release');
-      const { result_commit } = await merge(stage, tree, { into: 'release', squash: true });
-      expect(git(stage.repo, 'rev-parse', 'release')).toBe(result_commit);
-      expect(git(stage.repo, 'log', '--format=%B', 'main..release')).toBe(
-        'Squash tree\n\n* mine\n* and more',
-      );
-      expect(git(stage.repo, 'diff', 'release', 'cadre/tree')).toBe('');
-      expect(git(stage.repo, 'status', '--porcelain')).toBe('');
-    }));
-
-  test('A merge commits uncommitted changes only with commit_message, and then all or nothing.', () =>
-    onStage(async (stage) => {
-      const tree = await working(stage);
-      write(tree.path, { 'sub/b.txt': 'not yet\n', 'untracked.txt': 'u\n' });
-      const before = stateOf(stage.repo, tree);
-      await expect(merge(stage, tree)).rejects.toMatchObject({ code: 'conflict' });
-      expect(stateOf(stage.repo, tree)).toBe(before);
-      const plan = await merge(stage, tree, { dry_run: true, commit_message: 'the rest' });
-      expect(plan.uncommitted).toEqual(['sub/b.txt', 'untracked.txt']);
-      expect(stateOf(stage.repo, tree)).toBe(before);
-      await merge(stage, tree, { commit_message: 'the rest', expected_tree: plan.result_tree });
-      expect(git(tree.path, 'status', '--porcelain')).toBe('');
-      expect(git(stage.repo, 'status', '--porcelain')).toBe('');
-      expect(git(stage.repo, 'log', '--format=%s', '-2')).toBe('the rest\nmine');
-      expect(read(stage.repo, 'untracked.txt')).toBe('u\n');
-    }));
-
-  test('A merge runs no hook, driver or signing program of the repository, and says so.', () =>
-    onStage(async (stage) => {
-      const lines = (first: string, last: string) => `${first}\n${'line\n'.repeat(20)}${last}\n`;
-      write(stage.repo, { 'long.txt': lines('a', 'b'), '.gitattributes': '* merge=own\n' });
-      commit(stage.repo, 'a long file');
-      const tree = await working(stage);
-      write(tree.path, { 'long.txt': lines('a', 'mine') });
-      commit(tree.path, 'its end');
-      const mark = path.join(stage.directory, 'ran');
-      for (const name of ['pre-merge-commit', 'post-merge', 'reference-transaction'])
-        fs.writeFileSync(
-          path.join(stage.repo, '.git/hooks', name),
-          `#!/bin/sh\necho ${name} >> ${mark}\n`,
-          { mode: 0o755 },
-        );
-      git(stage.repo, 'config', 'merge.own.driver', `echo driver >> ${mark}; false`);
-      git(stage.repo, 'config', 'commit.gpgSign', 'true');
-      git(stage.repo, 'config', 'gpg.program', `${mark}-program`);
-      write(stage.repo, { 'long.txt': lines('theirs', 'b') });
-      git(stage.repo, 'add', '.');
-      git(stage.repo, '-c', 'core.hooksPath=', '-c', 'commit.gpgSign=false', 'commit', '-qm', 'x');
-      fs.rmSync(mark, { force: true });
-      const plan = await merge(stage, tree, { dry_run: true });
-      expect(plan.notes).toEqual([
-        'git hooks of the repository do not run: pre-merge-commit, post-merge, reference-transaction',
-        expect.stringContaining('not signed'),
-        expect.stringContaining('merge drivers'),
-      ]);
-      await merge(stage, tree);
-      expect(read(stage.repo, 'long.txt')).toBe(lines('theirs', 'mine'));
-      expect(fs.existsSync(mark)).toBe(false);
-    }));
+    git(stage.repo, 'config', 'merge.own.driver', `echo driver >> ${mark}; false`);
+    git(stage.repo, 'config', 'commit.gpgSign', 'true');
+    git(stage.repo, 'config', 'gpg.program', `${mark}-program`);
+    write(stage.repo, { 'long.txt': lines('theirs', 'b') });
+    git(stage.repo, 'add', '.');
+    git(stage.repo, '-c', 'core.hooksPath=', '-c', 'commit.gpgSign=false', 'commit', '-qm', 'x');
+    fs.rmSync(mark, { force: true });
+    const plan = await merge(stage, tree, { dry_run: true });
+    expect(plan.notes).toEqual([
+      'git hooks of the repository do not run: pre-merge-commit, post-merge, reference-transaction',
+      expect.stringContaining('not signed'),
+      expect.stringContaining('merge drivers'),
+    ]);
+    await merge(stage, tree);
+    expect(read(stage.repo, 'long.txt')).toBe(lines('theirs', 'mine'));
+    expect(fs.existsSync(mark)).toBe(false);
+  });
 });
 
 test.for([
   ['merge', merge, null],
   ['rebase', rebase, expect.stringMatching(/^[0-9a-f]{8} mine$/)],
-] as const)('A %s with a conflict names the file, and changes nothing.', ([, run, conflict_in]) =>
-  onStage(async (stage) => {
+] as const)(
+  'A %s with a conflict names the file, and changes nothing.',
+  async ([, run, conflict_in]) => {
+    const stage = await onStage();
     const tree = await working(stage);
     write(stage.repo, { 'a.txt': 'other\n' });
     commit(stage.repo, 'theirs');
@@ -197,24 +199,24 @@ test.for([
       message: expect.stringMatching(/conflicts in a\.txt.*, so nothing was changed/),
     });
     expect(stateOf(stage.repo, tree)).toBe(before);
-  }),
+  },
 );
 
-test('A merge ignores replace refs and grafts.', () =>
-  onStage(async (stage) => {
-    const tree = await working(stage);
-    const own = git(tree.path, 'rev-parse', 'HEAD');
-    write(stage.repo, { 'theirs.txt': 'theirs\n' });
-    const theirs = commit(stage.repo, 'theirs');
-    git(stage.repo, 'replace', own, git(stage.repo, 'rev-parse', 'HEAD~1'));
-    fs.writeFileSync(path.join(stage.repo, '.git/info/grafts'), `${own} ${theirs}\n`);
-    expect(await merge(stage, tree)).toMatchObject({
-      how: 'merge_commit',
-      commits: [{ subject: 'mine' }],
-      files: [{ path: 'a.txt' }, { path: 'new.txt' }],
-    });
-    expect(read(stage.repo, 'theirs.txt')).toBe('theirs\n');
-  }));
+test('A merge ignores replace refs and grafts.', async () => {
+  const stage = await onStage();
+  const tree = await working(stage);
+  const own = git(tree.path, 'rev-parse', 'HEAD');
+  write(stage.repo, { 'theirs.txt': 'theirs\n' });
+  const theirs = commit(stage.repo, 'theirs');
+  git(stage.repo, 'replace', own, git(stage.repo, 'rev-parse', 'HEAD~1'));
+  fs.writeFileSync(path.join(stage.repo, '.git/info/grafts'), `${own} ${theirs}\n`);
+  expect(await merge(stage, tree)).toMatchObject({
+    how: 'merge_commit',
+    commits: [{ subject: 'mine' }],
+    files: [{ path: 'a.txt' }, { path: 'new.txt' }],
+  });
+  expect(read(stage.repo, 'theirs.txt')).toBe('theirs\n');
+});
 
 describe('a merge is refused, and nothing changes,', () => {
   const cases: Record<string, { make: (stage: Stage, tree: Worktree) => unknown; says: RegExp }> = {
@@ -271,195 +273,177 @@ describe('a merge is refused, and nothing changes,', () => {
   };
   test.for(Object.entries(cases))(
     'A merge is refused, and nothing changes, %s.',
-    ([, { make, says }]) =>
-      onStage(async (stage) => {
-        const tree = await working(stage);
-        await make(stage, tree);
-        const before = stateOf(stage.repo, tree);
-        await expect(merge(stage, tree)).rejects.toMatchObject({
-          message: expect.stringMatching(says),
-        });
-        expect(stateOf(stage.repo, tree)).toBe(before);
-      }),
-  );
-
-  test('A merge is refused, and nothing changes, if its result differs from the preview.', () =>
-    onStage(async (stage) => {
+    async ([, { make, says }]) => {
+      const stage = await onStage();
       const tree = await working(stage);
-      const { result_tree } = await merge(stage, tree, { dry_run: true });
-      write(tree.path, { 'more.txt': 'm\n' });
-      commit(tree.path, 'more');
+      await make(stage, tree);
       const before = stateOf(stage.repo, tree);
-      await expect(merge(stage, tree, { expected_tree: result_tree })).rejects.toMatchObject({
-        message: expect.stringContaining('request the preview again'),
+      await expect(merge(stage, tree)).rejects.toMatchObject({
+        message: expect.stringMatching(says),
       });
       expect(stateOf(stage.repo, tree)).toBe(before);
-    }));
+    },
+  );
+
+  test('A merge is refused, and nothing changes, if its result differs from the preview.', async () => {
+    const stage = await onStage();
+    const tree = await working(stage);
+    const { result_tree } = await merge(stage, tree, { dry_run: true });
+    write(tree.path, { 'more.txt': 'm\n' });
+    commit(tree.path, 'more');
+    const before = stateOf(stage.repo, tree);
+    await expect(merge(stage, tree, { expected_tree: result_tree })).rejects.toMatchObject({
+      message: expect.stringContaining('request the preview again'),
+    });
+    expect(stateOf(stage.repo, tree)).toBe(before);
+  });
 });
 
-test('A merge that another git command overtakes at the last moment changes nothing.', () => {
+test('A merge that another git command overtakes at the last moment changes nothing.', async () => {
   let overtake = () => {};
   const failpoint = (name: FailpointName) => {
     if (name === 'worktree.moving') overtake();
   };
-  return onOwnStage(
-    async (stage) => {
-      const tree = await working(stage);
-      git(stage.repo, 'branch', 'release');
-      const theirs = git(stage.repo, 'commit-tree', 'HEAD^{tree}', '-p', 'HEAD', '-m', 'theirs');
-      write(tree.path, { 'open.txt': 'not committed\n' });
-      overtake = () => void git(stage.repo, 'update-ref', 'refs/heads/release', theirs);
-      const wish = { into: 'release', commit_message: 'the rest' };
-      await expect(merge(stage, tree, wish)).rejects.toMatchObject({
-        code: 'conflict',
-        message: expect.stringContaining('nothing was changed'),
-      });
-      expect(git(stage.repo, 'rev-parse', 'release')).toBe(theirs);
-      expect(git(tree.path, 'log', '-1', '--format=%s')).toBe('mine');
-      expect(git(tree.path, 'status', '--porcelain')).toBe('?? open.txt');
-      overtake = () => {};
-      expect(await merge(stage, tree, wish)).toMatchObject({ outcome: 'done' });
-      expect(git(tree.path, 'status', '--porcelain')).toBe('');
-    },
-    { failpoint },
-  );
+  const stage = await testStage({ failpoint });
+  const tree = await working(stage);
+  git(stage.repo, 'branch', 'release');
+  const theirs = git(stage.repo, 'commit-tree', 'HEAD^{tree}', '-p', 'HEAD', '-m', 'theirs');
+  write(tree.path, { 'open.txt': 'not committed\n' });
+  overtake = () => void git(stage.repo, 'update-ref', 'refs/heads/release', theirs);
+  const wish = { into: 'release', commit_message: 'the rest' };
+  await expect(merge(stage, tree, wish)).rejects.toMatchObject({
+    code: 'conflict',
+    message: expect.stringContaining('nothing was changed'),
+  });
+  expect(git(stage.repo, 'rev-parse', 'release')).toBe(theirs);
+  expect(git(tree.path, 'log', '-1', '--format=%s')).toBe('mine');
+  expect(git(tree.path, 'status', '--porcelain')).toBe('?? open.txt');
+  overtake = () => {};
+  expect(await merge(stage, tree, wish)).toMatchObject({ outcome: 'done' });
+  expect(git(tree.path, 'status', '--porcelain')).toBe('');
 });
 
 describe('a merge whose files cannot be written', () => {
-  /** Merges on a stage where something happens once the branches have moved. */
-  function onMoved(
-    happens: (stage: Stage) => void,
-    work: (stage: Stage, tree: Worktree) => Promise<void>,
-  ): Promise<void> {
+  /** Opens a stage with a worktree, and calls `happens` once a merge has moved its branches. */
+  async function workingUntilMoved(happens: (stage: Stage) => void): Promise<[Stage, Worktree]> {
     let moved = () => {};
     const failpoint = (name: FailpointName) => {
       if (name === 'worktree.moved') moved();
     };
-    return onOwnStage(
-      async (stage) => {
-        const tree = await working(stage);
-        moved = () => {
-          moved = () => {};
-          happens(stage);
-        };
-        await work(stage, tree);
-      },
-      { failpoint },
-    );
+    const stage = await testStage({ failpoint });
+    const tree = await working(stage);
+    moved = () => {
+      moved = () => {};
+      happens(stage);
+    };
+    return [stage, tree];
   }
 
-  test('A merge whose files cannot be written moves branch and files back, and succeeds later.', () =>
-    onMoved(
-      // Git puts no file in the place of a directory with files that it does not know.
-      ({ repo }) => write(repo, { 'new.txt/precious': 'precious\n' }),
-      async (stage, tree) => {
-        const before = git(stage.repo, 'rev-parse', 'main');
-        await expect(merge(stage, tree)).rejects.toMatchObject({
-          code: 'conflict',
-          message: expect.stringMatching(
-            /^the operation failed, and nothing was changed: .*new\.txt/,
-          ),
-        });
-        expect(git(stage.repo, 'rev-parse', 'main')).toBe(before);
-        expect(git(stage.repo, 'status', '--porcelain')).toBe('?? new.txt/');
-        expect([read(stage.repo, 'a.txt'), read(stage.repo, 'new.txt/precious')]).toEqual([
-          'one\n',
-          'precious\n',
-        ]);
-        fs.rmSync(path.join(stage.repo, 'new.txt'), { recursive: true });
-        expect(await merge(stage, tree)).toMatchObject({ outcome: 'done' });
-        expect(git(stage.repo, 'status', '--porcelain')).toBe('');
-      },
-    ));
+  test('A merge whose files cannot be written moves branch and files back, and succeeds later.', async () => {
+    const [stage, tree] = await workingUntilMoved(({ repo }) =>
+      write(repo, { 'new.txt/precious': 'precious\n' }),
+    );
+    const before = git(stage.repo, 'rev-parse', 'main');
+    await expect(merge(stage, tree)).rejects.toMatchObject({
+      code: 'conflict',
+      message: expect.stringMatching(/^the operation failed, and nothing was changed: .*new\.txt/),
+    });
+    expect(git(stage.repo, 'rev-parse', 'main')).toBe(before);
+    expect(git(stage.repo, 'status', '--porcelain')).toBe('?? new.txt/');
+    expect([read(stage.repo, 'a.txt'), read(stage.repo, 'new.txt/precious')]).toEqual([
+      'one\n',
+      'precious\n',
+    ]);
+    fs.rmSync(path.join(stage.repo, 'new.txt'), { recursive: true });
+    expect(await merge(stage, tree)).toMatchObject({ outcome: 'done' });
+    expect(git(stage.repo, 'status', '--porcelain')).toBe('');
+  });
 
-  test('A merge that cannot move back says so, and the next merge finishes it.', () =>
-    onMoved(
-      ({ repo }) => {
-        fs.renameSync(path.join(repo, '.git/index'), path.join(repo, '.git/index.away'));
-        fs.mkdirSync(path.join(repo, '.git/index'));
-      },
-      async (stage, tree) => {
-        const { repo } = stage;
-        await expect(merge(stage, tree, {}, 'the-key')).rejects.toMatchObject({
-          code: 'conflict',
-          message: expect.stringContaining('until you merge or rebase the worktree again'),
-        });
-        fs.rmdirSync(path.join(repo, '.git/index'));
-        fs.renameSync(path.join(repo, '.git/index.away'), path.join(repo, '.git/index'));
-        expect(() => git(repo, 'add', 'a.txt')).toThrow(/index.lock/);
-        // The refusal is not stored for its key: the same request finds what was finished.
-        expect(await merge(stage, tree, {}, 'the-key')).toMatchObject({ outcome: 'nothing_to_do' });
-        expect(git(repo, 'status', '--porcelain')).toBe('');
-        expect(read(repo, 'a.txt')).toBe('changed\n');
-      },
-    ));
+  test('A merge that cannot move back says so, and the next merge finishes it.', async () => {
+    const [stage, tree] = await workingUntilMoved(({ repo }) => {
+      fs.renameSync(path.join(repo, '.git/index'), path.join(repo, '.git/index.away'));
+      fs.mkdirSync(path.join(repo, '.git/index'));
+    });
+    const { repo } = stage;
+    await expect(merge(stage, tree, {}, 'the-key')).rejects.toMatchObject({
+      code: 'conflict',
+      message: expect.stringContaining('until you merge or rebase the worktree again'),
+    });
+    fs.rmdirSync(path.join(repo, '.git/index'));
+    fs.renameSync(path.join(repo, '.git/index.away'), path.join(repo, '.git/index'));
+    expect(() => git(repo, 'add', 'a.txt')).toThrow(/index.lock/);
+    // The refusal is not stored for its key: the same request finds what was finished.
+    expect(await merge(stage, tree, {}, 'the-key')).toMatchObject({ outcome: 'nothing_to_do' });
+    expect(git(repo, 'status', '--porcelain')).toBe('');
+    expect(read(repo, 'a.txt')).toBe('changed\n');
+  });
 });
 
-test('A merge moves the commit of a submodule without its files, and says so.', () =>
-  onStage(async (stage) => {
-    const { repo } = stage;
-    const one = commit(makeRepository(path.join(stage.directory, 'module')), 'one');
-    const two = commit(path.join(stage.directory, 'module'), 'two');
-    const add = ['-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'add'];
-    git(repo, ...add, path.join(stage.directory, 'module'), 'module');
-    git(path.join(repo, 'module'), 'checkout', '-q', one);
-    commit(repo, 'with a submodule');
-    const tree = await working(stage);
-    git(tree.path, 'update-index', '--cacheinfo', `160000,${two},module`);
-    git(tree.path, 'commit', '-qm', 'the submodule moves');
-    const done = await merge(stage, tree);
-    expect(done).toMatchObject({ outcome: 'done' });
-    expect(done.notes).toEqual([expect.stringMatching(/git submodule update \(module\)/)]);
-    expect(git(repo, 'rev-parse', 'main:module')).toBe(two);
-    expect(git(path.join(repo, 'module'), 'rev-parse', 'HEAD')).toBe(one);
-    expect(read(repo, 'module/a.txt')).toBe('one\n');
-    expect(git(repo, 'status', '--porcelain')).toBe('M module'.padStart(9));
-    git(repo, 'submodule', '--quiet', 'update');
-    expect(git(repo, 'status', '--porcelain')).toBe('');
-  }));
+test('A merge moves the commit of a submodule without its files, and says so.', async () => {
+  const stage = await onStage();
+  const { repo } = stage;
+  const one = commit(makeRepository(path.join(stage.directory, 'module')), 'one');
+  const two = commit(path.join(stage.directory, 'module'), 'two');
+  const add = ['-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'add'];
+  git(repo, ...add, path.join(stage.directory, 'module'), 'module');
+  git(path.join(repo, 'module'), 'checkout', '-q', one);
+  commit(repo, 'with a submodule');
+  const tree = await working(stage);
+  git(tree.path, 'update-index', '--cacheinfo', `160000,${two},module`);
+  git(tree.path, 'commit', '-qm', 'the submodule moves');
+  const done = await merge(stage, tree);
+  expect(done).toMatchObject({ outcome: 'done' });
+  expect(done.notes).toEqual([expect.stringMatching(/git submodule update \(module\)/)]);
+  expect(git(repo, 'rev-parse', 'main:module')).toBe(two);
+  expect(git(path.join(repo, 'module'), 'rev-parse', 'HEAD')).toBe(one);
+  expect(read(repo, 'module/a.txt')).toBe('one\n');
+  expect(git(repo, 'status', '--porcelain')).toBe('M module'.padStart(9));
+  git(repo, 'submodule', '--quiet', 'update');
+  expect(git(repo, 'status', '--porcelain')).toBe('');
+});
 
 describe('a rebase of a worktree', () => {
-  test('A rebase writes the commits again on top, with their authors, and moves the base.', () =>
-    onStage(async (stage) => {
-      const tree = await working(stage);
-      write(tree.path, { 'more.txt': 'm\n' });
-      commit(tree.path, 'more');
-      write(stage.repo, { 'theirs.txt': 'theirs\n' });
-      const onto = commit(stage.repo, 'theirs');
-      const done = await rebase(stage, tree);
-      expect(done).toMatchObject({ outcome: 'done', how: 'replay', target: 'main' });
-      expect(git(tree.path, 'status', '--porcelain')).toBe('');
-      expect(git(tree.path, 'log', '--format=%an %cn %s', `${onto}..HEAD`)).toBe(
-        'a Ada more\na Ada mine',
-      );
-      expect(git(tree.path, 'merge-base', 'HEAD', 'main')).toBe(onto);
-      expect(read(tree.path, 'theirs.txt')).toBe('theirs\n');
-      expect(git(stage.repo, 'fsck', '--no-dangling')).toBe('');
-      expect((await get(stage, tree)).base_commit).toBe(onto);
-      expect(git(stage.repo, 'rev-parse', 'cadre/tree@{1}')).toBe(done.source_commit);
-      expect(await rebase(stage, tree)).toMatchObject({ outcome: 'nothing_to_do' });
-    }));
+  test('A rebase writes the commits again on top, with their authors, and moves the base.', async () => {
+    const stage = await onStage();
+    const tree = await working(stage);
+    write(tree.path, { 'more.txt': 'm\n' });
+    commit(tree.path, 'more');
+    write(stage.repo, { 'theirs.txt': 'theirs\n' });
+    const onto = commit(stage.repo, 'theirs');
+    const done = await rebase(stage, tree);
+    expect(done).toMatchObject({ outcome: 'done', how: 'replay', target: 'main' });
+    expect(git(tree.path, 'status', '--porcelain')).toBe('');
+    expect(git(tree.path, 'log', '--format=%an %cn %s', `${onto}..HEAD`)).toBe(
+      'a Ada more\na Ada mine',
+    );
+    expect(git(tree.path, 'merge-base', 'HEAD', 'main')).toBe(onto);
+    expect(read(tree.path, 'theirs.txt')).toBe('theirs\n');
+    expect(git(stage.repo, 'fsck', '--no-dangling')).toBe('');
+    expect((await get(stage, tree)).base_commit).toBe(onto);
+    expect(git(stage.repo, 'rev-parse', 'cadre/tree@{1}')).toBe(done.source_commit);
+    expect(await rebase(stage, tree)).toMatchObject({ outcome: 'nothing_to_do' });
+  });
 
-  test('A rebase commits uncommitted changes with commit_message.', () =>
-    onStage(async (stage) => {
-      const tree = await working(stage);
-      write(stage.repo, { 'theirs.txt': 'theirs\n' });
-      commit(stage.repo, 'theirs');
-      write(tree.path, { 'sub/b.txt': 'not yet\n', 'untracked.txt': 'u\n' });
-      await expect(rebase(stage, tree)).rejects.toMatchObject({ code: 'conflict' });
-      await rebase(stage, tree, { commit_message: 'the rest' });
-      expect(git(tree.path, 'status', '--porcelain')).toBe('');
-      expect(git(tree.path, 'log', '--format=%s', '-3')).toBe('the rest\nmine\ntheirs');
-      expect(read(tree.path, 'untracked.txt')).toBe('u\n');
-      expect(read(tree.path, 'theirs.txt')).toBe('theirs\n');
-    }));
+  test('A rebase commits uncommitted changes with commit_message.', async () => {
+    const stage = await onStage();
+    const tree = await working(stage);
+    write(stage.repo, { 'theirs.txt': 'theirs\n' });
+    commit(stage.repo, 'theirs');
+    write(tree.path, { 'sub/b.txt': 'not yet\n', 'untracked.txt': 'u\n' });
+    await expect(rebase(stage, tree)).rejects.toMatchObject({ code: 'conflict' });
+    await rebase(stage, tree, { commit_message: 'the rest' });
+    expect(git(tree.path, 'status', '--porcelain')).toBe('');
+    expect(git(tree.path, 'log', '--format=%s', '-3')).toBe('the rest\nmine\ntheirs');
+    expect(read(tree.path, 'untracked.txt')).toBe('u\n');
+    expect(read(tree.path, 'theirs.txt')).toBe('theirs\n');
+  });
 });
 
-test('A merge plan names other sessions that claim the worktree.', () =>
-  onStage(async (stage) => {
-    const tree = await working(stage);
-    const { id } = await openSession(stage.client, stage.repo);
-    await claim(stage, tree, id);
-    const { notes } = await merge(stage, tree, { dry_run: true });
-    expect(notes).toContain(`session ${id} also claims the worktree`);
-  }));
+test('A merge plan names other sessions that claim the worktree.', async () => {
+  const stage = await onStage();
+  const tree = await working(stage);
+  const { id } = await openSession(stage.client, stage.repo);
+  await claim(stage, tree, id);
+  const { notes } = await merge(stage, tree, { dry_run: true });
+  expect(notes).toContain(`session ${id} also claims the worktree`);
+});

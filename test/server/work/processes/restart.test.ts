@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../../../src/api/index.ts';
 import { apiOf } from '../../../support/http/request.ts';
 import { openStream } from '../../../support/http/stream.ts';
-import { openRuntime, withRuntime } from '../../../support/runtime.ts';
+import { openRuntime, testRuntime } from '../../../support/runtime.ts';
 import { shared } from '../../../support/shared.ts';
 import {
   completed,
@@ -173,49 +173,47 @@ async function leave(server: TestServer) {
 describe('a request with an Idempotency-Key', () => {
   const headers = { 'idempotency-key': 'k' };
 
-  test('A request with an Idempotency-Key runs its command once, however often it is sent.', () =>
-    withRuntime(async (given) => {
-      const api = apiOf(given);
-      const ask = (command: string) => api('POST', '/v1/processes', { body: { command }, headers });
-      const replies = await Promise.all(Array.from({ length: 10 }, () => ask('echo once')));
-      const [first] = replies;
-      for (const reply of replies) expect(reply.json()).toEqual(first?.json());
-      const replayed = replies.filter((one) => one.headers['idempotency-replayed'] === 'true');
-      expect(replayed).toHaveLength(9);
-      const all = await given.client.call(endpoints.listProcesses, {});
-      expect(all).toHaveLength(1);
-      const other = await ask('echo other');
-      expect([other.status, other.json()]).toMatchObject([409, { code: 'idempotency_conflict' }]);
-      expect(await given.client.call(endpoints.listProcesses, {})).toHaveLength(1);
-      for (const { process_id } of all) await ended(given, { process_id });
-    }));
+  test('A request with an Idempotency-Key runs its command once, however often it is sent.', async () => {
+    const given = await testRuntime();
+    const api = apiOf(given);
+    const ask = (command: string) => api('POST', '/v1/processes', { body: { command }, headers });
+    const replies = await Promise.all(Array.from({ length: 10 }, () => ask('echo once')));
+    const [first] = replies;
+    for (const reply of replies) expect(reply.json()).toEqual(first?.json());
+    const replayed = replies.filter((one) => one.headers['idempotency-replayed'] === 'true');
+    expect(replayed).toHaveLength(9);
+    const all = await given.client.call(endpoints.listProcesses, {});
+    expect(all).toHaveLength(1);
+    const other = await ask('echo other');
+    expect([other.status, other.json()]).toMatchObject([409, { code: 'idempotency_conflict' }]);
+    expect(await given.client.call(endpoints.listProcesses, {})).toHaveLength(1);
+    for (const { process_id } of all) await ended(given, { process_id });
+  });
 
-  test('A refusal because of a full queue is not stored for its key: the same request succeeds later.', () =>
-    withRuntime(
-      async (given) => {
-        using gate = new Gate(given.directory);
-        const first = await run(given, gate.wait);
-        const ask = () =>
-          apiOf(given)('POST', '/v1/processes', { body: { command: 'true' }, headers });
-        expect((await ask()).status).toBe(429);
-        gate.open();
-        await ended(given, first);
-        expect((await ask()).status).toBe(200);
-      },
-      { config: { processes: { max_concurrent: 1, max_queued: 0 } } },
-    ));
+  test('A refusal because of a full queue is not stored for its key: the same request succeeds later.', async () => {
+    const given = await testRuntime({
+      config: { processes: { max_concurrent: 1, max_queued: 0 } },
+    });
+    using gate = new Gate(given.directory);
+    const first = await run(given, gate.wait);
+    const ask = () => apiOf(given)('POST', '/v1/processes', { body: { command: 'true' }, headers });
+    expect((await ask()).status).toBe(429);
+    gate.open();
+    await ended(given, first);
+    expect((await ask()).status).toBe(200);
+  });
 
-  test('A kill with an Idempotency-Key returns its first answer, even after the end of the process.', () =>
-    withRuntime(async (given) => {
-      const started = await run(given, 'echo here; exec sleep 300');
-      await printed(given, started, 'here');
-      const path = `/v1/processes/${started.process_id}/kill`;
-      const first = await apiOf(given)('POST', path, { body: { reason: 'x' }, headers });
-      await ended(given, started);
-      const second = await apiOf(given)('POST', path, { body: { reason: 'x' }, headers });
-      expect(second.json()).toEqual(first.json());
-      expect(endingsIn(await eventsOf(given, started))).toHaveLength(1);
-    }));
+  test('A kill with an Idempotency-Key returns its first answer, even after the end of the process.', async () => {
+    const given = await testRuntime();
+    const started = await run(given, 'echo here; exec sleep 300');
+    await printed(given, started, 'here');
+    const path = `/v1/processes/${started.process_id}/kill`;
+    const first = await apiOf(given)('POST', path, { body: { reason: 'x' }, headers });
+    await ended(given, started);
+    const second = await apiOf(given)('POST', path, { body: { reason: 'x' }, headers });
+    expect(second.json()).toEqual(first.json());
+    expect(endingsIn(await eventsOf(given, started))).toHaveLength(1);
+  });
 });
 
 describe('a stop of the server', () => {

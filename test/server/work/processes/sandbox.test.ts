@@ -31,16 +31,17 @@ const options = (more?: Record<string, unknown>) => ({
   providers: [scriptedProvider()],
   config: required(more),
 });
-const onRuntime = sharedRuntime(options());
+const shared = sharedRuntime(options());
 
 /** Runs a test with a session whose processes run in a sandbox. */
-function onStage(test: (stage: Stage) => Promise<void>, on = onRuntime): Promise<void> {
-  return on(async (given) => {
-    await using directory = tempDirectory('root');
-    const root = directory.path;
-    const { id } = await openSession(given.client, root);
-    await test({ ...given, root, session: { session_id: id } });
-  });
+async function onStage(
+  test: (stage: Stage) => Promise<void>,
+  given: TestRuntime = shared(),
+): Promise<void> {
+  await using directory = tempDirectory('root');
+  const root = directory.path;
+  const { id } = await openSession(given.client, root);
+  await test({ ...given, root, session: { session_id: id } });
 }
 
 /** A command that prints that it is ready, and then handles SIGTERM. */
@@ -248,13 +249,10 @@ describe.skipIf(!hasSandbox)('a process in a sandbox', () => {
     await using writable = tempDirectory('writable');
     const more = { read: [readable.path], write: [writable.path], network: 'all' };
     await withRuntime(async (given) => {
-      await onStage(
-        async (stage) => {
-          const command = `touch ${writable.path}/new; touch ${readable.path}/new; echo $?`;
-          expect(await stdout(stage, await ranTo(stage, command, stage.session))).toBe('1\n');
-        },
-        (test) => test(given),
-      );
+      await onStage(async (stage) => {
+        const command = `touch ${writable.path}/new; touch ${readable.path}/new; echo $?`;
+        expect(await stdout(stage, await ranTo(stage, command, stage.session))).toBe('1\n');
+      }, given);
     }, options(more));
     expect(fs.readdirSync(writable.path)).toEqual(['new']);
     expect(fs.readdirSync(readable.path)).toEqual([]);

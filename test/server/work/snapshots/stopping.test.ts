@@ -4,7 +4,7 @@ import path from 'node:path';
 import { expect, test } from 'vitest';
 import { endpoints } from '../../../../src/api/index.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
-import { git, onStage, type Stage } from '../../../support/worktrees/work.ts';
+import { git, type Stage, testStage } from '../../../support/worktrees/work.ts';
 
 const requests: [name: string, send: (stage: Stage) => Promise<unknown>][] = [
   [
@@ -33,8 +33,10 @@ async function opened(pipe: string): Promise<number> {
   return fd;
 }
 
-test.each(requests)('A %s that the stop of the server ends is refused with 503.', (_, send) =>
-  onStage(async (stage) => {
+test.each(requests)(
+  'A %s that the stop of the server ends is refused with 503.',
+  async (_, send) => {
+    const stage = await testStage();
     const pipe = path.join(stage.directory, 'pipe');
     execFileSync('mkfifo', [pipe]);
     git(stage.repo, 'config', 'include.path', pipe);
@@ -47,5 +49,5 @@ test.each(requests)('A %s that the stop of the server ends is refused with 503.'
     } finally {
       fs.closeSync(fd);
     }
-  }),
+  },
 );

@@ -5,7 +5,7 @@ import type { BodyInputOf } from '../../../../src/api/endpoint.ts';
 import { endpoints } from '../../../../src/api/index.ts';
 import type { createSession } from '../../../../src/api/sessions.ts';
 import { scaled } from '../../../support/patience.ts';
-import { startServer, untilNothingCarries, withServer } from '../../../support/server.ts';
+import { startServer, untilNothingCarries, testServer } from '../../../support/server.ts';
 import { tempDirectory } from '../../../support/temp.ts';
 import { runTurn } from '../../../support/turns.ts';
 import {
@@ -13,10 +13,10 @@ import {
   commit,
   git,
   makeRepository,
-  onStage,
   type Server,
   sharedStages,
   write,
+  testStage,
 } from '../../../support/worktrees/work.ts';
 
 const onShared = sharedStages();
@@ -27,88 +27,86 @@ function open({ client }: Server, body: Wish) {
 }
 
 describe('a session that is opened with a worktree', () => {
-  test('A session opened with a worktree works in a new one and owns it.', () =>
-    onShared(async (stage) => {
-      const session = await open(stage, { cwd: stage.repo, worktree: true });
-      const worktree = await stage.client.call(endpoints.getWorktree, {
-        params: { worktree_id: session.worktree_id ?? '' },
-      });
-      expect(worktree).toMatchObject({
-        worktree_name: `session-${session.id.slice(-8)}`,
-        repo_root: stage.repo,
-        status: 'active',
-        source_session_id: session.id,
-        claims: [{ session_id: session.id, claim_role: 'owner', released_at: null }],
-      });
-      expect(session.cwd).toBe(fs.realpathSync(worktree.path));
-      const { session_id, ...read } = { session_id: session.id, ...session };
-      expect(await stage.client.call(endpoints.getSession, { params: { session_id } })).toEqual(
-        read,
-      );
-    }));
+  test('A session opened with a worktree works in a new one and owns it.', async () => {
+    const stage = await onShared();
+    const session = await open(stage, { cwd: stage.repo, worktree: true });
+    const worktree = await stage.client.call(endpoints.getWorktree, {
+      params: { worktree_id: session.worktree_id ?? '' },
+    });
+    expect(worktree).toMatchObject({
+      worktree_name: `session-${session.id.slice(-8)}`,
+      repo_root: stage.repo,
+      status: 'active',
+      source_session_id: session.id,
+      claims: [{ session_id: session.id, claim_role: 'owner', released_at: null }],
+    });
+    expect(session.cwd).toBe(fs.realpathSync(worktree.path));
+    const { session_id, ...read } = { session_id: session.id, ...session };
+    expect(await stage.client.call(endpoints.getSession, { params: { session_id } })).toEqual(read);
+  });
 
-  test('A session is not opened in a worktree unknown to git, and such a worktree is not claimed.', () =>
-    onShared(async (stage) => {
-      const body = { cwd: stage.repo, worktree: { worktree_name: 'lost' } };
-      const first = await open(stage, body);
-      const link = path.join(stage.repo, '.git', 'worktrees', 'lost');
-      const kept = `${link}-kept`;
-      fs.renameSync(link, kept);
-      const refused = {
-        code: 'conflict',
-        message: expect.stringMatching(/lost is not registered with git/) as string,
-      };
-      await expect(open(stage, body)).rejects.toMatchObject(refused);
-      const other = await open(stage, { cwd: stage.repo });
-      const request = { source_session_id: other.id, worktree_name: 'lost' };
-      await expect(
-        stage.client.call(endpoints.createWorktree, { body: request }),
-      ).rejects.toMatchObject(refused);
-      const params = { worktree_id: first.worktree_id ?? '' };
-      const claim = { session_id: other.id };
-      await expect(
-        stage.client.call(endpoints.claimWorktree, { params, body: claim }),
-      ).rejects.toMatchObject(refused);
-      fs.renameSync(kept, link);
-      expect((await open(stage, body)).worktree_id).toBe(first.worktree_id);
-    }));
+  test('A session is not opened in a worktree unknown to git, and such a worktree is not claimed.', async () => {
+    const stage = await onShared();
+    const body = { cwd: stage.repo, worktree: { worktree_name: 'lost' } };
+    const first = await open(stage, body);
+    const link = path.join(stage.repo, '.git', 'worktrees', 'lost');
+    const kept = `${link}-kept`;
+    fs.renameSync(link, kept);
+    const refused = {
+      code: 'conflict',
+      message: expect.stringMatching(/lost is not registered with git/) as string,
+    };
+    await expect(open(stage, body)).rejects.toMatchObject(refused);
+    const other = await open(stage, { cwd: stage.repo });
+    const request = { source_session_id: other.id, worktree_name: 'lost' };
+    await expect(
+      stage.client.call(endpoints.createWorktree, { body: request }),
+    ).rejects.toMatchObject(refused);
+    const params = { worktree_id: first.worktree_id ?? '' };
+    const claim = { session_id: other.id };
+    await expect(
+      stage.client.call(endpoints.claimWorktree, { params, body: claim }),
+    ).rejects.toMatchObject(refused);
+    fs.renameSync(kept, link);
+    expect((await open(stage, body)).worktree_id).toBe(first.worktree_id);
+  });
 
-  test('A session with a worktree works in the same subdirectory, at the requested base and branch.', () =>
-    onShared(async (stage) => {
-      write(stage.repo, { 'sub/b.txt': 'later\n' });
-      commit(stage.repo, 'second');
-      const { cwd } = await open(stage, {
-        cwd: path.join(stage.repo, 'sub'),
-        worktree: { worktree_name: 'old', base_ref: 'HEAD~1', branch_prefix: 'mine' },
-      });
-      expect(path.basename(cwd)).toBe('sub');
-      expect(fs.readFileSync(path.join(cwd, 'b.txt'), 'utf8')).toBe('two\n');
-      expect(git(cwd, 'symbolic-ref', '--short', 'HEAD')).toBe('mine/old');
-    }));
+  test('A session with a worktree works in the same subdirectory, at the requested base and branch.', async () => {
+    const stage = await onShared();
+    write(stage.repo, { 'sub/b.txt': 'later\n' });
+    commit(stage.repo, 'second');
+    const { cwd } = await open(stage, {
+      cwd: path.join(stage.repo, 'sub'),
+      worktree: { worktree_name: 'old', base_ref: 'HEAD~1', branch_prefix: 'mine' },
+    });
+    expect(path.basename(cwd)).toBe('sub');
+    expect(fs.readFileSync(path.join(cwd, 'b.txt'), 'utf8')).toBe('two\n');
+    expect(git(cwd, 'symbolic-ref', '--short', 'HEAD')).toBe('mine/old');
+  });
 
-  test('A session shares an existing worktree, and works at its root if its own directory is in another repository.', () =>
-    onShared(async (stage) => {
-      const first = await open(stage, { cwd: stage.repo, worktree: { worktree_name: 'shared' } });
-      const second = await open(stage, {
-        cwd: stage.directory,
-        worktree: { worktree_name: 'shared', repo_root: 'repo' },
-      });
-      expect(second).toMatchObject({ cwd: first.cwd, worktree_id: first.worktree_id });
-      const { claims } = await stage.client.call(endpoints.getWorktree, {
-        params: { worktree_id: first.worktree_id ?? '' },
-      });
-      expect(claims.map(({ claim_role }) => claim_role)).toEqual(['owner', 'consumer']);
-    }));
+  test('A session shares an existing worktree, and works at its root if its own directory is in another repository.', async () => {
+    const stage = await onShared();
+    const first = await open(stage, { cwd: stage.repo, worktree: { worktree_name: 'shared' } });
+    const second = await open(stage, {
+      cwd: stage.directory,
+      worktree: { worktree_name: 'shared', repo_root: 'repo' },
+    });
+    expect(second).toMatchObject({ cwd: first.cwd, worktree_id: first.worktree_id });
+    const { claims } = await stage.client.call(endpoints.getWorktree, {
+      params: { worktree_id: first.worktree_id ?? '' },
+    });
+    expect(claims.map(({ claim_role }) => claim_role)).toEqual(['owner', 'consumer']);
+  });
 
-  test('The agent of a session, and the processes of the agent, run in its worktree.', () =>
-    withServer(async ({ client, directory }) => {
-      const repo = makeRepository(path.join(directory, 'repo'));
-      const session = await open({ client }, { cwd: path.join(repo, 'sub'), worktree: true });
-      expect(session.cwd).not.toContain(repo);
-      const said = async (text: string) => (await runTurn(client, session.id, text)).turn.text;
-      expect(await said('cwd')).toBe(session.cwd);
-      expect(fs.readlinkSync(`/proc/${await said('pid')}/cwd`)).toBe(session.cwd);
-    }));
+  test('The agent of a session, and the processes of the agent, run in its worktree.', async () => {
+    const { client, directory } = await testServer();
+    const repo = makeRepository(path.join(directory, 'repo'));
+    const session = await open({ client }, { cwd: path.join(repo, 'sub'), worktree: true });
+    expect(session.cwd).not.toContain(repo);
+    const said = async (text: string) => (await runTurn(client, session.id, text)).turn.text;
+    expect(await said('cwd')).toBe(session.cwd);
+    expect(fs.readlinkSync(`/proc/${await said('pid')}/cwd`)).toBe(session.cwd);
+  });
 });
 
 describe('a session with a worktree that cannot be created', () => {
@@ -133,8 +131,10 @@ describe('a session with a worktree that cannot be created', () => {
         fs.mkdirSync(path.join(repo, 'link'));
       },
     ],
-  ])('A session %s is refused, and nothing is left.', ([, { cwd, ...wish }, code, prepare]) =>
-    onStage(async (stage) => {
+  ])(
+    'A session %s is refused, and nothing is left.',
+    async ([, { cwd, ...wish }, code, prepare]) => {
+      const stage = await testStage();
       prepare?.(stage.repo);
       const before = branches(stage.repo);
       const body = { ...wish, cwd: path.resolve(stage.repo, cwd ?? '.') };
@@ -144,7 +144,7 @@ describe('a session with a worktree that cannot be created', () => {
       expect(sessions.map(({ id }) => id)).toEqual([stage.session]);
       const worktrees = await stage.client.call(endpoints.listWorktrees, { query: {} });
       expect(worktrees.filter(({ status }) => status !== 'cleaned')).toEqual([]);
-    }),
+    },
   );
 });
 

@@ -2,28 +2,27 @@ import { afterEach, expect, it, vi } from 'vitest';
 import { Database } from '../../../../../src/core/store/database.ts';
 import { Statement } from '../../../../../src/core/store/statement.ts';
 import { used } from '../../../../support/budgets.ts';
-import { onStage } from '../../../../support/sessions/stage.ts';
+import { testStage } from '../../../../support/sessions/stage.ts';
 
 afterEach(() => {
   vi.restoreAllMocks();
 });
 
-it('A turn of people without budgets and limits costs one insert, and reads nothing for it.', () => {
+it('A turn of people without budgets and limits costs one insert, and reads nothing for it.', async () => {
   const ran = watchStatements(/turn_usage|\bbudgets\b|usage_limits|FROM inbox WHERE .*owner = /);
-  return onStage(async (stage) => {
-    const session = await stage.open();
-    // The first turn reads the empty tables of budgets and limits once.
-    (await stage.play(session)).end(used(1));
-    await stage.times('turn.completed', 1);
-    for (const count of [2, 3]) {
-      ran.length = 0;
-      const turn = await stage.play(session);
-      await turn.sink.update({ type: 'usage', usage: { total_tokens: 1 } });
-      turn.end(used(2));
-      await stage.times('turn.completed', count);
-      expect(ran).toEqual([expect.stringMatching(/^run INSERT INTO turn_usage /)]);
-    }
-  });
+  const stage = await testStage();
+  const session = await stage.open();
+  // The first turn reads the empty tables of budgets and limits once.
+  (await stage.play(session)).end(used(1));
+  await stage.times('turn.completed', 1);
+  for (const count of [2, 3]) {
+    ran.length = 0;
+    const turn = await stage.play(session);
+    await turn.sink.update({ type: 'usage', usage: { total_tokens: 1 } });
+    turn.end(used(2));
+    await stage.times('turn.completed', count);
+    expect(ran).toEqual([expect.stringMatching(/^run INSERT INTO turn_usage /)]);
+  }
 });
 
 /** The statements that are run from now on and match, each as often as it is run. */

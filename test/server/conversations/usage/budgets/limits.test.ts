@@ -6,7 +6,7 @@ import { entryStateText } from '../../../../../src/frontends/cli/queue-text.ts';
 import { limited } from '../../../../../src/agents/provider.ts';
 import { budgetsOf, used } from '../../../../support/budgets.ts';
 import { DAY, HOUR, queueOf } from '../../../../support/queue/queue.ts';
-import { acrossCrash, type Stage } from '../../../../support/sessions/stage.ts';
+import { type Stage, afterCrash } from '../../../../support/sessions/stage.ts';
 import { completed } from '../../../../support/teams/team.ts';
 
 /** A turn meets a usage limit of an hour, and with it the session has used up its budget of one turn. */
@@ -43,63 +43,52 @@ async function goesOn(stage: Stage, session: Session): Promise<void> {
   expect(accepted).toHaveLength(2);
 }
 
-it('A session with the holds of a limit and a budget continues after both: the budget was accepted, the server was killed, the limit resets.', () =>
-  acrossCrash(
-    async (stage) => {
-      const session = await meetBoth(stage);
-      expect(await holdsOf(stage, session)).toEqual(['usage_limit', 'budget']);
-      await accept(stage);
-      expect(await holdsOf(stage, session)).toEqual(['usage_limit']);
-      return session;
-    },
-    async (stage, session) => {
-      stage.clock.advance(HOUR);
-      await goesOn(stage, session);
-    },
-  ));
+it('A session with the holds of a limit and a budget continues after both: the budget was accepted, the server was killed, the limit resets.', async () => {
+  const [stage, session] = await afterCrash(async (stage) => {
+    const session = await meetBoth(stage);
+    expect(await holdsOf(stage, session)).toEqual(['usage_limit', 'budget']);
+    await accept(stage);
+    expect(await holdsOf(stage, session)).toEqual(['usage_limit']);
+    return session;
+  });
+  stage.clock.advance(HOUR);
+  await goesOn(stage, session);
+});
 
-it('A session with the holds of a limit and a budget continues after both: the limit has reset, the server was killed, the budget is accepted.', () =>
-  acrossCrash(
-    async (stage) => {
-      const session = await meetBoth(stage);
-      const { status, body } = await stage.send(session, 'now');
-      expect([status, body.code]).toEqual([409, 'budget_reached']);
-      stage.clock.advance(HOUR);
-      await stage.until(({ kind }) => kind === 'session.limit_ended');
-      expect(await holdsOf(stage, session)).toEqual(['budget']);
-      return session;
-    },
-    async (stage, session) => {
-      expect((await queueOf(stage).resumeAll(session)).body.holds).toMatchObject([
-        { code: 'budget' },
-      ]);
-      await accept(stage);
-      await goesOn(stage, session);
-    },
-  ));
+it('A session with the holds of a limit and a budget continues after both: the limit has reset, the server was killed, the budget is accepted.', async () => {
+  const [stage, session] = await afterCrash(async (stage) => {
+    const session = await meetBoth(stage);
+    const { status, body } = await stage.send(session, 'now');
+    expect([status, body.code]).toEqual([409, 'budget_reached']);
+    stage.clock.advance(HOUR);
+    await stage.until(({ kind }) => kind === 'session.limit_ended');
+    expect(await holdsOf(stage, session)).toEqual(['budget']);
+    return session;
+  });
+  expect((await queueOf(stage).resumeAll(session)).body.holds).toMatchObject([{ code: 'budget' }]);
+  await accept(stage);
+  await goesOn(stage, session);
+});
 
-it('A hard budget ends a turn that has waited for an approval over a restart, and takes that approval back.', () =>
-  acrossCrash(
-    async (stage) => {
-      const [asks, spends] = [await stage.open(), await stage.open()];
-      await budgetsOf(stage).set({ turns: 1, hard: true });
-      void (await stage.play(asks)).ask();
-      await stage.asked(asks.id);
-      return { asks, spends };
-    },
-    async (stage, { asks, spends }) => {
-      (await stage.play(spends)).end(used(1));
-      await stage.until(({ kind }) => kind === 'turn.interrupted');
-      const { last_turn_id } = await stage.session(asks.id);
-      expect(await stage.turn(asks.id, last_turn_id ?? '')).toMatchObject({
-        status: 'interrupted',
-        error: { code: 'budget_reached' },
-      });
-      expect(await stage.approvals()).toMatchObject([{ kind: 'budget', session_id: spends.id }]);
-      const [budget] = await budgetsOf(stage).list();
-      expect(budget).toMatchObject({ status: 'reached', spent: { turns: 2 } });
-    },
-  ));
+it('A hard budget ends a turn that has waited for an approval over a restart, and takes that approval back.', async () => {
+  const [stage, { asks, spends }] = await afterCrash(async (stage) => {
+    const [asks, spends] = [await stage.open(), await stage.open()];
+    await budgetsOf(stage).set({ turns: 1, hard: true });
+    void (await stage.play(asks)).ask();
+    await stage.asked(asks.id);
+    return { asks, spends };
+  });
+  (await stage.play(spends)).end(used(1));
+  await stage.until(({ kind }) => kind === 'turn.interrupted');
+  const { last_turn_id } = await stage.session(asks.id);
+  expect(await stage.turn(asks.id, last_turn_id ?? '')).toMatchObject({
+    status: 'interrupted',
+    error: { code: 'budget_reached' },
+  });
+  expect(await stage.approvals()).toMatchObject([{ kind: 'budget', session_id: spends.id }]);
+  const [budget] = await budgetsOf(stage).list();
+  expect(budget).toMatchObject({ status: 'reached', spent: { turns: 2 } });
+});
 
 it('All holds of a session are listed: while a budget is used up, the reset of a limit releases nothing.', () => {
   const holds = ['no more', 'the budget is used up'].map((message) => ({ message }));

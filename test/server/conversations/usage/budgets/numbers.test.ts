@@ -11,7 +11,7 @@ import { openDatabase } from '../../../../support/database.ts';
 import { expectEventually } from '../../../../support/expect-eventually.ts';
 import { ManualClock } from '../../../../support/manual-clock.ts';
 import { queueOf } from '../../../../support/queue/queue.ts';
-import { killed, onStage, type Stage } from '../../../../support/sessions/stage.ts';
+import { killed, onStage, type Stage, testStage } from '../../../../support/sessions/stage.ts';
 import { completed } from '../../../../support/teams/team.ts';
 
 const bad = [-1_000_000, 1e308, Infinity, NaN, 0.5, 2 ** 53, '12' as unknown as number];
@@ -27,62 +27,60 @@ async function report(stage: Stage, usages: readonly Partial<Usage>[]) {
   }
 }
 
-it('A number of tokens or a cost out of its range is not known: no sum changes, no budget is used up, and a notice names the field.', () =>
-  onStage(async (stage) => {
-    const budgets = budgetsOf(stage);
-    await budgets.set({ tokens: 1000, cost_usd: 10, hard: true });
-    await report(stage, [
-      ...bad.map((total_tokens) => ({ total_tokens })),
-      ...bad.map((input_tokens) => ({ input_tokens, output_tokens: 1 })),
-      ...[-5, 1e308, Infinity, NaN].map((cost_usd) => ({ cost_usd })),
-    ]);
-    const [budget] = await budgets.list();
-    expect(budget).toMatchObject({ status: 'open', spent: { tokens: bad.length, cost_usd: 0 } });
-    const { total, rows } = await budgets.usage();
-    expect(total).toMatchObject({ total_tokens: bad.length, cost_usd: null });
-    expect(rows).toHaveLength(1);
-    const notices = stage.seen.flatMap((one) =>
-      one.kind === 'session.notice' ? [one.payload] : [],
-    );
-    expect(notices.filter(({ code }) => code === 'usage_out_of_range')).toHaveLength(18);
-    expect(notices[0]?.message).toContain('total_tokens');
-  }));
+it('A number of tokens or a cost out of its range is not known: no sum changes, no budget is used up, and a notice names the field.', async () => {
+  const stage = await testStage();
+  const budgets = budgetsOf(stage);
+  await budgets.set({ tokens: 1000, cost_usd: 10, hard: true });
+  await report(stage, [
+    ...bad.map((total_tokens) => ({ total_tokens })),
+    ...bad.map((input_tokens) => ({ input_tokens, output_tokens: 1 })),
+    ...[-5, 1e308, Infinity, NaN].map((cost_usd) => ({ cost_usd })),
+  ]);
+  const [budget] = await budgets.list();
+  expect(budget).toMatchObject({ status: 'open', spent: { tokens: bad.length, cost_usd: 0 } });
+  const { total, rows } = await budgets.usage();
+  expect(total).toMatchObject({ total_tokens: bad.length, cost_usd: null });
+  expect(rows).toHaveLength(1);
+  const notices = stage.seen.flatMap((one) => (one.kind === 'session.notice' ? [one.payload] : []));
+  expect(notices.filter(({ code }) => code === 'usage_out_of_range')).toHaveLength(18);
+  expect(notices[0]?.message).toContain('total_tokens');
+});
 
-it('A later report of a turn takes nothing back from the sums of its session, the usage and the budgets.', () =>
-  onStage(async (stage) => {
-    const budgets = budgetsOf(stage);
-    const session = await stage.open();
-    const { body } = await budgets.set({ session_id: session.id, tokens: 1000 });
-    const turn = await stage.play(session);
-    turn.end(used(900, 2));
-    await stage.times('turn.completed', 1);
-    for (const [nth, usage] of [
-      { total_tokens: 10, cost_usd: 0 },
-      { total_tokens: null, input_tokens: 1 },
-      { total_tokens: -900 },
-    ].entries()) {
-      await turn.sink.update({ type: 'usage', usage });
-      await stage.times('usage.updated', nth + 1);
-      expect((await budgets.get(body)).spent).toMatchObject({ tokens: 900, cost_usd: 2 });
-      expect((await budgets.usage()).total).toMatchObject({ total_tokens: 900, cost_usd: 2 });
-      expect((await stage.session(session.id)).usage).toMatchObject({ total_tokens: 900 });
-    }
-  }));
+it('A later report of a turn takes nothing back from the sums of its session, the usage and the budgets.', async () => {
+  const stage = await testStage();
+  const budgets = budgetsOf(stage);
+  const session = await stage.open();
+  const { body } = await budgets.set({ session_id: session.id, tokens: 1000 });
+  const turn = await stage.play(session);
+  turn.end(used(900, 2));
+  await stage.times('turn.completed', 1);
+  for (const [nth, usage] of [
+    { total_tokens: 10, cost_usd: 0 },
+    { total_tokens: null, input_tokens: 1 },
+    { total_tokens: -900 },
+  ].entries()) {
+    await turn.sink.update({ type: 'usage', usage });
+    await stage.times('usage.updated', nth + 1);
+    expect((await budgets.get(body)).spent).toMatchObject({ tokens: 900, cost_usd: 2 });
+    expect((await budgets.usage()).total).toMatchObject({ total_tokens: 900, cost_usd: 2 });
+    expect((await stage.session(session.id)).usage).toMatchObject({ total_tokens: 900 });
+  }
+});
 
-it('Sums of the largest numbers stay at the largest exact integer, and what a person sets then is still a limit.', () =>
-  onStage(async (stage) => {
-    const budgets = budgetsOf(stage);
-    await budgets.set({ tokens: 1000 });
-    const session = await stage.open();
-    const turn = await stage.play(session);
-    turn.end(used(1e12, 1e6));
-    await stage.until(({ kind }) => kind === 'budget.reached');
-    const [approval] = await stage.approvals('?status=pending');
-    if (!approval) throw new Error('no approval');
-    await stage.decide(approval, 'accept');
-    const [budget] = await budgets.list();
-    expect(budget).toMatchObject({ status: 'open', allowed: { tokens: 1e12 + 1000 } });
-  }));
+it('Sums of the largest numbers stay at the largest exact integer, and what a person sets then is still a limit.', async () => {
+  const stage = await testStage();
+  const budgets = budgetsOf(stage);
+  await budgets.set({ tokens: 1000 });
+  const session = await stage.open();
+  const turn = await stage.play(session);
+  turn.end(used(1e12, 1e6));
+  await stage.until(({ kind }) => kind === 'budget.reached');
+  const [approval] = await stage.approvals('?status=pending');
+  if (!approval) throw new Error('no approval');
+  await stage.decide(approval, 'accept');
+  const [budget] = await budgets.list();
+  expect(budget).toMatchObject({ status: 'open', allowed: { tokens: 1e12 + 1000 } });
+});
 
 it('Sums out of range that an earlier build stored are counted anew at the start, and hold nobody.', async () => {
   await using dead = await killed(async (stage) => {
@@ -169,11 +167,10 @@ it.for([
   [{ tokens: 2 ** 53 }, 'body.tokens'],
   [{ cost_usd: 1e308 }, 'body.cost_usd'],
   [{ cost_usd: 1e-12 }, 'body.cost_usd'],
-] as const)('No budget is set by %j.', ([body, words]) =>
-  onStage(async (stage) => {
-    const { status, body: refusal } = await budgetsOf(stage).set(body);
-    expect([status, refusal.code]).toEqual([400, 'invalid']);
-    expect(refusal.error).toContain(words);
-    expect(await budgetsOf(stage).list()).toEqual([]);
-  }),
-);
+] as const)('No budget is set by %j.', async ([body, words]) => {
+  const stage = await testStage();
+  const { status, body: refusal } = await budgetsOf(stage).set(body);
+  expect([status, refusal.code]).toEqual([400, 'invalid']);
+  expect(refusal.error).toContain(words);
+  expect(await budgetsOf(stage).list()).toEqual([]);
+});

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { it } from 'vitest';
 import { atLength } from '../../../../support/at-length.ts';
-import { Model } from '../../../../support/budgets-model.ts';
+import { Model } from './model.ts';
 import { ManualClock } from '../../../../support/manual-clock.ts';
 import { onStage } from '../../../../support/sessions/stage.ts';
 

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { limited } from '../../../../../src/agents/provider.ts';
 import { ManualClock } from '../../../../support/manual-clock.ts';
 import { DAY, HOUR, MINUTE, queueOf } from '../../../../support/queue/queue.ts';
-import { acrossCrash, onStage, type Stage } from '../../../../support/sessions/stage.ts';
+import { type Stage, testStage, afterCrash } from '../../../../support/sessions/stage.ts';
 import { completed } from '../../../../support/teams/team.ts';
 
 const START = 1_750_000_000_000;
@@ -21,29 +21,27 @@ async function meet(stage: Stage) {
 it.for([
   ['before it resets, it waits on', START + MINUTE, HOUR],
   ['after it has reset, it goes on at once', START + 2 * HOUR, 0],
-] as const)('A server that was killed while a session waits, and starts %s.', ([, at, rest]) =>
-  acrossCrash(
-    meet,
-    async (stage, session) => {
-      if (rest > 0) {
-        expect((await queueOf(stage).of(session)).holds).toMatchObject([{ code: 'usage_limit' }]);
-        stage.clock.advance(rest);
-      }
-      const again = await stage.provider.nextTurn();
-      expect(again.text).toBe('work');
-      again.end(completed);
-      await stage.until(({ kind }) => kind === 'turn.completed');
-      stage.clock.advance(DAY);
-      const kinds = (await stage.events(session.id)).map(({ kind }) => kind);
-      expect(kinds.filter((kind) => kind === 'turn.accepted')).toHaveLength(2);
-      expect(kinds.filter((kind) => kind === 'session.limit_ended')).toHaveLength(1);
-    },
-    { after: { clock: new ManualClock(at) } },
-  ),
+] as const)(
+  'A server that was killed while a session waits, and starts %s.',
+  async ([, at, rest]) => {
+    const [stage, session] = await afterCrash(meet, { after: { clock: new ManualClock(at) } });
+    if (rest > 0) {
+      expect((await queueOf(stage).of(session)).holds).toMatchObject([{ code: 'usage_limit' }]);
+      stage.clock.advance(rest);
+    }
+    const again = await stage.provider.nextTurn();
+    expect(again.text).toBe('work');
+    again.end(completed);
+    await stage.until(({ kind }) => kind === 'turn.completed');
+    stage.clock.advance(DAY);
+    const kinds = (await stage.events(session.id)).map(({ kind }) => kind);
+    expect(kinds.filter((kind) => kind === 'turn.accepted')).toHaveLength(2);
+    expect(kinds.filter((kind) => kind === 'session.limit_ended')).toHaveLength(1);
+  },
 );
 
-it('A server that is killed between the reset and the start of the turn starts it once.', () =>
-  acrossCrash(
+it('A server that is killed between the reset and the start of the turn starts it once.', async () => {
+  const [stage, session] = await afterCrash(
     async (stage) => {
       const session = await meet(stage);
       // The agent is gone, and the one that takes its place does not come to life.
@@ -54,14 +52,6 @@ it('A server that is killed between the reset and the start of the turn starts i
       await stage.times('turn.accepted', 2);
       return session;
     },
-    async (stage, session) => {
-      const again = await stage.provider.nextTurn();
-      expect([again.agent.session.id, again.text]).toEqual([session.id, 'work']);
-      again.end(completed);
-      await stage.until(({ kind }) => kind === 'turn.completed');
-      const events = await stage.events(session.id);
-      expect(events.filter(({ kind }) => kind === 'turn.accepted')).toHaveLength(2);
-    },
     {
       before: {
         played: {
@@ -70,24 +60,28 @@ it('A server that is killed between the reset and the start of the turn starts i
         },
       },
     },
-  ));
+  );
+  const again = await stage.provider.nextTurn();
+  expect([again.agent.session.id, again.text]).toEqual([session.id, 'work']);
+  again.end(completed);
+  await stage.until(({ kind }) => kind === 'turn.completed');
+  const events = await stage.events(session.id);
+  expect(events.filter(({ kind }) => kind === 'turn.accepted')).toHaveLength(2);
+});
 
-it('A clock that is set forward ends the wait within a minute, and once; one that is set back prolongs it.', () =>
-  onStage(
-    async (stage) => {
-      const session = await meet(stage);
-      stage.clock.jump(-HOUR);
-      stage.clock.advance(HOUR + MINUTE);
-      expect((await stage.session(session.id)).usage_limit).not.toBeNull();
-      stage.clock.jump(2 * HOUR);
-      stage.clock.advance(MINUTE);
-      const again = await stage.provider.nextTurn();
-      again.end(completed);
-      await stage.until(({ kind }) => kind === 'turn.completed');
-      stage.clock.jump(-2 * HOUR);
-      stage.clock.advance(3 * HOUR);
-      const events = await stage.events(session.id);
-      expect(events.filter(({ kind }) => kind === 'turn.accepted')).toHaveLength(2);
-    },
-    { clock: new ManualClock(START) },
-  ));
+it('A clock that is set forward ends the wait within a minute, and once; one that is set back prolongs it.', async () => {
+  const stage = await testStage({ clock: new ManualClock(START) });
+  const session = await meet(stage);
+  stage.clock.jump(-HOUR);
+  stage.clock.advance(HOUR + MINUTE);
+  expect((await stage.session(session.id)).usage_limit).not.toBeNull();
+  stage.clock.jump(2 * HOUR);
+  stage.clock.advance(MINUTE);
+  const again = await stage.provider.nextTurn();
+  again.end(completed);
+  await stage.until(({ kind }) => kind === 'turn.completed');
+  stage.clock.jump(-2 * HOUR);
+  stage.clock.advance(3 * HOUR);
+  const events = await stage.events(session.id);
+  expect(events.filter(({ kind }) => kind === 'turn.accepted')).toHaveLength(2);
+});

@@ -13,7 +13,7 @@ import { onTestFinished } from 'vitest';
 import { createDemoAgent } from '../../../src/agents/demo/agent.ts';
 import type { World } from '../../../src/agents/demo/world.ts';
 import { systemClock } from '../../../src/core/lib/clock.ts';
-import { temporaryDirectory } from './directory.ts';
+import { testDirectory } from '../../support/temp.ts';
 
 type AskUser = (
   request: RequestPermissionRequest,
@@ -39,7 +39,7 @@ export interface TestClient {
 export async function openClient(
   options: { stateDir?: string; world?: Partial<World>; askUser?: AskUser } = {},
 ): Promise<TestClient> {
-  const { stateDir = temporaryDirectory(), askUser = choose('allow_once') } = options;
+  const { stateDir = testDirectory(), askUser = choose('allow_once') } = options;
   const demo = createDemoAgent(stateDir, { ...testWorld(), ...options.world });
   const updates: SessionUpdate[] = [];
   const watchers = new Set<(update: SessionUpdate) => void>();

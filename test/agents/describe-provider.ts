@@ -1,9 +1,9 @@
 import { describe, expect, test, type TestContext } from 'vitest';
-import { endpoints } from '../../../src/api/index.ts';
-import type { Turn } from '../../../src/api/sessions.ts';
-import { settle } from '../../../src/client/settle.ts';
-import { ofKind } from '../turns.ts';
-import { asked, decide, interrupt, itemsOf, until } from './calls.ts';
+import { endpoints } from '../../src/api/index.ts';
+import type { Turn } from '../../src/api/sessions.ts';
+import { settle } from '../../src/client/settle.ts';
+import { ofKind } from '../support/turns.ts';
+import { asked, decide, interrupt, itemsOf, until } from '../support/providers/calls.ts';
 import {
   onStage,
   type SharedStage,
@@ -11,13 +11,18 @@ import {
   type Stage,
   type StageOptions,
   type WatchedSession,
-} from './contract-stage.ts';
-import { isLeftOut, type Optional, type ProviderFixture, usualPatienceMs } from './fixture.ts';
-import { png } from './png.ts';
-import { isEnd } from './watch.ts';
-import type { UntypedEvent } from '../untyped-events.ts';
-import { scaled } from '../patience.ts';
-import type { InputItem } from '../../../src/api/input.ts';
+} from '../support/providers/contract-stage.ts';
+import {
+  isLeftOut,
+  type Optional,
+  type ProviderFixture,
+  usualPatienceMs,
+} from '../support/providers/fixture.ts';
+import { png } from '../support/providers/png.ts';
+import { isEnd } from '../support/providers/watch.ts';
+import type { UntypedEvent } from '../support/untyped-events.ts';
+import { scaled } from '../support/patience.ts';
+import type { InputItem } from '../../src/api/input.ts';
 
 /** Longer than the longest line that an agent may write. */
 const TOO_LONG_BYTES = 33 * 1024 * 1024;

@@ -7,7 +7,7 @@ import { expect } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import type { Worktree } from '../../../src/api/worktrees.ts';
 import { AppError } from '../../../src/api/errors.ts';
-import { openSession } from '../turns.ts';
+import { openSession } from '../../support/turns.ts';
 import {
   claim,
   cleanUp,
@@ -18,7 +18,7 @@ import {
   release,
   restore,
   type Server,
-} from './work.ts';
+} from '../../support/worktrees/work.ts';
 
 const SESSIONS = 8;
 const NAMES = ['n0', 'n1', 'n2'];

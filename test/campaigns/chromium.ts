@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import { tempDirectory } from '../temp.ts';
+import { tempDirectory } from '../support/temp.ts';
 
 /** The browser of this machine; null if none is installed (`make browser` installs one on Debian). */
 export const browserProgram =
@@ -47,7 +47,8 @@ export async function openPhone(): Promise<PhonePage> {
       `--user-data-dir=${profile.path}`,
       'about:blank',
     ],
-    { stdio: ['ignore', 'ignore', 'pipe'] },
+    // The browser removes its directory for temporary files after its exit, or never.
+    { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, TMPDIR: profile.path } },
   );
   let address = '';
   for await (const line of createInterface({ input: child.stderr }))

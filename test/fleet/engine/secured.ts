@@ -8,10 +8,10 @@ import { initFleet } from '../../../src/fleet/init.ts';
 import { publicKeyIn } from '../../../src/fleet/keys.ts';
 import { namesOf } from '../../../src/fleet/names.ts';
 import { natsConfig } from '../../../src/fleet/nats-config.ts';
-import { withRuntime } from '../runtime.ts';
-import { shared } from '../shared.ts';
-import { tempDirectory } from '../temp.ts';
-import { Cluster, untilDone } from './cluster.ts';
+import { withRuntime } from '../../support/runtime.ts';
+import { shared } from '../../support/shared.ts';
+import { tempDirectory } from '../../support/temp.ts';
+import { Cluster, untilDone } from '../../support/fleet/cluster.ts';
 
 /** The fleet of `securedFleet`. */
 export const names = namesOf('f');

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { paletteFor } from '../../../src/frontends/terminal/palette.ts';
-import { anyText } from '../any-text.ts';
+import { anyText } from '../../support/any-text.ts';
 
 /** Parts that are hard to measure, to wrap or to make safe. */
 const hard = [

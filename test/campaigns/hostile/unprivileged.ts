@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
-import { selfCommand } from '../../src/core/lib/self.ts';
+import { selfCommand } from '../../../src/core/lib/self.ts';
 
 /** `nobody` on most machines. */
 const NOBODY = { uid: 65_534, gid: 65_534 };

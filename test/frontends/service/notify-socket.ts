@@ -1,8 +1,8 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import path from 'node:path';
-import { expectEventually } from '../expect-eventually.ts';
-import { python } from '../python.ts';
+import { expectEventually } from '../../support/expect-eventually.ts';
+import { python } from '../../support/python.ts';
 
 /** Whether messages can be sent and received: Python supports datagrams on Unix sockets, and Node does not. */
 export const canNotify =

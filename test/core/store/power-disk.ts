@@ -1,28 +1,11 @@
+import { below, type Random } from '../../support/random.ts';
 import nodeFs from 'node:fs';
 import path from 'node:path';
-import { WRITE_BYTES } from './store.ts';
-import type { FileSystem } from '../../src/core/store/host/file-system.ts';
+import { WRITE_BYTES } from '../../support/store.ts';
+import type { FileSystem } from '../../../src/core/store/host/file-system.ts';
 
 /** The unit that a disk writes completely or not at all when the power fails. */
 const SECTOR = 512;
-
-/** Returns a number from 0 up to 1; the sequence depends only on the seed. */
-export type Random = () => number;
-
-export function seededRandom(seed: number): Random {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
-/** Returns a whole number from 0 up to `end` (exclusive). */
-export function below(end: number, random: Random): number {
-  return Math.floor(random() * end);
-}
 
 interface Inode {
   readonly operations: (Write | Truncation)[];

@@ -3,9 +3,9 @@ import {
   type Head,
   type MirrorStream,
   Refused,
-} from '../../../src/fleet/mirror-stream.ts';
-import { isMark, type MirroredMessage, stays } from '../../../src/fleet/mirrored.ts';
-import type { Arrived, From, ReaderStream } from '../../../src/fleet/reader.ts';
+} from '../../src/fleet/mirror-stream.ts';
+import { isMark, type MirroredMessage, stays } from '../../src/fleet/mirrored.ts';
+import type { Arrived, From, ReaderStream } from '../../src/fleet/reader.ts';
 
 /** The fate of a batch: stored and acknowledged, only stored, stored later, or lost. */
 export type Fate = 'answered' | 'unanswered' | 'late' | 'lost';

@@ -5,9 +5,9 @@ import type { Session } from '../../../src/api/sessions.ts';
 import type { Worktree } from '../../../src/api/worktrees.ts';
 import { newUuid } from '../../../src/core/lib/ids.ts';
 import { ProviderError } from '../../../src/agents/provider.ts';
-import { makeTeam } from '../teams/team.ts';
-import { commit, git, makeRepository, write } from '../worktrees/work.ts';
-import { endOf, type Reply, type Stage } from './stage.ts';
+import { makeTeam } from '../../support/teams/team.ts';
+import { commit, git, makeRepository, write } from '../../support/worktrees/work.ts';
+import { endOf, type Reply, type Stage } from '../../support/sessions/stage.ts';
 
 interface Keyed {
   path: string;

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { until } from './calls.ts';
+import { until } from '../../support/providers/calls.ts';
 import {
   initialized,
   type Params,
@@ -9,9 +9,9 @@ import {
   type RawStage,
   type Role,
   type sharedRawAgent,
-  withRawAgent,
-} from './raw-agent.ts';
-import { dies } from './rows.ts';
+  testRawAgent,
+} from '../../support/providers/raw-agent.ts';
+import { dies } from '../../support/providers/rows.ts';
 
 export type Play = NonNullable<Role['methods']>[string];
 
@@ -61,22 +61,19 @@ export function sick(play: (agent: RawAgent) => unknown): Play {
 }
 
 /**
- * Returns a function that runs a test with a session whose agent has completed a turn and is gone. It uses the shared
- * runtime unless the test needs another configuration or clock.
+ * Returns a function that opens a session whose agent has completed a turn and is gone. It uses the shared runtime
+ * unless the test needs another configuration or clock.
  */
 export function losing(on: ReturnType<typeof sharedRawAgent>) {
-  return (
+  return async (
     role: Role,
-    test: (stage: RawStage, session: RawSession) => Promise<void>,
     { open = {}, ...own }: Pick<RawOptions, 'acp' | 'clock'> & { open?: object } = {},
-  ): Promise<void> => {
-    const play = async (stage: RawStage) => {
-      const session = await stage.open(open);
-      await expectWorks(session, 'before');
-      await loseAgent(stage);
-      await test(stage, session);
-    };
-    return Object.keys(own).length > 0 ? withRawAgent(role, play, own) : on(role, play);
+  ): Promise<[stage: RawStage, session: RawSession]> => {
+    const stage = Object.keys(own).length > 0 ? await testRawAgent(role, own) : on(role);
+    const session = await stage.open(open);
+    await expectWorks(session, 'before');
+    await loseAgent(stage);
+    return [stage, session];
   };
 }
 

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
-import { expectEventually } from '../expect-eventually.ts';
+import { expectEventually } from '../support/expect-eventually.ts';
 
 const SYSTEMD = ['/usr/lib/systemd/systemd', '/lib/systemd/systemd'].find((file) =>
   fs.existsSync(file),

@@ -1,6 +1,6 @@
-import type { StoredQueueEntry } from '../../../src/api/queue.ts';
-import type { UntypedEvent } from '../untyped-events.ts';
-import { DAY, MINUTE } from './queue.ts';
+import type { StoredQueueEntry } from '../../../../src/api/queue.ts';
+import type { UntypedEvent } from '../../../support/untyped-events.ts';
+import { DAY, MINUTE } from '../../../support/queue/queue.ts';
 
 /** A schedule whose times can be computed: `offset` after each whole number of periods. */
 export interface Rhythm {

@@ -1,4 +1,4 @@
-import { policyTable, type Row } from '../../../src/server/teams/gateway/tool-policy-table.ts';
+import { policyTable, type Row } from '../../../../src/server/teams/gateway/tool-policy-table.ts';
 
 /** The modes of each column of the table. */
 export const columns = [

@@ -9,10 +9,10 @@ import { AppError } from '../../../src/api/errors.ts';
 import { systemClock } from '../../../src/core/lib/clock.ts';
 import { remaining, untilNothingRemains } from '../../campaigns/crash/census.ts';
 import { endStubbornProcesses } from '../../campaigns/stubborn-agent.ts';
-import { withRuntime } from '../runtime.ts';
-import { startServerWithAgent, type TestServer } from '../server.ts';
-import { tempDirectory } from '../temp.ts';
-import { scaled } from '../patience.ts';
+import { withRuntime } from '../../support/runtime.ts';
+import { startServerWithAgent, type TestServer } from '../../support/server.ts';
+import { tempDirectory } from '../../support/temp.ts';
+import { scaled } from '../../support/patience.ts';
 
 /** Time after a kill within which all processes must be gone. */
 export const LIMIT_MS = 2000;

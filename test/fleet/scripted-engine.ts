@@ -1,5 +1,5 @@
 import { errors, type NatsConnection, type RequestOptions } from '@nats-io/transport-node';
-import type { ManualClock } from '../manual-clock.ts';
+import type { ManualClock } from '../support/manual-clock.ts';
 
 /** The reaction of a listener: a response, `silent` without one, or undefined without a listener. */
 type Answer = { text: string } | 'silent' | undefined;

@@ -2,14 +2,14 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
-import { expectEventually } from '../expect-eventually.ts';
-import { keptPort } from '../kept-port.ts';
-import { startServer, untilNothingCarries } from '../server.ts';
-import { tempDirectory } from '../temp.ts';
-import { type InTerminal, inTerminal } from './pty.ts';
+import { expectEventually } from '../../support/expect-eventually.ts';
+import { keptPort } from '../../support/kept-port.ts';
+import { startServer, untilNothingCarries } from '../../support/server.ts';
+import { tempDirectory } from '../../support/temp.ts';
+import { type InTerminal, inTerminal } from '../../support/tui/pty.ts';
 
 /** Where what is shown is kept. */
-const KEPT = path.join(import.meta.dirname, '../../campaigns/day');
+const KEPT = import.meta.dirname;
 /** Nothing needs a person, and nothing is unseen. */
 const allSeen = /1:(Needs you )?0 +2:(Running )?0/;
 

@@ -1,10 +1,10 @@
 import { expect } from 'vitest';
-import type { Session } from '../../src/api/sessions.ts';
-import { dayOf } from '../../src/core/lib/days.ts';
-import { budgetsOf, used } from './budgets.ts';
-import { HOUR } from './queue/queue.ts';
-import type { Stage } from './sessions/stage.ts';
-import { makeTeam } from './teams/team.ts';
+import type { Session } from '../../../../../src/api/sessions.ts';
+import { dayOf } from '../../../../../src/core/lib/days.ts';
+import { budgetsOf, used } from '../../../../support/budgets.ts';
+import { HOUR } from '../../../../support/queue/queue.ts';
+import type { Stage } from '../../../../support/sessions/stage.ts';
+import { makeTeam } from '../../../../support/teams/team.ts';
 
 const ZONE = 'Europe/Berlin';
 

@@ -1,10 +1,10 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import type { Review, ReviewComment } from '../../src/api/reviews.ts';
-import type { Session } from '../../src/api/sessions.ts';
-import { numbered } from './diffs.ts';
-import type { Refusal, Reply, Stage } from './sessions/stage.ts';
-import { commit, makeRepository, write } from './worktrees/work.ts';
+import type { Review, ReviewComment } from '../../../../src/api/reviews.ts';
+import type { Session } from '../../../../src/api/sessions.ts';
+import { numbered } from '../../../support/diffs.ts';
+import type { Refusal, Reply, Stage } from '../../../support/sessions/stage.ts';
+import { commit, makeRepository, write } from '../../../support/worktrees/work.ts';
 
 let repositories = 0;
 
