@@ -2,7 +2,7 @@
 // Fails if a folder has more findings of a kind than scripts/prose-counts.json allows.
 //
 //   node scripts/prose.mjs                           check
-//   node scripts/prose.mjs --list [KIND] [FOLDER]    print the findings; KIND: help, errors, messages, schema, docs, comments, titles
+//   node scripts/prose.mjs --list [KIND] [FOLDER]    print the findings; KIND: help, errors, messages, schema, docs, comments, titles, groups
 //   node scripts/prose.mjs --write                   lower the stored counts to the current counts
 import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { readGlossary } from './glossary.ts';

@@ -3,7 +3,7 @@ import type { Term } from '../glossary.ts';
 
 /** One text for a reader. `…` in it is a value or a piece of code. */
 export interface Text {
-  kind: 'help' | 'errors' | 'messages' | 'schema' | 'docs' | 'comments' | 'titles';
+  kind: 'help' | 'errors' | 'messages' | 'schema' | 'docs' | 'comments' | 'titles' | 'groups';
   file: string;
   line: number;
   text: string;
@@ -60,6 +60,9 @@ export function proseCheck(terms: readonly Term[]): (text: Text) => Finding[] {
         })),
       ),
       ...(text.isLabel === true && isPoorLabel(flat) ? [{ habit: 'label', found: flat }] : []),
+      ...(text.kind === 'titles' && !hasSubject(flat)
+        ? [{ habit: 'title without a subject', found: flat }]
+        : []),
     ].map((found) => ({ ...text, ...found }));
   };
 }
@@ -75,4 +78,13 @@ function sentencesOf(text: string): string[] {
 /** A label starts with a capital letter and a noun or verb, and has no full stop. */
 function isPoorLabel(text: string): boolean {
   return /^\p{Ll}/u.test(text) || /^(?:its?|their|they|them)\b/i.test(text) || /[^.]\.$/.test(text);
+}
+
+/** Commands that may be the subject of a title. */
+const commands = new Set(['cadre', 'make']);
+
+/** A title starts with a capital letter, a quote, a command, a value, or a name that contains `_`, `.` or `/`. */
+function hasSubject(title: string): boolean {
+  const [first = ''] = title.split(' ');
+  return !/^\p{Ll}/u.test(first) || /[_/]|\.\w/.test(first) || commands.has(first);
 }

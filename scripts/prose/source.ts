@@ -1,4 +1,5 @@
-// Finds the texts for readers in a source file: help, messages of errors, descriptions of schemas, comments, titles of tests.
+// Finds the texts for readers in a source file: help, messages of errors, descriptions of schemas, comments, titles of tests
+// and names of their groups.
 import { parseSync } from 'oxc-parser';
 import type { Text } from './habits.ts';
 
@@ -83,16 +84,21 @@ function help(node: Node, add: Add): void {
   }
   if (node.type === 'Property' && nameOf(node.key) === 'description') add('help', node.value, true);
   if (node.type === 'Property' && nameOf(node.key) === 'empty') add('help', node.value);
-  // The tables of options and arguments: a text follows its flags. In the tables of examples, it follows a command line.
+  // The tables of options and arguments: a text follows its flags.
   const entries = node.type === 'ArrayExpression' ? listOf(node.elements) : args;
   for (const [at, entry] of entries.entries()) {
     const flags = stringsOf(entry)[0]?.text ?? '';
     if (/^(?:--?\w|<|\[)/.test(flags)) add('help', entries[at + 1], true);
   }
-  if (node.type === 'VariableDeclarator' && /^(?:e|moreE)xamples$/.test(nameOf(node.id) ?? ''))
+  // In the list of examples, a text follows the command line.
+  if (node.type === 'VariableDeclarator' && nameOf(node.id) === 'exampleTexts')
     visit(node, (below) => {
-      if (below.type === 'ArrayExpression') add('help', listOf(below.elements)[1]);
+      if (below.type === 'Literal') add('help', { ...below, value: exampleText(below.value) });
     });
+}
+
+function exampleText(value: unknown): string {
+  return String(value).split(' # ')[1] ?? '';
 }
 
 /** The method of a schema and the functions of `api/common.ts` whose first argument describes a field. */
@@ -132,11 +138,15 @@ function messages(node: Node, add: Add): void {
 
 function titles(node: Node, add: Add): void {
   if (node.type !== 'CallExpression') return;
+  const [title] = listOf(node.arguments);
   let { callee } = node;
-  // `test.each(table)('title', …)`
-  if (isNode(callee) && callee.type === 'CallExpression') callee = callee.callee;
-  while (isNode(callee) && callee.type === 'MemberExpression') callee = callee.object;
-  if (['test', 'it', 'describe'].includes(nameOf(callee))) add('titles', listOf(node.arguments)[0]);
+  if (/^(?:each|for|skipIf|runIf)$/.test(nameOf(callee))) return;
+  // `test.skipIf(reason).each(table)('title', …)`
+  while (isNode(callee) && /^(?:Call|Member)Expression$/.test(callee.type))
+    callee = callee.type === 'CallExpression' ? callee.callee : callee.object;
+  const name = nameOf(callee);
+  if (name === 'describe') add('groups', title);
+  if (name === 'test' || name === 'it') add('titles', title);
 }
 
 /**

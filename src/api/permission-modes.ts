@@ -15,6 +15,11 @@ export const permissionModes = [
 ] as const;
 export type PermissionMode = (typeof permissionModes)[number];
 
+/** Returns the letters of the name of a mode: agents write the same name as `read_only`, `read-only` or `readOnly`. */
+export function lettersOfMode(name: string): string {
+  return name.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
+}
+
 /** The agents' own names of modes that these providers also take as a permission mode. */
 export const ownPermissionModes = {
   claude: ['acceptEdits', 'auto', 'bypassPermissions', 'default', 'dontAsk', 'plan'],

@@ -2,7 +2,6 @@ import { z } from 'zod';
 
 /** The facts about a provider that are known before its code is loaded. The code is in its folder in `src/agents`. */
 interface ProviderKind {
-  /** The display name. */
   displayName: string;
   capabilities: Capabilities;
   /** The transports by which the agents reach the MCP servers that a client sets for a session. */

@@ -86,7 +86,6 @@ function logoutEndpoint(id: LoginProviderId) {
   });
 }
 
-/** A provider that accepts a login file. */
 type FileProviderId = {
   [Id in LoginProviderId]: (typeof providerKinds)[Id]['login']['file'] extends null ? never : Id;
 }[LoginProviderId];

@@ -13,7 +13,6 @@ import { endpoint } from './endpoint.ts';
 import { agentMode, sessionParam, turnStatus } from './sessions.ts';
 import { inputItem, storedInputItem } from './input.ts';
 
-/** The limits of the queue. */
 export const queueLimits = {
   /** The maximum number of entries per session. */
   entriesOfSession: 100,

@@ -4,7 +4,6 @@ import { endpoint } from './endpoint.ts';
 import { sessionParam } from './sessions.ts';
 import { turnOptions } from './turns.ts';
 
-/** The limits of a review. */
 export const reviewLimits = {
   /** The maximum number of comments per session. */
   comments: 200,

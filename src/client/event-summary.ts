@@ -14,6 +14,7 @@ import { deciderText } from '../core/lib/decider-text.ts';
 import { spentText } from '../core/lib/amounts.ts';
 import { oneLine } from '../core/lib/plain.ts';
 import type { StoredInputItem } from '../api/input.ts';
+import { counted } from '../core/lib/counted.ts';
 
 export { oneLine };
 
@@ -85,7 +86,7 @@ function summaryOfQueue({ kind, payload }: EventOf<KindIn<'queue'>>): string {
   const said = isSaid ? summaryOfInput(payload.entry.input ?? []) : '';
   const label = name ?? (said === '' ? id.slice(-8) : said);
   if (kind === 'queue.skipped')
-    return `${label}: ${payload.count} ${payload.count === 1 ? 'run' : 'runs'} (${payload.why})`;
+    return `${label}: ${counted(payload.count, 'run')} (${payload.why})`;
   if (kind === 'queue.held' && hold) return `${label}: ${hold.message}`;
   if (kind === 'queue.removed') return `${label}: ${payload.why}`;
   return kind === 'queue.finished' ? `${label}: ${payload.status}` : label;
@@ -104,7 +105,7 @@ function summaryOfHook({ kind, payload }: EventOf<KindIn<'hook'>>): string {
 function summaryOfReview({ payload }: EventOf<KindIn<'review'>>): string {
   if (!('comment' in payload)) {
     const count = payload.comment_ids?.length;
-    return count === undefined ? '' : `${count} ${count === 1 ? 'comment' : 'comments'}`;
+    return count === undefined ? '' : counted(count, 'comment');
   }
   const { path, first_line, text } = payload.comment;
   return `${path}:${first_line}: ${text}`;

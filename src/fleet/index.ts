@@ -4,7 +4,7 @@ export { connectTo } from './connection.ts';
 export { initFleet } from './init.ts';
 export { ADMIN, publicKeyIn } from './keys.ts';
 export { Member } from './member.ts';
-export { mirrorTask } from './mirror-task.ts';
+export { mirrorTask } from './mirror.ts';
 export { namesOf } from './names.ts';
 export { natsConfig } from './nats-config.ts';
 export { patiently } from './patiently.ts';

@@ -2,9 +2,18 @@ import type { LogEntry } from '../core/events/log.ts';
 import type { Clock } from '../core/lib/clock.ts';
 import type { Failpoint } from '../core/lib/failpoint.ts';
 import type { Fork } from '../core/store/forks.ts';
-import { EPOCH_KIND, GAP_KIND, newestStaying, stays } from './mirrored.ts';
-import type { EpochMark, GapMark } from './mirrored.ts';
+import {
+  EPOCH_KIND,
+  type EpochMark,
+  GAP_KIND,
+  type GapMark,
+  newestStaying,
+  stays,
+} from './mirrored.ts';
 import { type Draft, type Head, type MirrorStream, Refused } from './mirror-stream.ts';
+import type { Logger } from '../core/lib/log.ts';
+import { Diverged, type MemberTask } from './member.ts';
+import { NatsMirrorStream } from './nats-mirror-stream.ts';
 
 /** Events that follow one another. */
 export interface MirroredPage {
@@ -300,4 +309,25 @@ function gapDraft({ after }: MirrorPosition, trimmed: number): Draft {
 
 function toldGap({ kind, text }: Head): number {
   return kind === GAP_KIND ? (JSON.parse(text) as GapMark).up_to : 0;
+}
+
+/** The task of a member that mirrors its events. */
+export function mirrorTask(
+  parts: Omit<MirrorParts, 'stream' | 'onState'> & { logger: Logger },
+): MemberTask {
+  return async ({ connection, names, node }, signal, report) => {
+    const mirror = new Mirror({
+      ...parts,
+      stream: new NatsMirrorStream(connection, names, node),
+      onState({ state, detail, notice, seq }) {
+        parts.logger.info({ state, detail, notice, seq }, 'mirror');
+        const trouble =
+          state === 'unreachable' ? `cannot mirror events to the fleet: ${detail}` : null;
+        report(trouble, notice);
+      },
+    });
+    await mirror.run(signal);
+    const { state, detail } = mirror.status;
+    if (state === 'diverged') throw new Diverged(detail ?? state);
+  };
 }

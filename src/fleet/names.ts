@@ -29,7 +29,6 @@ export const eventHeaders = {
   epoch: 'Cadre-Epoch',
   /** The seq of the event in that log. */
   seq: 'Cadre-Seq',
-  /** The id of the event. */
   id: 'Cadre-Id',
   /** The seq of the newest event before it, without deltas. 0 if there is none. */
   prev: 'Cadre-Prev',
@@ -86,7 +85,6 @@ export function namesOf(fleet: string) {
     places,
     /** The stream that holds a bucket. */
     bucketStream: (bucket: string) => `KV_${bucket}`,
-    /** The subject of a key of a bucket. */
     key: (bucket: string, key: string) => `$KV.${bucket}.${key}`,
     /** The prefix of the subjects that answers to a node or a person come to. */
     inbox: (who: string) => `${INBOXES}${who}`,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { outcomeOf as claudeOutcome } from '../../src/agents/claude/outcome.ts';
-import { readAccount } from '../../src/agents/codex/login.ts';
+import { readAccount } from '../../src/agents/codex/provider.ts';
 import { outcomeOf as codexOutcome } from '../../src/agents/codex/outcome.ts';
 import type { LoginSituation } from '../../src/agents/login-watch.ts';
 

@@ -14,8 +14,8 @@ const chart = {
   ],
 };
 
-describe('the chart', () => {
-  it('has a line with a point for each value, and its name with the last one', () => {
+describe('charts of benchmark results', () => {
+  it('A chart has a line per series, with a point for each value and the name at the last value.', () => {
     const svg = lineChart(chart);
     const [first = '', second = ''] = [...svg.matchAll(/<polyline points="([^"]*)"/g)].map(
       ([, points]) => points,
@@ -25,7 +25,7 @@ describe('the chart', () => {
     expect(svg).toContain('>start, 1.5x</text>');
   });
 
-  it('draws more as higher, from zero at the bottom', () => {
+  it('A chart draws larger values higher, with zero at the bottom.', () => {
     const svg = lineChart({ ...chart, series: [{ name: 'one', values: [0, 1, 2] }] });
     const heights = [...svg.matchAll(/<circle cx="[\d.]+" cy="([\d.]+)"/g)].map(([, y]) =>
       Number(y),
@@ -35,19 +35,19 @@ describe('the chart', () => {
     expect(heights[2]).toBe(56);
   });
 
-  it('is XML whatever the names are', () => {
+  it('A chart escapes names that contain XML characters.', () => {
     const svg = lineChart(chart);
     expect(svg).toContain('<title>Growth &amp; more</title>');
     expect(svg).toContain('a &lt;turn&gt;, 1.02x');
     expect(svg.match(/<text/g)?.length).toBe(svg.match(/<\/text>/g)?.length);
   });
 
-  it('writes no label over another, and keeps their order', () => {
+  it('Labels of a chart do not overlap, and keep their order.', () => {
     expect(labelPlaces([100, 102, 101, 300])).toEqual([100, 136, 118, 300]);
     expect(labelPlaces([])).toEqual([]);
   });
 
-  it('shows growth by how many times more the same work takes, beginning with 1', () => {
+  it('The growth chart shows the factor by which the same work takes longer, and starts with 1.', () => {
     const figure = (what: string, value: number) => ({
       what,
       unit: 'x',

@@ -66,7 +66,7 @@ describe('the client of the bench', () => {
     expect(ports.size).toBe(3);
   });
 
-  it('fails where a request is refused', () =>
+  it('The bench client fails if a request is refused.', () =>
     answering(
       (_request, socket) =>
         void socket.write('HTTP/1.1 409 Conflict\r\ncontent-length: 2\r\n\r\nno'),
@@ -76,7 +76,7 @@ describe('the client of the bench', () => {
       },
     ));
 
-  it('reads the events of a stream, whichever way they are cut, and leaves pings out', () =>
+  it('The bench client reads the events of a stream that arrives in small pieces, and skips pings.', () =>
     answering(
       (_request, socket) => {
         const text =
@@ -95,7 +95,7 @@ describe('the client of the bench', () => {
       },
     ));
 
-  it('says that a turn has failed instead of waiting for its end', () =>
+  it('The bench client reports a failed turn instead of waiting for its end.', () =>
     answering(
       (_request, socket) =>
         void write(socket, ['id: 1\nevent: turn.failed\ndata: {"why":"no agent"}\n\n']),
@@ -106,7 +106,7 @@ describe('the client of the bench', () => {
       },
     ));
 
-  it('finds the mark at which a download ends, also between two parts', () =>
+  it('The bench client finds the end of a download even if it is divided between two parts.', () =>
     answering(
       (_request, socket) => void write(socket, ['x'.repeat(1000), 'id: 1', '2\nmore']),
       async (server) => {

@@ -9,32 +9,32 @@ function verdict(stored: number[], now: number[], unit = 'ms') {
 }
 
 describe('the comparison with stored results', () => {
-  it('finds a time that is worse by more than 15 %, in each round', () => {
+  it('A time is worse if its median grew by more than 15 % and each round is slower than each stored round.', () => {
     expect(verdict([1.9, 2, 2.1], [2.3, 2.4, 2.6])).toBe('worse');
   });
 
-  it('takes up to 15 % for the same', () => {
+  it('A time is the same if its median changed by at most 15 %.', () => {
     expect(verdict([2], [2.1, 2.29, 2.5])).toBe('same');
     expect(verdict([2], [2, 1.8, 1.75])).toBe('same');
   });
 
-  it('is not sure where a round was as good as one that is stored', () => {
+  it('A time is unsure if its median grew by more than 15 %, but a round is as fast as a stored round.', () => {
     expect(verdict([2], [1.9, 2.5, 3])).toBe('unsure');
     expect(verdict([1.5, 2, 2.6], [2.5, 2.6, 3])).toBe('unsure');
   });
 
-  it('finds what is better in each round', () => {
+  it('A time is better if its median fell by more than 15 % and each round is faster than each stored round.', () => {
     expect(verdict([1.9, 2, 2.1], [1.2, 1.3, 1.8])).toBe('better');
     expect(verdict([1.7, 2, 2.1], [1.2, 1.3, 1.8])).toBe('same');
   });
 
-  it('knows that more is better where something is counted by the second', () => {
+  it('A rate per second is better if it is higher.', () => {
     expect(verdict([0.6], [0.4, 0.45, 0.5], '/s')).toBe('worse');
     expect(verdict([0.6], [0.8, 0.9, 0.95], 'MB/s')).toBe('better');
     expect(verdict([0.6], [0.4, 0.45, 0.65], '/s')).toBe('unsure');
   });
 
-  it('compares megabytes and factors without a baseline as they are, and times not at all', () => {
+  it('Megabytes and factors without a baseline are compared as values, and times without a baseline are not compared.', () => {
     const now = (unit: string) =>
       compare([aResult([aValue([90], unit)])], [aResult([aValue([120], unit)])]);
     expect(now('MB')).toMatchObject([
@@ -44,7 +44,7 @@ describe('the comparison with stored results', () => {
     expect(now('ms')).toEqual([]);
   });
 
-  it('leaves out what was not measured before, or in another form', () => {
+  it('A figure is left out if no result of the same workload and form is stored.', () => {
     const stored = aResult([aRatio([2])]);
     expect(compare([stored], [aResult([aRatio([9], { what: 'new' })])])).toEqual([]);
     expect(compare([stored], [aResult([aRatio([9])], { workload: 'other' })])).toEqual([]);

@@ -6,8 +6,8 @@ import { aRatio, aResult, aValue } from './results.ts';
 const BEGIN = '<!-- The tables are written by `node bench/page.ts`. -->';
 const END = '<!-- End of the tables. -->';
 
-describe('the page of results', () => {
-  it('has a row for each figure, with the sides that were measured and their ratio to the baseline', () => {
+describe('the page of benchmark results', () => {
+  it('The page has a row for each figure, with the measured sides and their ratio to the baseline.', () => {
     const lines = tables([aResult([aRatio([1.5, 2, 3]), aValue([90], 'MB')])]).split('\n');
     expect(lines[0]).toBe('### turn');
     expect(lines.slice(-4)).toEqual([
@@ -18,7 +18,7 @@ describe('the page of results', () => {
     ]);
   });
 
-  it('is written between its marks, again and again, and nothing else is touched', () => {
+  it('Tables replace the text between the marks of the page, and the other text stays the same.', () => {
     const page = `# Title\n\n${BEGIN}\n${END}\n\nThe rest.\n`;
     const once = withTables(page, [aResult([aRatio([2])])]);
     expect(once).toContain('| first word |');
@@ -27,14 +27,14 @@ describe('the page of results', () => {
     expect(withTables(once, [aResult([aRatio([2])])])).toBe(once);
   });
 
-  it('has the full form of a workload where there is one, in the order of the workloads', () => {
+  it('The page shows the full form of a workload if there is one, in the order of the workloads.', () => {
     const [first, second] = [aResult([]), aResult([], { workload: 'start' })];
     const full = aResult([], { form: 'full' });
     expect(fullest([first, second, full])).toEqual([full, second]);
     expect(fullest([full, first])).toEqual([full]);
   });
 
-  it('says which mark is missing', () => {
+  it('A page with missing marks, or with marks in the wrong order, is refused.', () => {
     expect(() => withTables('# Title\n', [])).toThrow('the page lacks');
     expect(() => withTables(`${END}${BEGIN}`, [])).toThrow('the page lacks');
   });

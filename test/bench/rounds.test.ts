@@ -28,14 +28,14 @@ function noted(values: (side: string) => Measures) {
 
 const quiet = () => undefined;
 
-describe('rounds', () => {
-  it('measure each side once, and begin with another one each time', async () => {
+describe('rounds of a workload', () => {
+  it('Each round measures each side once, and starts with another side than the last round.', async () => {
     const { order, sized } = noted(() => ({ time: 1 }));
     await runRounds(sized, [subject('cadre'), subject('before')], 3, quiet);
     expect(order.join(' ')).toBe('cadre before bare before bare cadre bare cadre before');
   });
 
-  it('give each side its spread and its ratio to the baseline', async () => {
+  it('The figures of all rounds contain the spread of each side and its ratio to the baseline.', async () => {
     const { sized } = noted((side) => ({ time: side === 'bare' ? 2 : 6 }));
     const { figures } = await runRounds(sized, [subject('cadre')], 3, quiet);
     const six = { median: 6, low: 6, high: 6 };
@@ -70,20 +70,20 @@ describe('rounds', () => {
     expect(order).toEqual(['cadre', 'bare']);
   });
 
-  it('fail where cadre fails', async () => {
+  it('Rounds fail if cadre fails.', async () => {
     const { sized } = noted(() => {
       throw new Error('a fault');
     });
     await expect(runRounds(sized, [subject('cadre')], 1, quiet)).rejects.toThrow('a fault');
   });
 
-  it('leave out a server that was not started by the bench where the start is measured', async () => {
+  it('A workload that needs a process leaves out a server that the bench did not start.', async () => {
     const { order, sized } = noted(() => ({ time: 1 }));
     await runRounds(sized, [subject('cadre'), subject('peer', { isStarted: false })], 1, quiet);
     expect(order).toEqual(['cadre', 'bare']);
   });
 
-  it('leave out a figure that a side does not have', async () => {
+  it('A figure leaves out the sides that have no value for it.', async () => {
     const { sized } = noted((side) => (side === 'bare' ? {} : { time: Number.NaN }));
     const { figures } = await runRounds(sized, [subject('cadre')], 1, quiet);
     expect(figures).toEqual([{ what: 'time', unit: 'ms', sides: {}, ratios: {} }]);

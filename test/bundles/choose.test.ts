@@ -10,7 +10,7 @@ const chosen = (line: string, hasTerminal = without) =>
   bundleFor(line === '' ? [] : line.split(' '), hasTerminal);
 
 describe('the bundle of a command line', () => {
-  test('holds its command, whatever options stand before it.', () => {
+  test('A command is found in its bundle even if global options come before it.', () => {
     expect(chosen('serve --port 0')).toBe('serve');
     expect(chosen('--data-dir serve sessions list')).toBe('client');
     expect(chosen('--json --url http://127.0.0.1:1 status')).toBe('client');
@@ -20,12 +20,12 @@ describe('the bundle of a command line', () => {
     expect(chosen('__complete -- cadre serve')).toBe('complete');
   });
 
-  test('is the whole program for everything else.', () => {
+  test('All other command lines use the bundle of the whole program.', () => {
     const lines = ['', '--help', 'help serve', 'mcp list', 'run serve', 'top', 'no-command'];
     expect(new Set(lines.map((line) => chosen(line)))).toEqual(new Set(['program']));
   });
 
-  test('has the screen where events are shown on a terminal.', () => {
+  test('The command `events tail` uses the bundle with the screen only on a terminal.', () => {
     expect([chosen('events tail', withTerminal), chosen('events tail')]).toEqual([
       'program',
       'client',

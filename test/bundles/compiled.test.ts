@@ -11,8 +11,8 @@ const dist = path.dirname(args.at(-1) ?? '');
 const fits = `${process.versions.v8}-${process.arch}.compiled`;
 const compiled = fs.readdirSync(dist).filter((name) => name.endsWith(fits));
 
-describe('compiled code', () => {
-  test.each(compiled)('%s is taken by V8.', (name) => {
+describe('the compiled code of bundles', () => {
+  test.each(compiled)('V8 accepts the compiled code %s.', (name) => {
     const bundle = path.join(dist, name.replace(`.${fits}`, '.cjs'));
     const look = `
       const text = require('fs').readFileSync(process.argv[1], 'latin1');
@@ -25,7 +25,7 @@ describe('compiled code', () => {
     expect(execFileSync(file, read, { encoding: 'utf8' })).toBe('false');
   });
 
-  test('is not used for another text, not even for one of the same length.', async () => {
+  test('Compiled code is not used for a bundle with another text of the same length.', async () => {
     await using directory = tempDirectory('compiled');
     for (const name of ['cadre.cjs', `complete.${fits}`])
       fs.copyFileSync(path.join(dist, name), path.join(directory.path, name));
@@ -37,7 +37,7 @@ describe('compiled code', () => {
     expect(execFileSync(file, line, { encoding: 'utf8', env })).toBe('the other text');
   });
 
-  test('is there for each bundle.', () => {
+  test('Every bundle has compiled code.', () => {
     const bundles = fs
       .readdirSync(dist)
       .filter((name) => name.endsWith('.cjs') && name !== 'cadre.cjs')
@@ -55,7 +55,7 @@ describe('a command that only prints', () => {
       ['sessions', '--help'],
       ['child_process', 'tls', 'http2', 'readline'],
     ],
-  ])('cadre %s loads none of what it does not need.', async (line, unneeded) => {
+  ])('The command `cadre %s` does not load unneeded modules of Node.', async (line, unneeded) => {
     await using directory = tempDirectory();
     const look = path.join(directory.path, 'look.cjs');
     fs.writeFileSync(

@@ -7,7 +7,7 @@ const text = new TextDecoder().decode(readAsset(LICENSES_FILE));
 const licenses = licensesIn(text);
 
 describe('THIRD-PARTY-LICENSES', () => {
-  test('names what is bundled, and nothing that only builds or tests it.', () => {
+  test('THIRD-PARTY-LICENSES lists the bundled packages, and no packages for builds or tests.', () => {
     const names = licenses.map(({ name }) => name);
     const bundled = ['fastify', 'ink', 'react', 'sql.js', 'yoga-layout', 'zod', '@nats-io/nkeys'];
     expect(names).toEqual(expect.arrayContaining(bundled));
@@ -15,7 +15,7 @@ describe('THIRD-PARTY-LICENSES', () => {
       expect(names).not.toContain(tool);
   });
 
-  test('has the version, the licence and its text, with who has the copyright, of each.', () => {
+  test('THIRD-PARTY-LICENSES has the version, the licence and the text with the copyright of each package.', () => {
     for (const { name, version, license, text } of licenses) {
       expect([name, version]).toEqual([name, expect.stringMatching(/^\d+\.\d+\.\d+/)]);
       expect([name, license]).toEqual([
@@ -29,18 +29,18 @@ describe('THIRD-PARTY-LICENSES', () => {
     }
   });
 
-  test('has the licences of what jq-wasm contains: jq and its regular expressions.', () => {
+  test('THIRD-PARTY-LICENSES has the licences of jq and its regular expressions, which jq-wasm contains.', () => {
     const { text = '' } = licenses.find(({ name }) => name === 'jq-wasm') ?? {};
     expect(text).toContain('Stephen Dolan');
     expect(text).toContain('K.Kosako');
   });
 
-  test('is divided into the licences that it was made of.', () => {
+  test('THIRD-PARTY-LICENSES can be read into packages and written again without a change.', () => {
     expect(licenses.length).toBeGreaterThan(50);
     expect(licensesText(licenses)).toBe(text);
   });
 
-  test('leaves out a file of which no byte is in a bundle.', () => {
+  test('The list of licences leaves out a package that has no byte in a bundle.', () => {
     const inputs = {
       'node_modules/zod/index.js': { bytesInOutput: 10 },
       'node_modules/vitest/index.js': { bytesInOutput: 0 },

@@ -8,8 +8,9 @@ const sizes = [
   { rows: 60, columns: 200 },
 ];
 
-describe.skipIf(!hasPty)('a day of work', () => {
-  test.each(sizes)('keeps what is shown on $columns columns of $rows lines.', (size) =>
-    expectADayAsKept(size),
+describe.skipIf(!hasPty)('a day of work on the screen', () => {
+  test.each(sizes)(
+    'The screen shows the stored pictures during a day of work at $columns x $rows.',
+    (size) => expectADayAsKept(size),
   );
 });

@@ -8,8 +8,8 @@ import { canMount, onSmallDisk, refused, whole } from '../support/small-disk.ts'
 import { openSession, runTurn } from '../support/turns.ts';
 
 // The suite has the tests of such a disk: test/server/runtime/disk.test.ts.
-describe.skipIf(!canMount)('a disk that is really full', () => {
-  it('loses nothing that was acknowledged, also when the server is killed on it', () =>
+describe.skipIf(!canMount)('a disk that is full', () => {
+  it('A full disk loses nothing that was acknowledged, even if the server is killed.', () =>
     onSmallDisk(async ({ client, data, fill, free, kill }, directory) => {
       const acknowledged: string[] = [];
       const { id } = await openSession(client, directory);

@@ -26,7 +26,7 @@ const heap = isShort ? '--max-semi-space-size=1 --max-old-space-size=128' : '';
 const options = { env: { NODE_OPTIONS: heap } };
 
 test(
-  'many followers at 100 events a second have each event before 50 more are there, though one of them does not read',
+  'All reading subscribers of 100 events per second stay less than 50 events behind, even if one subscriber does not read.',
   { timeout: scaled(60_000 + seconds * 10_000) },
   async () => {
     const server = await testServer(options);
@@ -62,7 +62,7 @@ test(
 );
 
 test(
-  'followers that do not read while the log grows cost the server no memory, and have all of it later',
+  'Subscribers that do not read while the log grows cost the server no memory, and receive all events later.',
   { timeout: scaled(60_000 + (warmUp + megabytes) * 2000) },
   async () => {
     const server = await testServer(options);

@@ -15,7 +15,7 @@ const known: KnownFinding = {
 };
 
 describe('findings of schemathesis', () => {
-  test('a finding is known by its operation, its check and its answer, all three.', () => {
+  test('A finding is known only if its operation, its check and its answer match.', () => {
     expect(compare([finding], [known])).toEqual({ unknown: [], unseen: [] });
     for (const other of [
       { operation: 'GET /v1/things' },
@@ -28,7 +28,7 @@ describe('findings of schemathesis', () => {
     }
   });
 
-  test('the report gives failed checks with their answer, errors, and how often each operation was asked.', () => {
+  test('The report contains failed checks with their answer, errors, and the number of requests per operation.', () => {
     const $base64 = (text: string) => ({ $base64: Buffer.from(text).toString('base64') });
     const id = `thing_${'0'.repeat(32)}`;
     const recorder = {

@@ -19,7 +19,7 @@ const seed = Number(process.env.SEED || Date.now() % 2 ** 31);
 const secret = 'a secret of a test, long enough';
 
 it(
-  'each event is delivered at least once, in its order and with its id, whatever becomes of the server and the receiver',
+  'Each event is delivered at least once, in order and with its id, even if the server or the receiver fails.',
   { timeout: scaled(60_000 + events * 100 + kills * 20_000) },
   async () => {
     process.stdout.write(

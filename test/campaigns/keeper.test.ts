@@ -13,8 +13,8 @@ import { startServer, startServerWithAgent } from '../support/server.ts';
 import { stubbornAgent, stubbornProcesses } from './stubborn-agent.ts';
 
 // The suite has further tests of the keeper: test/core/children/keeper.test.ts.
-describe('after a SIGKILL of the server', () => {
-  it('the next start ends what is left when the keeper died with the server', async () => {
+describe('a start after a SIGKILL of the server', () => {
+  it('The next start ends the processes that are left if the keeper died with the server.', async () => {
     await withDirectory(async (directory) => {
       const server = await startServerWithAgent(directory, stubbornAgent(directory));
       await sayUntil(server, 'say here; silent', /here/);
@@ -39,6 +39,6 @@ describe('after a SIGKILL of the server', () => {
 });
 
 describe('the spawn barrier', () => {
-  it('holds a command back when the server dies at child.registered', () =>
+  it('The spawn barrier does not run a command if the server dies at child.registered.', () =>
     expectHeldBack('child.registered'));
 });

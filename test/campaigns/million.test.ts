@@ -15,7 +15,7 @@ const NOISE_MS = 2;
 /** A tree of 20 times the rows has a level more, and each statement goes down it. */
 const DEEPER_PAGES = 16;
 
-test('a start and first pages read no more of the disk with 20 times the events, but for deeper trees', async () => {
+test('With 20 times the events, a start and each first page read at most 16 more pages of the database.', async () => {
   await using place = tempDirectory();
   const few = await pagesRead(path.join(place.path, 'few'), 1000);
   const many = await pagesRead(path.join(place.path, 'many'), 20_000);
@@ -26,7 +26,7 @@ test('a start and first pages read no more of the disk with 20 times the events,
 });
 
 test.runIf(process.env.MILLION)(
-  'starts and first pages take no longer with 1,000,000 events than with 10,000',
+  'Starts and first pages take no longer with 1,000,000 events than with 10,000.',
   { timeout: scaled(3_600_000) },
   async () => {
     await using place = tempDirectory();

@@ -58,8 +58,8 @@ const programs = [...page.matchAll(/```ts file=(\S+)\n([\s\S]*?)```\n```\n([\s\S
   ([, name = '', code = '', prints = '']) => ({ name, code, prints }),
 );
 
-describe('the package of npm', () => {
-  test('has the bundles, what they read and the completions, nothing that fits one Node alone, and no sources.', () => {
+describe('the npm package', () => {
+  test('The npm package has the bundles, their assets and the completions, but no compiled code and no sources.', () => {
     const { files } = project();
     for (const name of [
       'bin/cadre.js',
@@ -92,7 +92,7 @@ describe('the package of npm', () => {
     ).toEqual([]);
   });
 
-  test('is all that its installation brings, and its command runs.', async () => {
+  test('The npm package installs no other package, and its command runs.', async () => {
     const { directory, env } = project();
     expect(fs.readdirSync(path.join(directory, 'node_modules')).toSorted()).toEqual([
       '.bin',
@@ -104,7 +104,7 @@ describe('the package of npm', () => {
     expect(stdout).toBe(`${env.HOME}/.config/cadre/config.toml\n`);
   });
 
-  test('says under an old Node what to do, and needs no newer one to say so.', async () => {
+  test('The command under an old Node ends with an error that names the required version.', async () => {
     const { directory, env } = project();
     const file = path.join(directory, 'node_modules/cadre/bin/cadre.js');
     const old = "Object.defineProperty(process.versions, 'node', { value: '20.9.0' })";
@@ -120,7 +120,7 @@ describe('the package of npm', () => {
   });
 });
 
-describe('cadre/client in a project of its own', () => {
+describe('cadre/client in another project', () => {
   const demo = sharedDemo();
   const inProject = (...args: string[]) => {
     const { directory, env } = project();
@@ -138,7 +138,7 @@ describe('cadre/client in a project of its own', () => {
     { types: 'of browsers', lib: ['es2024', 'dom', 'dom.asynciterable'], node: [] },
     { types: 'of Node', lib: ['es2024'], node: ['node'] },
   ])(
-    'has types that the strictest settings of the compiler take beside those $types, and that know routes and kinds.',
+    'The types of cadre/client compile with the strictest settings and the types $types, and check routes and kinds.',
     async ({ lib, node }) => {
       const { directory } = project();
       const settings = {
@@ -170,13 +170,13 @@ describe('cadre/client in a project of its own', () => {
   );
 
   test.for(programs)(
-    'runs $name of docs/client.md, which prints what the page says.',
+    'The program $name of docs/client.md prints the output on the page.',
     async ({ name, prints }) => {
       expect((await inProject(name)).stdout).toBe(prints);
     },
   );
 
-  test('can be required, too.', async () => {
+  test('A call of `require` loads cadre/client, too.', async () => {
     const { stdout } = await inProject('-p', "typeof require('cadre/client').createClient");
     expect(stdout).toBe('function\n');
   });

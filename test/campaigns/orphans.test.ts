@@ -8,7 +8,7 @@ const kills = Number(process.env.ORPHAN_KILLS || 4);
 const seed = Number(process.env.SEED || Date.now() % 2 ** 31);
 
 it(
-  'whatever runs when the server is killed, with or without its keeper, is gone two seconds later',
+  'All processes of a killed server, with or without its keeper, have ended two seconds later.',
   { timeout: scaled(60_000 + kills * 10_000) },
   async () => {
     process.stdout.write(`orphans: ${kills} kills, SEED=${seed}\n`);

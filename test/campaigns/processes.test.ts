@@ -82,7 +82,7 @@ it(
 );
 
 it(
-  'a command that prints without end costs the server no memory; its log is capped and keeps beginning and end, and is read in a moment',
+  'A command with endless output costs the server no memory, and its capped log keeps the beginning and the end.',
   { timeout: scaled(120_000 + megabytes * 200) },
   async () => {
     const server = await testServer({ env: { NODE_OPTIONS: '--max-semi-space-size=1' } });

@@ -18,7 +18,7 @@ describe.skipIf(!hasPty)('the screen', () => {
     { rows: 24, columns: 80 },
     { rows: 60, columns: 200 },
   ])(
-    'is drawn at most 20 times a second and writes little in a flood at $columns x $rows, and nothing when idle.',
+    'The screen at $columns x $rows draws at most 20 frames per second during a flood, and writes nothing when idle.',
     async (size) => {
       const { client, directory } = await testServer();
       const { id } = await openSession(client, directory, { title: 'the flood' });

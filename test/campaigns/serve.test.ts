@@ -4,7 +4,7 @@ import { startCadre } from '../support/cli/cadre.ts';
 import { untilNothingCarries } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 
-test('cadre serve logs at every level that the configuration knows, so also at fatal alone.', async () => {
+test('cadre serve accepts the log level `fatal`, and then logs nothing in a clean run.', async () => {
   await using place = tempDirectory();
   const args = ['--data-dir', path.join(place.path, 'data'), 'serve', '--demo', '--port', '0'];
   const server = startCadre(place.path, [...args, '--log-level', 'fatal']);

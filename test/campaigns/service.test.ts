@@ -13,8 +13,8 @@ import { tempDirectory } from '../support/temp.ts';
 
 const install = ['service', 'install', '--allow-root', '--demo', '--port', '0'];
 
-describe.skipIf(!canManage)('under a user manager of systemd', () => {
-  test('the service is installed once, leaves nothing behind when it crashes, is stopped in order, and is removed.', async () => {
+describe.skipIf(!canManage)('the service under a user manager of systemd', () => {
+  test('The service is installed once, leaves no process after a crash, stops cleanly, and is removed.', async () => {
     await using home = tempDirectory('systemd');
     // Only the keeper is to end what is left after a crash, and not the next server.
     const dropIn = path.join(home.path, '.config/systemd/user/cadre.service.d/once.conf');

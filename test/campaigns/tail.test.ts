@@ -27,7 +27,7 @@ const serverKills = Number(process.env.SERVER_KILLS || 2);
 const seed = Number(process.env.SEED || Date.now() % 2 ** 31);
 
 it(
-  'events tail with a cursor file has the whole log in its output, once, however often it and its server are killed',
+  'cadre events tail with a cursor file prints the whole log exactly once, even if it and the server are killed.',
   { timeout: scaled(60_000 + tailKills * 3000 + serverKills * 10_000) },
   async () => {
     process.stdout.write(

@@ -4,7 +4,7 @@ import { hasPty, inTerminal } from '../support/tui/pty.ts';
 
 // Which palette an environment gives is tried in the suite, and so is what commands make of it.
 describe.skipIf(!hasPty)('the screen on a terminal', () => {
-  test('has no colours where NO_COLOR is set.', async () => {
+  test('The screen has no colors if NO_COLOR is set.', async () => {
     const { directory } = await testDemo();
     const colored = /\u001b\[(?:3|4|9|10)\d[;\d]*m/;
     for (const env of [{}, { NO_COLOR: '1' }]) {

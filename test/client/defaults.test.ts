@@ -16,7 +16,7 @@ function provider(id: ProviderRecord['id'], more: Partial<ProviderRecord> = {}):
   return { id, enabled: true, healthy: true, ...about, ...more } as ProviderRecord;
 }
 
-describe('The provider of a new session', () => {
+describe('the provider of a new session', () => {
   const both = [provider('acp'), provider('codex')];
 
   test('The provider of a new session is the only one that is ready.', () => {

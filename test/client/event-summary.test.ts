@@ -20,7 +20,7 @@ function eventOf(kind: string, payload: object): UntypedEvent {
   };
 }
 
-describe('The summary of an event', () => {
+describe('the summary of an event', () => {
   test.for<[kind: EventKind, line: string]>([
     ['runtime.started', ''],
     ['session.created', 'fix the tests'],
@@ -44,17 +44,20 @@ describe('The summary of an event', () => {
     ['team.message_created', 'run the tests'],
     ['team.message_cancelled', ''],
     ['delivery.failed', 'the recipient session was closed'],
-  ])('%s: "%s".', ([kind, line]) => {
+  ])('The summary of an event %s is "%s".', ([kind, line]) => {
     expect(summarizeEvent(eventOf(kind, kinds[kind].example))).toBe(line);
   });
 
-  test.for(eventKinds)('%s has one, also where its payload lost what was large.', (kind) => {
-    const { example, large } = kinds[kind];
-    const lost: readonly string[] = large;
-    const rest = Object.entries(example).filter(([name]) => !lost.includes(name));
-    const payload = { ...Object.fromEntries(rest), truncated: true, total_bytes: 300_000 };
-    expect(summarizeEvent(eventOf(kind, payload))).toBeTypeOf('string');
-  });
+  test.for(eventKinds)(
+    'An event %s has a summary, even if its payload lost its large fields.',
+    (kind) => {
+      const { example, large } = kinds[kind];
+      const lost: readonly string[] = large;
+      const rest = Object.entries(example).filter(([name]) => !lost.includes(name));
+      const payload = { ...Object.fromEntries(rest), truncated: true, total_bytes: 300_000 };
+      expect(summarizeEvent(eventOf(kind, payload))).toBeTypeOf('string');
+    },
+  );
 
   test('The summary of an event is empty for a kind that a newer server has added.', () => {
     expect(summarizeEvent(eventOf('turn.paused', { text: 'paused' }))).toBe('');

@@ -16,7 +16,7 @@ function failure(work: Promise<unknown>): Promise<unknown> {
   );
 }
 
-describe('A request of the client library', () => {
+describe('a request of the client library', () => {
   test('A request of the client library is answered with the document of its route, and with nothing where the route has none.', async () => {
     const server = demo();
     const cadre = createClient(server);
@@ -110,7 +110,7 @@ test('The server of this machine is found by its registration, and its token goe
   return Promise.resolve();
 });
 
-describe('A stream of the client library', () => {
+describe('a stream of the client library', () => {
   test('A stream of the client library gives each event of its kinds once and in order over lost connections, and continues after its cursor.', async () => {
     const server = demo();
     await using wire = await wireTo(server.url);

@@ -6,7 +6,7 @@ import { scriptedProvider } from '../support/scripted-provider.ts';
 import { openSession } from '../support/turns.ts';
 
 describe('replayBefore', () => {
-  test('replayBefore gives the last events before a seq, of a dense scope and of a narrow one.', async () => {
+  test('`replayBefore` returns the last events before a seq, for a dense and a narrow scope.', async () => {
     const { client, directory } = await testRuntime({ providers: [scriptedProvider()] });
     const rare = await openSession(client, directory);
     for (let i = 0; i < 300; i++) await openSession(client, directory);

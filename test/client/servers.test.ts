@@ -46,7 +46,7 @@ async function read(servers: Servers, options: FollowAll, count = Infinity) {
   return { found, notices, cursor: following.cursor() };
 }
 
-describe('Several servers', () => {
+describe('several servers', () => {
   const given = sharedServers(['laptop', 'gpu']);
 
   test('Several servers are listed as one: the newest first, each record with its server, and no more than asked.', async () => {
@@ -161,7 +161,7 @@ describe('Several servers', () => {
   });
 });
 
-describe('A server that is gone', () => {
+describe('a server that is gone', () => {
   test('A server that is gone is said to be unreachable by its name, and listed is what it had.', () =>
     withServers(['laptop', 'gpu'], async (given) => {
       const lost = await open(given, 'gpu', 'lost');

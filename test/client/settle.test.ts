@@ -30,7 +30,7 @@ const reading = fc
   .array(fc.tuple(kinds, fc.constantFrom('item_a', 'item_b', 'item_c')), { maxLength: 30 })
   .map((list) => list.map(([kind, item], i) => event(i + 1, kind, item)));
 
-describe('A settled reading', () => {
+describe('a settled reading', () => {
   test('A settled reading leaves out the deltas of an item that is closed in the reading, and nothing else.', () => {
     const events = [
       event(1, 'message.delta', 'a'),

@@ -64,7 +64,7 @@ async function openMany({ client, directory }: TestRuntime, count: number): Prom
     await openSession(client, directory, { metadata: 'x'.repeat((i * 97) % 1500) });
 }
 
-describe('A stream of the client', () => {
+describe('a stream of the client', () => {
   test('A stream of the client gives what is stored and what comes, as one reading.', async () => {
     const given = await testRuntime(scripted());
     await openMany(given, 20);

@@ -11,8 +11,8 @@ import { reasons } from './reasons.ts';
 const blocks = pages().flatMap(blocksOf);
 const root = path.join(import.meta.dirname, '../..');
 
-describe('the pages', () => {
-  test('have as many blocks that are not run, for these reasons, as are listed here.', () => {
+describe('the blocks of all pages', () => {
+  test('The number of blocks that are not run is as listed for each reason.', () => {
     const unrun = Object.groupBy(blocks, ({ notes }) => notes['not run'] ?? 'run');
     delete unrun.run;
     const counts = Object.entries(unrun).map(([reason, blocks = []]) => [reason, blocks.length]);
@@ -26,7 +26,7 @@ describe('the pages', () => {
     expect(Object.keys(reasons)).toEqual(expect.arrayContaining(Object.keys(unrun)));
   });
 
-  test('have no block of which nothing is tried.', () => {
+  test('Every block of a page is run or parsed, or has a reason for neither.', () => {
     const tried = new Set(['console', 'sh', 'toml', 'json']);
     const untried = blocks.filter(
       ({ language, notes }) => !tried.has(language) && notes['not run'] === undefined,
@@ -35,7 +35,7 @@ describe('the pages', () => {
   });
 
   test.each(blocks.filter(({ language }) => language === 'toml').map((one) => [place(one), one]))(
-    '%s is a configuration.',
+    'The block %s is a valid configuration.',
     (_, { text }) => {
       const { error } = configSchema.safeParse(parse(text), { error: issueInWords });
       expect(error?.issues.map(({ message }) => message)).toBeUndefined();
@@ -43,13 +43,13 @@ describe('the pages', () => {
   );
 
   test.each(blocks.filter(({ language }) => language === 'json').map((one) => [place(one), one]))(
-    '%s is JSON.',
+    'The block %s is valid JSON.',
     (_, { text }) => expect(() => JSON.parse(text) as unknown).not.toThrow(),
   );
 });
 
-describe.each(allPages())('%s', (page) => {
-  test('names no command and no flag that there is not.', () => {
+describe.each(allPages())('the page %s', (page) => {
+  test(`The page ${page} names only existing commands and flags.`, () => {
     const shell = blocksOf(page).filter(({ language }) => ['console', 'sh'].includes(language));
     const lines = shell.flatMap(({ language, text, line }) =>
       text.split('\n').flatMap((words, at) => {
@@ -67,7 +67,7 @@ describe.each(allPages())('%s', (page) => {
     expect(wrong).toEqual([]);
   });
 
-  test('links to what is there.', () => {
+  test(`The links of the page ${page} have existing targets.`, () => {
     const missing = linksOf(page).filter((link) => {
       const [file = '', anchor] = link.split('#');
       const target = file === '' ? page : path.join(path.dirname(page), file);

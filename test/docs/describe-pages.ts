@@ -16,24 +16,30 @@ import { type Key, newUser, type User, type Written } from './user.ts';
  * without a word in the page still fails.
  */
 export function describePages(pages: readonly string[]): void {
-  describe.skipIf(!hasPty).each(pages.filter((page) => runsIn(page).length > 0))('%s', (page) => {
-    let user: User;
-    let failed = false;
-    const ids: Ids = new Map();
-    const update = isUpdate ? new PageUpdate(page) : null;
-    beforeAll(() => void (user = newUser()));
-    afterAll(async () => {
-      update?.write();
-      await user[Symbol.asyncDispose]();
-    });
+  describe.skipIf(!hasPty).each(pages.filter((page) => runsIn(page).length > 0))(
+    'the page %s',
+    (page) => {
+      let user: User;
+      let failed = false;
+      const ids: Ids = new Map();
+      const update = isUpdate ? new PageUpdate(page) : null;
+      beforeAll(() => void (user = newUser()));
+      afterAll(async () => {
+        update?.write();
+        await user[Symbol.asyncDispose]();
+      });
 
-    test.each(runsIn(page).map((block) => [block.line, block] as const))('%i', async (_, block) => {
-      // The blocks after a failure would only repeat it.
-      if (failed) return;
-      onTestFailed(() => void (failed = true));
-      await expectAsShown(block, user, ids, update);
-    });
-  });
+      test.each(runsIn(page).map((block) => [block.line, block] as const))(
+        'The block in line %i does what the page shows.',
+        async (_, block) => {
+          // The blocks after a failure would only repeat it.
+          if (failed) return;
+          onTestFailed(() => void (failed = true));
+          await expectAsShown(block, user, ids, update);
+        },
+      );
+    },
+  );
 }
 
 function runsIn(page: string): Block[] {

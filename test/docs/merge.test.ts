@@ -9,8 +9,8 @@ function merged(shown: string[], written: string[], ids: Ids = new Map()): strin
   return mergedOutput(shown.join('\n'), written.join('\n'), ids).split('\n');
 }
 
-describe('An updated output of a page', () => {
-  test('keeps the times and ids of the page in a line with other words.', () => {
+describe('the updated output of a page', () => {
+  test('A line with changed words keeps the times and ids of the page.', () => {
     const ids: Ids = new Map();
     expect(
       merged(
@@ -23,7 +23,7 @@ describe('An updated output of a page', () => {
     expect(ids.get('986a6ad9')).toBe('00a1b2c3');
   });
 
-  test('has the ids of the page in new lines, and other ids for other things.', () => {
+  test('New lines use the ids of the page for the same records, and keep the ids of other records.', () => {
     const ids: Ids = new Map([[old, now]]);
     const other = 'sess_0fc27a8f7a2c4b4dbb3f1c8b11111111';
     expect(merged([], [`Opened ${now}`, `Closed ${other}`], ids)).toEqual([
@@ -33,18 +33,18 @@ describe('An updated output of a page', () => {
     expect(merged([`Closed ${old}`], [`closed ${other}`], ids)).toEqual([`closed ${other}`]);
   });
 
-  test('ends a long id with the short id that the page has for it.', () => {
+  test('A new long id ends with the short id that the page has for it.', () => {
     const ids: Ids = new Map([['986a6ad9', '00a1b2c3']]);
     expect(merged([], [now], ids)).toEqual([`${now.slice(0, -8)}986a6ad9`]);
   });
 
-  test('leaves lines as they are that differ in masked values only.', () => {
+  test('Lines that differ only in masked values stay the same.', () => {
     const shown = ['listening on 127.0.0.1:7433 (pid 4711)', 'ready in 12ms', 'old words'];
     const written = ['listening on 127.0.0.1:34567 (pid 99)', 'ready in 7ms', 'other words'];
     expect(merged(shown, written)).toEqual([...shown.slice(0, 2), 'other words']);
   });
 
-  test('keeps a cut of lines, with the lines around it as they are now.', () => {
+  test('An omission of lines is kept, and the lines around it are updated.', () => {
     expect(
       merged(
         ['Usage: cadre', '…', 'the last old line'],
@@ -55,7 +55,7 @@ describe('An updated output of a page', () => {
     expect(merged(['…', 'old'], ['one', 'new'])).toEqual(['…', 'new']);
   });
 
-  test('keeps a cut within a line where the words around it are still there.', () => {
+  test('An omission within a line is kept if the words around it are still there.', () => {
     expect(merged(['delivered in … ms, ok'], ['Delivered in 17.25 ms, ok'])).toEqual([
       'Delivered in … ms, ok',
     ]);
@@ -67,7 +67,7 @@ describe('An updated output of a page', () => {
     expect(merged(['old … words'], ['none of them'])).toEqual(['none of them']);
   });
 
-  test('keeps columns aligned where a value of the page is shorter or longer.', () => {
+  test('Columns stay aligned if a value of the page is shorter or longer.', () => {
     expect(
       merged(
         ['SIZE    NAME', '12 KiB  old', '1 B     b'],
@@ -76,12 +76,12 @@ describe('An updated output of a page', () => {
     ).toEqual(['SIZE     NAME', '12 KiB   new', '1 B      b']);
   });
 
-  test('is empty where the command writes nothing, and drops lines that are gone.', () => {
+  test('The output is empty if the command writes nothing, and omits removed lines.', () => {
     expect(mergedOutput('old\nlines', '\n', new Map())).toBe('');
     expect(merged(['one', 'two', 'three'], ['', 'one', 'three  ', ''])).toEqual(['one', 'three']);
   });
 
-  test('is what the page test accepts.', () => {
+  test('The test of the pages accepts the updated output.', () => {
     const shown = ['a …', '…', `b ${old}`];
     const written = ['A 1 2', `B ${now}`, `C ${now}`];
     const output = merged(shown, written).join('\n');

@@ -30,7 +30,7 @@ function stage() {
 
 const create = { body: { provider: 'acp', cwd: '/' } } as const;
 
-describe('A request to a node', () => {
+describe('a request to a node', () => {
   test('A request to a node names node, scope and person in its subject, and path, body and key in its text.', async () => {
     const { engine, client } = stage();
     engine.answer = () => session;

@@ -2,7 +2,7 @@ import { errors, type NatsConnection } from '@nats-io/transport-node';
 import { describe, expect, test } from 'vitest';
 import { AppError } from '../../src/api/errors.ts';
 import { Bucket } from '../../src/fleet/bucket.ts';
-import { EngineRefusal, engineError } from '../../src/fleet/engine-error.ts';
+import { EngineRefusal, engineError } from '../../src/fleet/engine.ts';
 import { namesOf } from '../../src/fleet/names.ts';
 import { patiently } from '../../src/fleet/patiently.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -25,7 +25,7 @@ function engine(info: unknown, { jetstream = true } = {}): NatsConnection {
 
 const missing = { error: { code: 404, err_code: 10_059, description: 'stream not found' } };
 
-describe('The errors of NATS name', () => {
+describe('the errors of NATS', () => {
   test.for<[what: string, connection: NatsConnection, code: string, said: RegExp]>([
     ['a fleet that was not made', engine(missing), 'not_found', /cadre fleet init$/],
     ['a stream without a leader', engine(null), 'unreachable', /has no leader: .*try again/],
@@ -41,7 +41,7 @@ describe('The errors of NATS name', () => {
       'unreachable',
       /disk is full.*restart nats-server/,
     ],
-  ])('%s.', async ([, connection, code, said]) => {
+  ])('The error of a bucket names its cause: %s.', async ([, connection, code, said]) => {
     const failure = await new Bucket(connection, names, names.nodes)
       .get('k')
       .catch((error: unknown) => error);
@@ -56,7 +56,7 @@ describe('The errors of NATS name', () => {
     [10_008, 'unreachable'],
     [10_118, 'unreachable'],
     [10_059, 'not_found'],
-  ] as const)('The refusal %i as %s.', ([err_code, code]) => {
+  ] as const)('The refusal %i of NATS becomes the error %s.', ([err_code, code]) => {
     const refusal = new EngineRefusal({ err_code, description: 'x' });
     expect(engineError(refusal, engine(null), names)).toMatchObject({ code });
   });

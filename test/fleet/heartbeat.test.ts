@@ -34,20 +34,35 @@ function stage() {
   return { clock, engine, signOf, living };
 }
 
-describe('A name may be taken', () => {
+describe('the claim of a node name', () => {
   test.for([
-    ['where nobody has it', null, false, true],
-    ['where it is our own', sign, true, true],
-    ['from an earlier start on this machine with the same log', { instance: 'i0' }, false, true],
-    ['not from another log', { instance: 'i0', epoch: 'e0' }, false, false],
-    ['not from another machine', { instance: 'i0', machine: 'm0' }, false, false],
-    ['not from a later start that took it: one of them is a copy', { instance: 'i2' }, true, false],
+    ['A node may take a free name', null, false, true],
+    ['A node may keep its own name', sign, true, true],
+    [
+      'A node may take its name from an earlier start on the same machine with the same log',
+      { instance: 'i0' },
+      false,
+      true,
+    ],
+    ['A node may not take a name from another log', { instance: 'i0', epoch: 'e0' }, false, false],
+    [
+      'A node may not take a name from another machine',
+      { instance: 'i0', machine: 'm0' },
+      false,
+      false,
+    ],
+    [
+      'A node may not take its name back from a later start, because one of them is a copy',
+      { instance: 'i2' },
+      true,
+      false,
+    ],
   ] as const)('%s.', ([, found, held, may]) => {
     expect(mayTake(sign, found && { ...sign, ...found }, held)).toBe(may);
   });
 });
 
-describe('A heartbeat', () => {
+describe('a heartbeat', () => {
   test('A heartbeat is renewed while it is ours, and says what the node says.', async () => {
     const { clock, signOf, living } = stage();
     const own = signOf();

@@ -19,7 +19,7 @@ function expectWhole(store: TestStore, stream: ScriptedStream): void {
   expect(judge(wholeLog(store, store.db.durableSeq), stream.messages)).toMatchObject(faultless);
 }
 
-describe('A mirror', () => {
+describe('a mirror', () => {
   test('A mirror writes each event once and in order, with links over those that stay.', async () => {
     const store = await testStore();
     const stream = new ScriptedStream();
@@ -160,7 +160,7 @@ describe('A mirror', () => {
     ['was emptied', (stream) => stream.purge()],
     ['was created again', (stream) => void Object.assign(stream, { id: 'b', messages: [] })],
   ])(
-    'copies everything into a stream that %s, and reports it with the action until the restart',
+    'A mirror copies all events into a stream that %s, and reports this with the action until the restart.',
     async (what, harm) => {
       const store = await testStore();
       const stream = new ScriptedStream();
@@ -212,7 +212,7 @@ describe('A mirror', () => {
   });
 });
 
-describe('A mirror stops, and says why,', () => {
+describe('a mirror that stops with a reason', () => {
   test('A mirror stops, and says why, where the stream has more of its log than there is.', async () => {
     const store = await testStore();
     const stream = new ScriptedStream();
@@ -243,7 +243,7 @@ describe('A mirror stops, and says why,', () => {
   });
 });
 
-describe('where the stream has another log of this node', () => {
+describe('a mirror whose stream has another log of this node', () => {
   test('A copy of a log continues where it parted from the log in the stream.', async () => {
     const store = await testStore();
     const stream = new ScriptedStream();

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Bucket } from '../../src/fleet/bucket.ts';
 import { namesOf } from '../../src/fleet/names.ts';
-import { chosenNode, noRoom, Placements } from '../../src/fleet/placement.ts';
+import { chosenNode, noRoom, Placements } from '../../src/fleet/placing-client.ts';
 import type { NodeHeartbeat } from '../../src/fleet/heartbeat.ts';
 import { ScriptedEngine } from './scripted-engine.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -30,7 +30,7 @@ function stage() {
   return { engine, places, subject: (key: string) => names.key(names.places, key) };
 }
 
-describe('The chosen node', () => {
+describe('the chosen node', () => {
   test('The chosen node has all labels and room, and of two that chance names it is the one with more room.', () => {
     const nodes = fc
       .array(fc.tuple(fc.nat({ max: 4 }), fc.subarray(['gpu', 'big'])))
@@ -65,7 +65,7 @@ describe('The chosen node', () => {
       'all live nodes already run their maximum number of agents: try again when a turn has ended',
     ],
   ] as const)(
-    'is missing for a reason that is said: %j with %j.',
+    'No node is chosen from %j with the labels %j, and the error has the reason.',
     ([nodes, labels, code, message]) => {
       expect(chosenNode(nodes, labels, () => 0)).toBeNull();
       expect(noRoom(nodes, labels)).toMatchObject({ code, message });
@@ -73,7 +73,7 @@ describe('The chosen node', () => {
   );
 });
 
-describe('The place of a request', () => {
+describe('the place of a request', () => {
   test('The place of a request is chosen once: whoever repeats the request gets the same node.', async () => {
     const { places } = stage();
     expect(await places.reserve('key', async () => 'a')).toMatchObject({ node: 'a' });

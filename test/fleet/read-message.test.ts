@@ -11,7 +11,7 @@ function read(subject: string, fields: Record<string, string>, text = '{}') {
   return readMessage(subject, about, 1, text);
 }
 
-describe('A message of the stream', () => {
+describe('a message of the stream', () => {
   test('A message of the stream is read as its mirror has written it.', () => {
     expect(read('cadre.f.ev.n1.turn.started', {})).toEqual({
       streamSeq: 1,

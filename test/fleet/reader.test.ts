@@ -59,7 +59,7 @@ function expectWhole(store: TestStore, events: FleetEvent[]): void {
   expect(judge(wholeLog(store, store.db.durableSeq), events)).toMatchObject(faultless);
 }
 
-describe('A reader', () => {
+describe('a reader', () => {
   test('A reader continues from its cursor, which is one word, with no event twice.', async () => {
     const store = await testStore();
     const stream = new ScriptedStream();

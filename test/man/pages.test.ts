@@ -28,8 +28,8 @@ beforeAll(async () => {
   pages = commandPages(program, edition);
 });
 
-describe('the pages of section 1', () => {
-  test('are one for cadre, and one a command that help shows.', () => {
+describe('the man pages of section 1', () => {
+  test('Section 1 has a man page for cadre and one for each command in the help.', () => {
     const visible = program
       .createHelp()
       .visibleCommands(program)
@@ -39,7 +39,7 @@ describe('the pages of section 1', () => {
     for (const name of names) expect(pages.get('cadre')).toContain(`${escaped(name)}\\fR(1)`);
   });
 
-  test('name every command below theirs, with every option and example of it.', () => {
+  test('The man page of a command contains all its subcommands with their options and examples.', () => {
     for (const noun of program.commands) {
       const text = pages.get(`cadre-${noun.name()}`);
       if (text === undefined) continue;
@@ -56,7 +56,7 @@ describe('the pages of section 1', () => {
 });
 
 describe('cadre-config(5)', () => {
-  test('has every key with what it says, its type and its default.', () => {
+  test('The page cadre-config(5) has every key, with its description, type and default.', () => {
     const text = configPage(comments, edition);
     for (const { name } of keys) expect(text).toContain(`\\fB${escaped(name)}\\fR`);
     expect(text).toContain(`\\fB${escaped('servers[].token_file')}\\fR`);
@@ -66,7 +66,7 @@ describe('cadre-config(5)', () => {
     );
   });
 
-  test('has a sentence for every key of a section that is not of a provider.', () => {
+  test('The page cadre-config(5) describes every key outside the sections of providers, defaults and the fleet.', () => {
     const silent = keys
       .map(({ name }) => name)
       .filter((name) => !name.startsWith('providers.') && !name.startsWith('defaults.'))
@@ -75,18 +75,18 @@ describe('cadre-config(5)', () => {
   });
 });
 
-test('cadre-events(7) has every kind of event.', () => {
+test('The page cadre-events(7) has every kind of event.', () => {
   const text = eventsPage(edition);
   for (const kind of eventKinds) expect(text).toContain(`.SS ${escaped(kind)}\n`);
 });
 
-test('a text that looks like a request of roff is shown as it is.', () => {
+test('A text that looks like a roff request is escaped.', () => {
   expect(escaped(".TH\n'x\na\\b")).toBe("\\&.TH\n\\&'x\na\\eb");
   const long = `${'word '.repeat(12)}.TH and more`;
   expect(prose(long)).not.toMatch(/^\.TH/m);
 });
 
-test.skipIf(!hasGroff)('groff has nothing to say against any page.', () => {
+test.skipIf(!hasGroff)('The program groff formats all pages without a warning.', () => {
   const all = [...pages.values(), configPage(comments, edition), eventsPage(edition)];
   const said = spawnSync('groff', ['-man', '-ww', '-Tutf8'], { input: all.join('') });
   expect(said.stderr.toString()).toBe('');

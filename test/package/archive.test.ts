@@ -10,8 +10,8 @@ import { tempDirectory } from '../support/temp.ts';
 
 const dist = path.dirname(selfCommand().args.at(-1) ?? '');
 
-describe('an archive', () => {
-  test('has the same bytes for the same files, whoever has them, in any order and at any time.', () => {
+describe('a tar archive', () => {
+  test('An archive of the same files has the same bytes, in any order and with any file times.', () => {
     using place = tempDirectory();
     const files = filesIn(place.path);
     const first = archive('cadre-1', files, 1_795_312_000);
@@ -19,7 +19,7 @@ describe('an archive', () => {
     expect(digest(archive('cadre-1', files.toReversed(), 1_795_312_000))).toBe(digest(first));
   });
 
-  test('is unpacked by tar with the names, the contents, the modes and the time that it was given.', () => {
+  test('The program tar unpacks an archive with the given names, contents, modes and times.', () => {
     using place = tempDirectory();
     const file = path.join(place.path, 'a.tar.gz');
     fs.writeFileSync(file, archive('cadre-1', filesIn(place.path), 1_795_312_000));

@@ -59,7 +59,7 @@ test('The .deb has the same bytes for the same files, and a pre-release sorts be
 });
 
 test.skipIf(findProgram('dpkg-deb', process.env.PATH) === null)(
-  'dpkg-deb reads the fields of the .deb, and unpacks it.',
+  'The program dpkg-deb reads the fields of the .deb, and unpacks it.',
   () => {
     using place = tempDirectory();
     const file = path.join(place.path, debName(options));

@@ -13,7 +13,7 @@ const downloaders = ['curl', 'wget'];
 const found = downloaders.filter((name) => findProgram(name, process.env.PATH) !== null);
 
 describe('install.sh', () => {
-  test('installs the archive of this machine from a directory, and says what to add to PATH.', async () => {
+  test('install.sh installs the archive of this machine from a directory, and prints the line for PATH.', async () => {
     await using place = tempDirectory();
     const release = writeRelease(builtTree(place.path));
     const ended = await installScript(place.path, [release]);
@@ -25,7 +25,7 @@ describe('install.sh', () => {
   });
 
   test.skipIf(found.length === 0).each(found)(
-    'downloads the archive from a server with %s, and records its address without the password.',
+    'install.sh downloads the archive from a server with %s, and records the address without the password.',
     async (downloader) => {
       await using place = tempDirectory();
       const release = writeRelease(builtTree(place.path));
@@ -41,7 +41,7 @@ describe('install.sh', () => {
     },
   );
 
-  test('upgrades at the second run, and removes what only the older version had.', async () => {
+  test('A second run of install.sh upgrades, and removes files that only the older version had.', async () => {
     await using place = tempDirectory();
     const tree = builtTree(place.path);
     put(path.join(tree, 'dist/man/man1/cadre-gone.1'), 'a page');
@@ -57,7 +57,7 @@ describe('install.sh', () => {
     ]);
   });
 
-  test('removes with --uninstall exactly what it has installed, with the directories that it made.', async () => {
+  test('install.sh --uninstall removes exactly the files and directories that install.sh has created.', async () => {
     await using place = tempDirectory();
     const home = path.join(place.path, 'home');
     put(path.join(home, '.local/bin/other'), 'foreign');
@@ -70,7 +70,7 @@ describe('install.sh', () => {
     expect(filesIn(home)).toEqual(['.local/bin/other']);
   });
 
-  test('keeps a file that was changed after the installation.', async () => {
+  test('install.sh --uninstall keeps a file that was changed after the installation.', async () => {
     await using place = tempDirectory();
     await installed(place.path, writeRelease(builtTree(place.path)));
     const page = path.join(place.path, 'home/.local/share/man/man1/cadre.1');
@@ -83,7 +83,7 @@ describe('install.sh', () => {
     expect(filesIn(path.join(place.path, 'home'))).toEqual(['.local/share/man/man1/cadre.1']);
   });
 
-  test('removes a prefix with spaces that it has made, and accepts a relative one.', async () => {
+  test('install.sh accepts a relative prefix with spaces, and --uninstall removes it.', async () => {
     await using place = tempDirectory();
     const release = writeRelease(builtTree(place.path));
     const prefix = ['--prefix', 'a new/prefix ä'];
@@ -93,7 +93,7 @@ describe('install.sh', () => {
     expect(fs.readdirSync(path.join(place.path, 'a new'))).toEqual([]);
   });
 
-  test('keeps the same lists as make install, so that make uninstall removes its files.', async () => {
+  test('A later `make uninstall` removes all files of install.sh, because both keep the same lists.', async () => {
     await using place = tempDirectory();
     await installed(place.path, writeRelease(builtTree(place.path)));
     const prefix = path.join(place.path, 'home/.local');
@@ -103,7 +103,7 @@ describe('install.sh', () => {
     expect(fs.readdirSync(path.join(place.path, 'home'))).toEqual([]);
   });
 
-  test('contains the address of its release if it was made with one.', async () => {
+  test('install.sh contains the address of the archives if the release was made with one.', async () => {
     await using place = tempDirectory();
     const release = writeRelease(
       builtTree(place.path),
@@ -115,8 +115,8 @@ describe('install.sh', () => {
   });
 });
 
-describe('install.sh refuses, and changes nothing,', () => {
-  test('if the checksum of an archive from a server is wrong.', async () => {
+describe('refusals of install.sh', () => {
+  test('install.sh refuses an archive with a wrong checksum, and changes nothing.', async () => {
     await using place = tempDirectory();
     const release = writeRelease(builtTree(place.path));
     await installed(place.path, release);
@@ -130,7 +130,7 @@ describe('install.sh refuses, and changes nothing,', () => {
     );
   });
 
-  test('if the server does not have the archives, or nothing answers.', async () => {
+  test('install.sh refuses a source without archives and a server that does not answer, and changes nothing.', async () => {
     await using place = tempDirectory();
     const release = writeRelease(builtTree(place.path));
     const server = await serve(release);
@@ -144,7 +144,7 @@ describe('install.sh refuses, and changes nothing,', () => {
     await expectRefused(place.path, [place.path], /SHA256SUMS not found/);
   });
 
-  test('without curl and wget.', async () => {
+  test('install.sh refuses a URL if neither curl nor wget is found, and changes nothing.', async () => {
     await using place = tempDirectory();
     writeRelease(builtTree(place.path));
     const PATH = toolsIn(place.path);
@@ -153,7 +153,7 @@ describe('install.sh refuses, and changes nothing,', () => {
     });
   });
 
-  test('on a machine, a system or a C library that no archive is for.', async () => {
+  test('install.sh refuses an unsupported machine, system or C library, and changes nothing.', async () => {
     await using place = tempDirectory();
     const release = writeRelease(builtTree(place.path));
     for (const [program, prints, says] of [
@@ -172,7 +172,7 @@ describe('install.sh refuses, and changes nothing,', () => {
     }
   });
 
-  test('if SHA256SUMS names no archive for this machine, or several.', async () => {
+  test('install.sh refuses SHA256SUMS with no archive or several archives for this machine, and changes nothing.', async () => {
     await using place = tempDirectory();
     const release = writeRelease(builtTree(place.path));
     const sums = path.join(release, 'SHA256SUMS');
@@ -183,14 +183,14 @@ describe('install.sh refuses, and changes nothing,', () => {
     await expectRefused(place.path, [release], /no archive for/);
   });
 
-  test('if the program does not start.', async () => {
+  test('install.sh refuses a program that does not start, and changes nothing.', async () => {
     await using place = tempDirectory();
     const tree = builtTree(place.path);
     put(path.join(tree, 'out/cadre'), '#!/bin/sh\necho GLIBC_2.28 not found >&2\nexit 1\n');
     await expectRefused(place.path, [writeRelease(tree)], /does not start on this machine: GLIBC/);
   });
 
-  test('if one of the files cannot be installed.', async () => {
+  test('install.sh changes nothing if one of the files cannot be installed.', async () => {
     await using place = tempDirectory();
     const release = writeRelease(builtTree(place.path));
     fs.mkdirSync(path.join(place.path, 'home/.local/share/man/man5/cadre-config.5'), {
@@ -202,14 +202,14 @@ describe('install.sh refuses, and changes nothing,', () => {
     await expectRefused(place.path, [release], /cannot create .*\/share\/zsh: File exists/);
   });
 
-  test('where nothing is installed that --uninstall could remove.', async () => {
+  test('install.sh --uninstall refuses a prefix without an installation, and changes nothing.', async () => {
     await using place = tempDirectory();
     writeRelease(builtTree(place.path));
     put(path.join(place.path, 'home/.local/bin/cadre'), 'foreign');
     await expectRefused(place.path, ['--uninstall'], /no installation found in /);
   });
 
-  test('if its arguments are wrong, with exit code 2.', async () => {
+  test('install.sh refuses wrong arguments with exit code 2, and changes nothing.', async () => {
     await using place = tempDirectory();
     writeRelease(builtTree(place.path));
     await expectRefused(place.path, [], /no archives: pass their directory or URL/, {}, 2);

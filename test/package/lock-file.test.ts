@@ -12,7 +12,7 @@ const lockFile = z.object({
 
 const { packages } = lockFile.parse(JSON.parse(readFileSync('package-lock.json', 'utf8')));
 
-test('The lock file has every optional package of every platform, so that npm ci accepts it anywhere', () => {
+test('The lock file has every optional package of every platform, so that npm ci accepts it anywhere.', () => {
   const missing = Object.entries(packages).flatMap(([path, { optionalDependencies }]) =>
     Object.keys(optionalDependencies).filter(
       (name) =>
@@ -22,7 +22,7 @@ test('The lock file has every optional package of every platform, so that npm ci
   expect(missing).toEqual([]);
 });
 
-test('The lock file names no place that packages were fetched from', () => {
+test('The lock file names no host that packages were fetched from.', () => {
   const places = Object.values(packages).flatMap(({ resolved = [] }) => resolved);
   expect(places).toEqual(['toolchain']);
 });

@@ -68,7 +68,7 @@ class Acpx {
   }
 }
 
-test('acpx drives codex through cadre acp: turns, permissions, cancel, and after a SIGKILL of the server', async () => {
+test('The client acpx runs turns of Codex through cadre acp, decides permissions, cancels, and continues after a SIGKILL of the server.', async () => {
   await using model = await startModelServer();
   await using directory = tempDirectory('acpx');
   const config = codexConfig({ home: directory.path, modelUrl: model.url, asks: true });

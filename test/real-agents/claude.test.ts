@@ -12,7 +12,7 @@ import { bash } from './claude-fixture.ts';
 import { startModelServer } from './model-server.ts';
 import { type AgentServer, onServer } from './on-server.ts';
 
-test('the cost of a turn is its own, also once its session was resumed', async () => {
+test('The cost of a turn excludes earlier turns, even after its session was resumed.', async () => {
   await withClaude({ idle: 1 }, async ({ client, directory }) => {
     const session = await openSession(client, directory, { provider: 'claude' });
     const costs = [];
@@ -27,7 +27,7 @@ test('the cost of a turn is its own, also once its session was resumed', async (
   });
 });
 
-test('a model that fails is a typed failure of the turn, and the session lives on', async () => {
+test('A failed model request of Claude fails the turn with provider_error, and the session continues.', async () => {
   await withClaude({}, async ({ client, directory }) => {
     const session = await openSession(client, directory, { provider: 'claude' });
     for (const [script, text] of [
@@ -45,7 +45,7 @@ test('a model that fails is a typed failure of the turn, and the session lives o
   });
 });
 
-test('a model and an effort hold for their turn', async () => {
+test('The model and the effort of a turn of Claude apply only to this turn.', async () => {
   await withClaude({}, async ({ client, directory, model }) => {
     const session = await openSession(client, directory, { provider: 'claude' });
     const params = { session_id: session.id };
@@ -66,7 +66,7 @@ test('a model and an effort hold for their turn', async () => {
   });
 });
 
-test('a change of a file is shown before it is made, and made only if it is accepted', async () => {
+test('The request of Claude to change a file shows the diff, and the file changes only if the request is accepted.', async () => {
   await withClaude({}, async ({ client, directory }) => {
     const more = { provider: 'claude', permission_mode: 'require_approval' };
     const session = await openSession(client, directory, more);
@@ -137,7 +137,7 @@ test('Claude does not ask again for a request that was accepted for the session,
   });
 });
 
-test('a command approved while the server was away is run once, without another question', async () => {
+test('A command of Claude that is approved after a restart runs once, without another request.', async () => {
   await using model = await startModelServer();
   await using directory = tempDirectory('claude');
   const config = claudeConfig({ home: directory.path, modelUrl: model.url });
@@ -180,7 +180,7 @@ test('The context is the size of the last request, and the usage is the sum of a
   });
 });
 
-test('a question of claude is answered by a person', async () => {
+test('The answer of a person to a question of Claude reaches the model.', async () => {
   await withClaude({}, async ({ client, directory }) => {
     const session = await openSession(client, directory, { provider: 'claude' });
     const watched = new WatchedSession(client, session.id, 30_000);
@@ -202,7 +202,7 @@ test('a question of claude is answered by a person', async () => {
   });
 });
 
-test('in a read_only session nothing is written, in a workspace_write one it is', async () => {
+test('A file is not written in the mode read_only, and is written in workspace_write.', async () => {
   await withClaude({}, async ({ client, directory }) => {
     const write = `@@tool:Write:${JSON.stringify({ file_path: `${directory}/w.txt`, content: 'x' })}`;
     const session = await openSession(client, directory, { provider: 'claude' });
@@ -227,7 +227,7 @@ test('in a read_only session nothing is written, in a workspace_write one it is'
   });
 });
 
-test('full_access starts another process, and the session continues.', async () => {
+test('A turn with full_access runs a command without a request, and the next turn is restricted again.', async () => {
   // As root it would refuse.
   const more = { env: { IS_SANDBOX: '1' } };
   await withClaude({ more }, async ({ client, directory, model }) => {
@@ -244,19 +244,27 @@ test('full_access starts another process, and the session continues.', async () 
   });
 });
 
-test.skipIf(process.getuid?.() !== 0)('full_access as root fails with the reason.', async () => {
-  await withClaude({}, async ({ client, directory }) => {
-    const session = await openSession(client, directory, { provider: 'claude' });
-    const params = { session_id: session.id };
-    const body = { input: [{ type: 'text' as const, text: 'x' }], permission_mode: 'full_access' };
-    const refused = { code: 'invalid', message: expect.stringContaining('IS_SANDBOX') as string };
-    await expect(client.call(endpoints.sendTurn, { params, body })).rejects.toMatchObject(refused);
-    const wish = { provider: 'claude', permission_mode: 'full_access' } as const;
-    await expect(openSession(client, directory, wish)).rejects.toMatchObject(refused);
-  });
-});
+test.skipIf(process.getuid?.() !== 0)(
+  'The mode full_access is refused as root, and the error has the reason.',
+  async () => {
+    await withClaude({}, async ({ client, directory }) => {
+      const session = await openSession(client, directory, { provider: 'claude' });
+      const params = { session_id: session.id };
+      const body = {
+        input: [{ type: 'text' as const, text: 'x' }],
+        permission_mode: 'full_access',
+      };
+      const refused = { code: 'invalid', message: expect.stringContaining('IS_SANDBOX') as string };
+      await expect(client.call(endpoints.sendTurn, { params, body })).rejects.toMatchObject(
+        refused,
+      );
+      const wish = { provider: 'claude', permission_mode: 'full_access' } as const;
+      await expect(openSession(client, directory, wish)).rejects.toMatchObject(refused);
+    });
+  },
+);
 
-test('a session whose transcript is gone fails with its next turn', async () => {
+test('The next turn of a session fails with resume_failed if its transcript is gone.', async () => {
   await withClaude({ idle: 1 }, async ({ client, directory }) => {
     const session = await openSession(client, directory, { provider: 'claude' });
     await runTurn(client, session.id, '@@say:first');
@@ -271,7 +279,7 @@ test('a session whose transcript is gone fails with its next turn', async () => 
   });
 });
 
-test('a key is kept in a private home, reaches the model by way of claude, and can be taken back', async () => {
+test('A key in a private home authenticates Claude at the model, stays out of the log, and can be removed.', async () => {
   await using own = tempDirectory('home');
   const more = { home: `${own.path}/private`, env: { ANTHROPIC_API_KEY: '' } };
   await withClaude({ more }, async ({ client, directory, model, log }) => {

@@ -21,7 +21,7 @@ function configuration(env: Record<string, string>) {
 const PATIENCE_MS = 30_000;
 const params = { agent: 'codex-acp' };
 
-test('codex-acp with a key in its environment needs no login of a person: authenticate is called when it refuses', () =>
+test('The agent codex-acp is authenticated with the key in its environment after its first refusal, without a person.', () =>
   onServer(configuration({ OPENAI_API_KEY: 'dummy-key' }), async (server) => {
     const session = await watched(server);
     await using _watch = session.watch;
@@ -36,7 +36,7 @@ test('codex-acp with a key in its environment needs no login of a person: authen
     expect(out).toMatchObject({ authenticated: false });
   }));
 
-test('codex-acp without a key fails the turn with its methods and the command, and opens no browser', () =>
+test('A turn of codex-acp without a key fails with the login methods and the login command.', () =>
   onServer(configuration({}), async (server) => {
     const session = await watched(server);
     await using _watch = session.watch;

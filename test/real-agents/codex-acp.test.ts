@@ -6,7 +6,7 @@ import { codexEnvironment } from './codex-env.ts';
 import { agentStart } from './install.ts';
 import { type AgentServer, onServer } from './on-server.ts';
 
-test('the models of codex-acp can be learnt, and one is chosen together with an effort', () =>
+test('The models of codex-acp are listed, and a session can choose a model together with an effort.', () =>
   withCodexAcp(async ({ client, model, directory }) => {
     const params = { provider: 'acp' as const };
     const models = await client.call(endpoints.listModels, { params });

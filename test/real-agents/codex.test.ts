@@ -34,7 +34,7 @@ test('The default model of codex runs its tools from code, and the tool calls ar
   });
 });
 
-test('a command in a worktree gets the ports of that worktree, beside the variables of the user', async () => {
+test('A command of Codex in a worktree receives the ports of the worktree and the variables of the user.', async () => {
   const config = { shell_environment_policy: { set: { OWN_VARIABLE: 'own' } } };
   await withCodex({ config }, async ({ client, directory }) => {
     const repo = makeRepository(join(directory, 'repository'));
@@ -50,7 +50,7 @@ test('a command in a worktree gets the ports of that worktree, beside the variab
   });
 });
 
-test('a change of a file is shown before it is made, and made only if it is accepted', async () => {
+test('The request of Codex to change a file shows the diff, and the file changes only if the request is accepted.', async () => {
   await withCodex({}, async ({ client, directory }) => {
     const session = await openSession(client, directory, asking);
     const watched = new WatchedSession(client, session.id, PATIENCE_MS);
@@ -88,7 +88,7 @@ test('a change of a file is shown before it is made, and made only if it is acce
   });
 });
 
-test('a change of a file that is accepted for the session is not asked for again in it, and is in another', async () => {
+test('Codex does not ask again to change a file that was accepted for the session, and asks in another session.', async () => {
   await withCodex({}, async ({ client, directory }) => {
     const open = async () => {
       const session = await openSession(client, directory, asking);
@@ -114,7 +114,7 @@ test('a change of a file that is accepted for the session is not asked for again
   });
 });
 
-test('a command approved while the server was away is run once, without another question', async () => {
+test('A command of Codex that is approved after a restart runs once, without another request.', async () => {
   await using model = await startModelServer();
   await using directory = tempDirectory('codex');
   const config = codexConfig({ home: directory.path, modelUrl: model.url, asks: true });
@@ -142,7 +142,7 @@ test('a command approved while the server was away is run once, without another 
   }
 });
 
-test('a tool of an MCP server is asked for, and runs, however the model gets at it', async () => {
+test('A tool of an MCP server needs an approval, and then runs, whether the model calls it directly or from code.', async () => {
   const echo = { command: process.execPath, args: [join(import.meta.dirname, 'echo-server.ts')] };
   await withCodex({ config: { mcp_servers: { echo } } }, async ({ client, directory }) => {
     const [first] = await client.call(endpoints.listModels, { params: { provider: 'codex' } });
@@ -180,7 +180,7 @@ test('An interrupted command does not continue.', async () => {
   });
 });
 
-test('a model and an effort hold for their turn', async () => {
+test('The model and the effort of a turn of Codex apply only to this turn.', async () => {
   await withCodex({}, async ({ client, directory, model }) => {
     const models = await client.call(endpoints.listModels, { params: { provider: 'codex' } });
     const other = models.find(({ id }) => id !== 'gpt-5.5')?.id;
@@ -204,7 +204,7 @@ test('a model and an effort hold for their turn', async () => {
   });
 });
 
-test('the context is what the last request held, of what its model can hold', async () => {
+test('The context of a turn is the size of its last request, and its window is the window of the model.', async () => {
   await using own = tempDirectory('catalog');
   const config = {
     model: 'scripted-mini',
@@ -230,7 +230,7 @@ test('the context is what the last request held, of what its model can hold', as
   });
 });
 
-test('a model that fails is a typed failure of the turn, and the session lives on', async () => {
+test('A failed model request of Codex fails the turn with provider_error, and the session continues.', async () => {
   await withCodex({}, async ({ client, directory }) => {
     const session = await openSession(client, directory, { provider: 'codex' });
     for (const script of ['err:401', 'err:429', 'err:500', 'fail:context_length_exceeded']) {
@@ -243,7 +243,7 @@ test('a model that fails is a typed failure of the turn, and the session lives o
   });
 });
 
-test('ten sessions share one process, and none sees what another asks, is configured to, or is', async () => {
+test('Ten sessions of Codex share one process, and keep separate requests, models and agent sessions.', async () => {
   await withCodex({ asks: true }, async (server) => {
     const { client, directory, model } = server;
     const models = await client.call(endpoints.listModels, { params: { provider: 'codex' } });
@@ -306,7 +306,7 @@ test('The death of the process under ten turns fails all ten turns, and all ten 
   });
 });
 
-test('a key is kept in a private home, reaches the model by way of codex, and can be taken back', async () => {
+test('A key in a private home authenticates Codex at the model, stays out of the log, and can be removed.', async () => {
   await using own = tempDirectory('home');
   const more = { home: join(own.path, 'private') };
   await withCodex({ login: true, more }, async ({ client, directory, model, log }) => {

@@ -30,7 +30,7 @@ test('If an incomplete request of gemini is accepted after a restart, gemini ask
     expect(existsSync(join(directory, 'asked'))).toBe(false);
   }));
 
-test('a session that gemini has lost fails with the next turn, and is not tried again', () =>
+test('A session that Gemini has lost fails with resume_failed at its next turn.', () =>
   overRestart(0, async ({ session, restart }) => {
     await session.run('@@say:first');
     const after = await restart();

@@ -54,7 +54,7 @@ describe.for(Object.entries(agents))('a usage limit of %s', ([provider, agent]) 
     return turn;
   }
 
-  test('holds the session until it resets, and what it has refused is sent again once', () =>
+  test('A usage limit holds the session until the limit resets, and then the refused turn is sent again once.', () =>
     withAgent(async (server) => {
       const met = await limited(server, 'say:hello');
       await using _watch = met.session.watch;

@@ -19,7 +19,7 @@ const SESSIONS = process.env.AGENTS === 'part' ? 12 : 100;
 const MAX_LIVE = 8;
 
 test(
-  `${SESSIONS} sessions of claude have ${MAX_LIVE} processes at most, then none, and come back`,
+  `${SESSIONS} sessions of Claude have at most ${MAX_LIVE} processes, stop them all when idle, and resume with their history.`,
   async () => {
     await using model = await startModelServer();
     await using tap = await tapModel(model.url);

@@ -38,7 +38,7 @@ const agents = {
 describe.for(['claude', 'codex'] as const)('the real %s, outside of cadre', (name) => {
   const { config, env, ask } = agents[name];
 
-  test('has the tools after cadre mcp install, and not after uninstall', () => {
+  test('The agent has the tools after cadre mcp install, and does not have them after cadre mcp uninstall.', () => {
     let written = '';
     return onServer(
       (home, model) => (written = config(home, model)),

@@ -31,7 +31,7 @@ test('The real claude uses an MCP server of a client beside the MCP server of ca
     },
   ));
 
-test('an MCP server of a client is used by the real codex, once it has started', () =>
+test('The real Codex calls a tool of the MCP server of a client once that server has started.', () =>
   onServer(
     (home, { url }) => codexConfig({ home, modelUrl: url }),
     async ({ client, directory, model }) => {

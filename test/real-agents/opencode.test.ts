@@ -10,7 +10,7 @@ import { opencodeConfig } from './opencode-config.ts';
 import type { OpencodeRule } from './opencode-env.ts';
 import { type AgentServer, onServer } from './on-server.ts';
 
-test('opencode streams a text, and its usage is on the turn', async () => {
+test('The agent opencode streams a text, and the turn has its usage.', async () => {
   await withOpencode('allow', async ({ client, directory }) => {
     const session = await openSession(client, directory);
     const { events, turn } = await runTurn(client, session.id, '@@say:the quick brown fox jumps');
@@ -29,7 +29,7 @@ test('opencode streams a text, and its usage is on the turn', async () => {
   });
 });
 
-test('a shell command of opencode really runs, and its whole output is on the tool', async () => {
+test('A shell command of opencode runs, and the tool has its whole output.', async () => {
   await withOpencode('allow', async ({ client, directory }) => {
     const session = await openSession(client, directory);
     const script = '@@tool:bash:{"command":"echo it $((6*7))","description":"counts"}';
@@ -47,7 +47,7 @@ test('a shell command of opencode really runs, and its whole output is on the to
   });
 });
 
-test('opencode asking for permission fails the turn with what it asked, and the session lives on', async () => {
+test('A request of opencode for permission fails the turn with the command, and the session continues.', async () => {
   await withOpencode('ask', async ({ client, directory }) => {
     const session = await openSession(client, directory);
     const { turn } = await runTurn(
@@ -91,7 +91,7 @@ test('A request of opencode is shown whole, and opencode does not ask again once
   });
 });
 
-test('after a SIGKILL of the server opencode is gone, and its session is resumed with the next turn', async () => {
+test('A SIGKILL of the server ends opencode, and the next turn resumes its session.', async () => {
   await using model = await startModelServer();
   await using directory = tempDirectory('opencode');
   const config = opencodeConfig(directory.path, model, 'allow');
@@ -112,7 +112,7 @@ test('after a SIGKILL of the server opencode is gone, and its session is resumed
   }
 });
 
-test('a model that fails is a typed failure of the turn', async () => {
+test('A failed model request of opencode fails the turn with provider_error.', async () => {
   await withOpencode('allow', async ({ client, directory }) => {
     const session = await openSession(client, directory);
     const { turn } = await runTurn(client, session.id, '@@err:400');

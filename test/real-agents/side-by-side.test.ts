@@ -11,7 +11,7 @@ import { commandLine } from './processes.ts';
 
 const PATIENCE_MS = 60_000;
 
-test('opencode and gemini work at once in one server, each in its own home and without the environment of the other', () =>
+test('The agents opencode and gemini run in one server, each with its own home and without variables of the other.', () =>
   onServer(
     (home, model) => opencodeAndGemini(home, model.url),
     async ({ client, directory }) => {

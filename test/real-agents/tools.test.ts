@@ -21,9 +21,9 @@ const configs = {
 const PATIENCE_MS = 30_000;
 
 describe.for(['codex', 'claude', 'acp'] as const)(
-  'the tools of cadre, with the real %s:',
+  'the tools of cadre, with the real %s',
   (provider) => {
-    test('a process that it runs is of its session, and its output reaches the model', () =>
+    test('A process of the agent belongs to its session, and the result reaches the model.', () =>
       onServer(freed(configs[provider]), async (server) => {
         const given = { server, provider };
         const { turn, processes } = await runTool(given, { isFree: true });
@@ -33,7 +33,7 @@ describe.for(['codex', 'claude', 'acp'] as const)(
       }));
 
     test.for([{ permission_mode: null }, { permission_mode: 'require_approval' }])(
-      'a process in a session with %j is asked for, once, by cadre and not by the agent',
+      'A process in a session with %j needs one approval, which cadre requests instead of the agent.',
       ({ permission_mode }) =>
         onServer(configs[provider], async (server) => {
           const given = { server, provider };

@@ -11,7 +11,7 @@ const titles = [
   'The turn continues when its approval is accepted',
   'keeps the first part of the text',
   'After a SIGKILL in the middle of a turn',
-  'and come back',
+  'and resume with their history',
   'a usage limit of',
 ];
 

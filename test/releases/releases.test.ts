@@ -74,10 +74,10 @@ function kept(value: unknown): unknown {
   return expect.objectContaining(Object.fromEntries(fields) as object) as unknown;
 }
 
-describe.each(stored)('The data of cadre %s', (name) => {
+describe.each(stored)('the data of cadre %s', (name) => {
   const [version = ''] = name.split('+');
 
-  test('are changed by a start, which keeps a copy and says so, and are all readable then.', () =>
+  test('A start migrates the older data, prints the path of a copy, and keeps all records readable.', () =>
     withOld(name, async ({ directory, answers, copy }) => {
       const before = await dump(storeIn(directory));
       const args = ['--data-dir', directory, 'serve', '--port', '0', '--demo'];
@@ -133,8 +133,8 @@ describe.each(stored)('The data of cadre %s', (name) => {
     }));
 });
 
-describe.each(releases)('The data of cadre %s', (version) => {
-  test('come back with a rollback as they were, and what replaced them comes back with another.', () =>
+describe.each(releases)('the data of cadre %s', (version) => {
+  test('A rollback returns the older data unchanged, and a second rollback returns the newer data.', () =>
     withOld(version, async ({ directory, answers, copy }) => {
       const before = await dump(storeIn(directory));
       const server = await startServer(directory);
@@ -186,7 +186,7 @@ describe.each(releases)('The data of cadre %s', (version) => {
   ];
 
   test.for(someOf(killed, 2))(
-    'or those after them are whole where a rollback at $point is killed.',
+    'Either the older or the newer data are whole after a kill of the rollback at $point.',
     ({ point, isBack }) =>
       withOld(version, async ({ directory }) => {
         const before = await dump(storeIn(directory));
@@ -203,7 +203,7 @@ describe.each(releases)('The data of cadre %s', (version) => {
       }),
   );
 
-  test('are refused where a newer version wrote them, which says what to do.', () =>
+  test('A start refuses the data of a newer version, and the error names the next step.', () =>
     withOld(version, async ({ directory, copy }) => {
       const before = await dump(storeIn(directory));
       await startAndStop(directory);

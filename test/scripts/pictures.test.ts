@@ -5,8 +5,8 @@ import { partsOf, terminalSvg } from '../../scripts/pictures/svg.ts';
 
 const size = { columns: 10, rows: 2, title: 'a <title>' };
 
-describe('The picture of a terminal', () => {
-  test('keeps the styles of each part of a line until a sequence changes them.', () => {
+describe('the picture of a terminal', () => {
+  test('A picture keeps the styles of a line until a sequence changes them.', () => {
     const parts = partsOf(
       'a\u001b[1;31mb\u001b[22mc\u001b[0md\u001b[38;5;196me\u001b[48;2;1;2;3mf',
     );
@@ -21,21 +21,21 @@ describe('The picture of a terminal', () => {
     expect(parts.at(-1)?.background).toBe('#010203');
   });
 
-  test('shows a text as text, at the column where the terminal has it.', () => {
+  test('A picture escapes text, and shows it at its column of the terminal.', () => {
     const svg = terminalSvg([{ lines: ['ab\u001b[32m<c>'], shownMs: 1 }], size);
     expect(svg).toContain('aria-label="a &#60;title&#62;"');
     expect(svg).toMatch(/<text x="16.8" [^>]*>&#60;c&#62;<\/text>/);
     expect(svg).not.toContain('@keyframes');
   });
 
-  test('shows each of several frames for its time, one after the other.', () => {
+  test('A picture shows several frames one after the other, each for its time.', () => {
     const frames = ['a', 'b', 'c'].map((line) => ({ lines: [line], shownMs: 1000 }));
     const svg = terminalSvg(frames, size);
     expect(svg).toContain('.f1{animation:f1 3000ms step-end infinite}');
     expect(svg).toMatch(/@keyframes f1\{0%\{opacity:0\}33\.333%\{opacity:1\}66\.667%\{opacity:0\}/);
   });
 
-  test('is there for each page that shows one, and names no directory of a machine.', () => {
+  test('Each picture that a page shows exists, and contains no directory of a machine.', () => {
     for (const page of ['README.md', ...globSync('docs/*.md')])
       for (const [, file = ''] of readFileSync(page, 'utf8').matchAll(
         /!\[[^\]]*\]\(([^)]+\.svg)\)/g,

@@ -91,6 +91,34 @@ test('The text of an option needs a capital letter and a noun, and has no full s
   expect(habitsIn('maximum number of rows', { kind: 'help' })).toEqual([]);
 });
 
+test('A title of a test starts with a capital letter, a quote, a command, a value or an identifier.', () => {
+  const hasSubject = (text: string) => habitsIn(text, { kind: 'titles' }).length === 0;
+  const poor = [
+    'is there for each bundle.',
+    'if the program does not start.',
+    'a list is empty',
+    'sessions list prints a table.',
+    'says of %s what the sources say.',
+  ];
+  expect(poor.filter(hasSubject)).toEqual([]);
+  const good = [
+    'A list is empty.',
+    '`say` streams its text.',
+    '"%s" is refused.',
+    '%s is refused.',
+    '… sessions share one process.',
+    '1,000 events are read once.',
+    '--port takes precedence.',
+    'cadre sessions list prints a table.',
+    'make dist builds an archive.',
+    'max_age_days may be a fraction.',
+    'openapi.yaml is current.',
+    'session/load sends the conversation.',
+  ];
+  expect(good.filter(hasSubject)).toEqual(good);
+  expect(habitsIn('a list', { kind: 'groups' })).toEqual([]);
+});
+
 const source = `
 /** Told to nobody. */
 export class Sessions {
@@ -123,15 +151,21 @@ test('Messages of errors, other sentences and comments are found in a source fil
   ]);
 });
 
-test('Descriptions are found in the schemas of the API, and titles in tests.', () => {
+test('Descriptions are found in the schemas of the API, and titles and groups in tests.', () => {
   const schema =
     "z.string().describe('Name of it'); endpoint({ summary: 'List them', path: '/v1/a' });";
   const found = (file: string, text: string) =>
     textsOfSource(file, text).map(({ kind, text }) => `${kind}: ${text}`);
   expect(found('src/api/a.ts', schema)).toEqual(['schema: Name of it', 'schema: List them']);
-  const tests =
-    "describe.each([1])('the list', () => { it.skip('A list is empty.', run); run('not me'); });";
-  expect(found('test/a.test.ts', tests)).toEqual(['titles: the list', 'titles: A list is empty.']);
+  const tests = `
+    describe.each([1])('the list', () => { it.skip('A list is empty.', run); run('not me'); });
+    test.skipIf('no terminal').for(['a'])('A list has %s.', run);
+  `;
+  expect(found('test/a.test.ts', tests)).toEqual([
+    'groups: the list',
+    'titles: A list is empty.',
+    'titles: A list has %s.',
+  ]);
 });
 
 test('All texts in the help of all commands are found in the source.', async () => {

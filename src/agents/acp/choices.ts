@@ -187,7 +187,6 @@ export class Choices {
     this.#began[which] = this.choice(which).current;
   }
 
-  /** Returns the error for a choice that the agent refused. */
   refusal(which: ChoiceName, settings: TurnSettings, message: string): ProviderError {
     const { code } = asked(which, settings);
     return new ProviderError(code, `${message}: ${this.#offered(which)}`);

@@ -1,3 +1,4 @@
+import { lettersOfMode } from '../../api/permission-modes.ts';
 import type { TurnSettings } from '../provider.ts';
 import type { AgentModes } from './catalogue-entry.ts';
 
@@ -38,11 +39,7 @@ export function modeFor(
 
 /** Agents write the same name as `read_only`, `read-only` or `readOnly`. */
 function isSameName(one: string, other: string): boolean {
-  return plainName(one) === plainName(other);
-}
-
-function plainName(name: string): string {
-  return name.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
+  return lettersOfMode(one) === lettersOfMode(other);
 }
 
 interface ModeWords {

@@ -14,7 +14,6 @@ import { type Reader, titleOfChanges } from './items.ts';
 /** A request of codex, and how it is answered. */
 export interface CodexRequest {
   request: AgentRequest;
-  /** The item that the request is about. */
   itemId: string | null;
   /** The limit that the request exceeds, so that nobody is asked; null: it is whole. */
   excess: Excess | null;

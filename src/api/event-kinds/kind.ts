@@ -27,7 +27,6 @@ export interface Kind<
   scope: Scope;
   /** The condition for the event: one or more sentences that start with "Emitted when". */
   when: string;
-  /** The fields of the payload. */
   payload: Fields;
   /**
    * The fields that are lists or contain values of any shape; `record.field` for a field of a record. If a payload is

@@ -7,7 +7,6 @@ import type { Config } from './schema.ts';
 export interface FleetAccess {
   /** The addresses of the NATS servers, `nats://HOST:PORT`; any of them will do. */
   urls: string[];
-  /** The fleet's name. */
   fleet: string;
   /** The name of the node or person: the engine's permissions are for it. */
   name: string;

@@ -6,7 +6,6 @@ import { readSmallFile } from '../lib/foreign-file.ts';
 import { newSecret } from '../lib/ids.ts';
 import type { Config } from './schema.ts';
 
-/** A configuration with its token. */
 export type ConfigWithToken = Config & { auth: { token: string } };
 
 /** The configuration with its token, and with the token's file where it is from one. Creates a missing file. */

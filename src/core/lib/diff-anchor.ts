@@ -89,7 +89,6 @@ export function anchorStateOf(
     : { state: 'moved', found_at: only };
 }
 
-/** All places of a diff with the lines of an anchor. */
 function placesOf({ path, side, lines }: Anchor, files: readonly DiffFile[]): AnchorPosition[] {
   const [first] = lines;
   return files

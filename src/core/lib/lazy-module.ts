@@ -2,7 +2,6 @@
 export interface LazyModule<T> {
   /** Loads the module with the first call. Every call has the same result. */
   load(): Promise<T>;
-  /** Null until the module is loaded. */
   readonly loaded: T | null;
   /** Whether the module is loaded or loading. */
   readonly isUsed: boolean;

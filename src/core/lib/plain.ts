@@ -85,3 +85,8 @@ export function revealed(text: string, mark: (code: string) => string = (code) =
     return emoji ?? mark(`<U+${code}>`);
   });
 }
+
+/** The same on one line. */
+export function revealedLine(text: string): string {
+  return revealed(text).replaceAll('\n', '<U+000A>');
+}

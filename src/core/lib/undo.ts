@@ -5,7 +5,6 @@
 export class Undo implements AsyncDisposable {
   #steps: (() => unknown)[] = [];
 
-  /** Disposes a value; returns it. */
   use<T extends Disposable | AsyncDisposable>(value: T): T {
     this.#steps.push(() =>
       Symbol.asyncDispose in value ? value[Symbol.asyncDispose]() : value[Symbol.dispose](),

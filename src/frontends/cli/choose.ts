@@ -1,5 +1,6 @@
 import { createInterface } from 'node:readline/promises';
 import { withJobControl } from './job-control.ts';
+import { usageError } from '../../api/errors.ts';
 import type { World } from './world.ts';
 
 /**
@@ -33,4 +34,16 @@ export async function choose<T>(
   } finally {
     lines.close();
   }
+}
+
+/** Asks whether to do what cannot be taken back. Throws `usage` for any answer but `yes`, and without a terminal. */
+export async function confirmChoice(
+  world: World,
+  question: string,
+  [yes, no]: readonly [yes: string, no: string],
+  refusal: string,
+): Promise<void> {
+  const answer = await choose(world, question, [yes, no], (one) => one);
+  if (answer === yes) return;
+  throw usageError(answer === null ? 'not a terminal: pass --yes to confirm' : refusal);
 }

@@ -32,7 +32,6 @@ export type AskedServers =
   | { kind: 'address'; url: string }
   | {
       kind: 'named';
-      /** All servers in the configuration. */
       servers: Config['servers'];
       /** Whether the options name only one of the servers. */
       isOne: boolean;

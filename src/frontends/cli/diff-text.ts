@@ -3,6 +3,7 @@ import { diffLines } from '../terminal/diff.ts';
 import { widthOf } from '../terminal/width.ts';
 import type { Layout } from './layout.ts';
 import { oneLine } from '../../core/lib/plain.ts';
+import { counted } from '../../core/lib/counted.ts';
 
 /** The maximum length of the bar of added and removed lines, in columns. */
 const BAR = 30;
@@ -35,7 +36,7 @@ export function statText({ files, ...sums }: SessionDiff, { palette }: Layout): 
   });
   const { files_changed, additions, deletions } = sums;
   if (files_changed === 0) return '';
-  const total = `${files_changed} ${files_changed === 1 ? 'file' : 'files'} changed, ${additions} lines added, ${deletions} removed`;
+  const total = `${counted(files_changed, 'file')} changed, ${additions} lines added, ${deletions} removed`;
   return `${lines.join('')}${total}\n`;
 }
 

@@ -1,315 +1,242 @@
-import { type Example, moreExamples } from './more-examples.ts';
-
-export type { Example } from './more-examples.ts';
-
 /**
- * Examples for the help of each command, by its path. The keys are also the commands that a misspelled one is compared
- * with. A test checks that every command has an example, and that each of them parses.
+ * Examples for the help of each command: the command, a colon, its arguments, and after `#` what the command line does.
+ * A test checks that every command has an example, and that each of them parses.
  */
-export const examples: Readonly<Record<string, readonly Example[]>> = {
-  serve: [
-    ['serve', 'Start the server with the configured providers'],
-    ['serve --demo --port 0', 'Start the server with a demo agent, on a free port'],
-    ['serve --detach', 'Start the server in the background, until you run cadre stop'],
-  ],
-  stop: [
-    ['stop', 'Stop the server after the end of running turns'],
-    ['stop --now', 'Interrupt running turns, and stop the server'],
-  ],
-  'service install': [
-    ['service install', 'Install the service in systemd or launchd'],
-    ['service install --print', 'Print the service file without installing the service'],
-  ],
-  'service uninstall': [['service uninstall', '']],
-  'service status': [
-    ['service status --json', 'Print the state of the server and the service as JSON'],
-  ],
-  'service logs': [
-    ['service logs --tail 200 -f', 'Show the last 200 log lines, then new log lines'],
-  ],
-  'service stop': [['service stop', '']],
-  run: [
-    ['run "explain this repository"', 'Send a prompt to an agent in a new session'],
-    [
-      'run --permission-mode require_approval "tidy up"',
-      'Let the agent request your approval for actions',
-    ],
-    [
-      'run --agent gemini --agent-mode plan "how does it work?"',
-      'Start the agent gemini in its mode plan',
-    ],
-    ['run -c "and now the tests"', 'Continue the latest session of this directory'],
-    ['run --worktree fix-login "fix the login"', 'Let the agent work in a new git worktree'],
-    ['run --on gpu "fix the login"', 'Create the session on the server named gpu'],
-  ],
-  diff: [
-    ['diff fe7289aa', 'Show all changes of a session (in a pager on a terminal)'],
-    ['diff fe7289aa --stat', 'Show only the changed files of a session'],
-    ['diff fe7289aa --head src', 'Show only uncommitted changes of a session in the directory src'],
-    ['diff fe7289aa --at 1b2c3d4e', 'Show only the changes of one turn of a session of a session'],
-  ],
-  'sessions snapshots': [
-    [
-      'sessions snapshots fe7289aa on',
-      'Store a snapshot of the files at the start and end of each turn',
-    ],
-    ['sessions snapshots fe7289aa', 'List the stored file snapshots of a session'],
-  ],
-  'sessions files': [
-    ['sessions files fe7289aa --at 1b2c3d4e', 'List the files that a turn changed'],
-    [
-      'sessions files fe7289aa --at 1b2c3d4e --tree src',
-      'List all files in the directory src at the end of a turn',
-    ],
-  ],
-  'sessions restore': [
-    [
-      'sessions restore fe7289aa src/auth.ts --before 1b2c3d4e',
-      'Undo the change that a turn made to a file',
-    ],
-    [
-      'sessions restore fe7289aa src/auth.ts --at 1b2c3d4e --force',
-      'Restore a file, and keep the current file as a copy',
-    ],
-  ],
-  'sessions create': [
-    ['sessions create --title "long job"', 'Create a session, and print the id of the session'],
-    ['sessions create --on gpu', 'Create the session on the server named gpu'],
-    ['sessions create --agent gemini --agent-mode plan', 'Start the agent gemini in its mode plan'],
-  ],
-  'sessions attach': [
-    ['sessions attach', 'Attach to the latest session of this directory'],
-    ['sessions attach "long job"', 'Attach to the session with the title "long job"'],
-  ],
-  'sessions export': [
-    [
-      'sessions export fe7289aa --file talk.html',
-      'Write the conversation of a session to an HTML file',
-    ],
-    [
-      'sessions export fe7289aa --markdown --redact',
-      'Print a conversation as Markdown, and mask secrets of known kinds',
-    ],
-  ],
-  'sessions show': [
-    ['sessions show fe7289aa', 'Show all turns of a session'],
-    ['sessions show fe7289aa --markdown', 'Print the conversation of a session as Markdown'],
-    [
-      'sessions show fe7289aa --turn turn_019aa8d411aa7f0e8d1c0b9e4f7a6c33',
-      'Show one turn of a session',
-    ],
-  ],
-  'sessions wait': [
-    [
-      'sessions wait fe7289aa 1b2c3d4e --timeout 10m',
-      'Wait until both sessions are idle, at most 10 minutes',
-    ],
-    ['sessions wait --any fe7289aa 1b2c3d4e', 'Wait until one of two sessions is idle'],
-  ],
-  'sessions commands': [
-    [
-      'sessions commands fe7289aa',
-      'List the slash commands that a prompt of this session can start with',
-    ],
-  ],
-  'sessions rename': [['sessions rename fe7289aa "the login"', '']],
-  'sessions edit': [
-    ['sessions edit fe7289aa --model opus', 'Use another model from the next turn on'],
-    [
-      'sessions edit fe7289aa --permission-mode ""',
-      'Let the configuration of the agent decide what it may do',
-    ],
-  ],
-  'sessions after-limit': [
-    [
-      'sessions after-limit fe7289aa wait',
-      "Keep the session waiting for you after the provider's usage limit resets",
-    ],
-  ],
-  'sessions list': [
-    ['sessions list --status ready', 'List idle sessions'],
-    ['sessions list --limit 500 --json', 'Print up to 500 complete session records as JSON'],
-  ],
-  'sessions get': [['sessions get fe7289aa', 'Show the session with an id that ends in fe7289aa']],
-  'sessions send': [
-    ['sessions send fe7289aa "and now the tests"', 'Send a prompt, and wait until the turn ends'],
-    ['sessions send fe7289aa "what is this?" --image shot.png', 'Send a prompt with an image'],
-    ['sessions send fe7289aa --queue "then the docs"', 'Send the prompt when the session is idle'],
-    ['sessions send fe7289aa --at 18:00 "continue"', 'Send the prompt at 18:00'],
-    [
-      'sessions send fe7289aa --every "0 8 * * MON-FRI" --name morning "what is new?"',
-      'Send the prompt at 8:00 on each working day',
-    ],
-  ],
-  'sessions turns': [
-    ['sessions turns "long job"', 'List the turns of the session with the title "long job"'],
-  ],
-  'sessions items': [
-    [
-      'sessions items fe7289aa',
-      'Show the messages, thoughts and tool calls of the most recent turn',
-    ],
-  ],
-  'sessions item': [
-    [
-      'sessions item fe7289aa item_01a1fbd295577217bffe936eec974423',
-      'Show one message, thought or tool call of the most recent turn',
-    ],
-  ],
-  'sessions interrupt': [
-    ['sessions interrupt fe7289aa', 'Interrupt the running turn of a session'],
-  ],
-  'sessions close': [['sessions close fe7289aa --reason "it is done"', '']],
-  'sessions resume': [['sessions resume fe7289aa', '']],
-  review: [
-    [
-      'review fe7289aa',
-      'Open the diff in $VISUAL or $EDITOR, and write comments between its lines',
-    ],
-    [
-      'review fe7289aa --comment src/auth.ts:12 "what if there is none?"',
-      'Add a comment on one line without an editor',
-    ],
-    [
-      'review fe7289aa --comment src/auth.ts:12-14 "simplify this"',
-      'Add a comment on several lines without an editor',
-    ],
-  ],
-  'review show': [
-    [
-      'review show fe7289aa',
-      'Show all unsent comments, including comments on lines that have changed since',
-    ],
-  ],
-  'review remove': [
-    ['review remove fe7289aa 9f8e7d6c', 'Remove one review comment'],
-    ['review remove fe7289aa --all --yes', ''],
-  ],
-  'review send': [
-    ['review send fe7289aa', 'Send all review comments as one prompt'],
-    [
-      'review send fe7289aa "only the tests, please" --queue',
-      'Send the comments when the session is idle',
-    ],
-  ],
-  search: [
-    ['search login page', 'Find texts with the words login and page'],
-    ['search "the login page"', 'Find texts with the phrase "the login page"'],
-    [
-      'search --kind tool --since 2d npm*',
-      'Find npm commands that agents ran in the last two days',
-    ],
-    [
-      'search --session fe7289aa --best cache -- -test',
-      'Find texts that contain "cache" but not "test"',
-    ],
-    ['search --status', 'Show the state of the search index'],
-  ],
-  'queue add': [
-    ['queue add fe7289aa "then the docs"', 'Send the prompt when the session is idle'],
-    ['queue add fe7289aa --at 18:00 "continue"', 'Send the prompt at 18:00'],
-  ],
-  'queue list': [
-    ['queue list', 'List the queue entries of all sessions'],
-    ['queue list --session fe7289aa', 'List the queue entries of one session'],
-  ],
-  'queue show': [['queue show morning', 'Show the queue entry with the name morning']],
-  'queue edit': [
-    ['queue edit 1b2c3d4e "and the docs, too"', 'Change the text of a queue entry'],
-    ['queue edit morning --every "0 9 * * MON-FRI"', 'Change the schedule of a queue entry'],
-  ],
-  'queue move': [['queue move 1b2c3d4e --first', 'Move a queue entry to the front of the queue']],
-  'queue pause': [
-    ['queue pause morning --reason holidays', 'Pause the queue entry with the name morning'],
-    ['queue pause --session fe7289aa --until 18:00', 'Pause the queue of a session until 18:00'],
-  ],
-  'queue resume': [
-    ['queue resume morning', 'Resume a scheduled prompt, and skip the runs that it missed'],
-    [
-      'queue resume --session fe7289aa',
-      'Resume the queue of a session, for example after the interrupt of a turn',
-    ],
-  ],
-  'queue remove': [
-    ['queue remove 1b2c3d4e --yes', 'Remove a queue entry without asking for confirmation'],
-  ],
-  usage: [
-    ['usage', 'Show tokens and cost on each of the last 30 days'],
-    ['usage --by session --since 7d', 'Show tokens and cost of each session in the last 7 days'],
-    [
-      'usage --by provider --since all --json',
-      'Print the total tokens and cost of each provider as JSON',
-    ],
-  ],
-  'budgets list': [
-    ['budgets list', 'List all budgets'],
-    ['budgets list --team shop', 'List the budgets of a team'],
-  ],
-  'budgets set': [
-    [
-      'budgets set --session fe7289aa --tokens 500k',
-      'Require your approval when a session has used 500,000 tokens',
-    ],
-    [
-      'budgets set --team shop --cost 20 --per day',
-      'Limit the cost of a team to 20 US dollars per day',
-    ],
-    [
-      'budgets set --turns 200 --hard',
-      'Limit all sessions to 200 turns per day, and interrupt running turns',
-    ],
-  ],
-  'budgets remove': [['budgets remove 1b2c3d4e', '']],
-  'approvals list': [
-    ['approvals list', 'List pending approval requests'],
-    ['approvals list --status declined', 'List declined approval requests'],
-  ],
-  'approvals show': [['approvals show 0a1b2c3d', 'Show a complete approval request']],
-  'approvals accept': [['approvals accept 0a1b2c3d', '']],
-  'approvals decline': [['approvals decline 0a1b2c3d --reason "use make clean"', '']],
-  'approvals link': [
-    ['approvals link 0a1b2c3d', 'Print the URL of a page to answer an approval request'],
-    [
-      'approvals link 0a1b2c3d --expires 8h',
-      'Print the URL of an approval page that expires after 8 hours',
-    ],
-  ],
-  'hooks list': [
-    ['hooks list', 'List all hooks, with the pending events and last error of each hook'],
-    ['hooks list --json', 'Print the state of all hooks as JSON'],
-  ],
-  'hooks test': [['hooks test phone', 'Send a test event to the hook named phone']],
-  'hooks skip': [
-    ['hooks skip phone', 'Skip the event that the hook cannot deliver'],
-    ['hooks skip phone --all', 'Skip all pending events of the hook'],
-  ],
-  'approvals rules list': [['approvals rules list', '']],
-  'approvals rules add': [
-    [
-      'approvals rules add allow --command "git log **"',
-      'Allow git log with any arguments except options',
-    ],
-    [
-      'approvals rules add allow --path "docs/**" --directory .',
-      'Allow changes to files in ./docs',
-    ],
-    ['approvals rules add deny --command "git push **" --reason "people push"', ''],
-  ],
-  'approvals rules remove': [['approvals rules remove 5d6e7f8a', '']],
-  'approvals rules test': [
-    [
-      'approvals rules test "git log --oneline"',
-      'Show which rule would allow or deny a command, or why no rule does',
-    ],
-    ['approvals rules test --path src/main.ts', ''],
-  ],
-  'providers list': [['providers list', '']],
-  'providers discover': [
-    ['providers discover', 'List installed agents'],
-    ['providers discover --all', 'List all supported agents, with install commands'],
-  ],
-  ...moreExamples,
-};
+const exampleTexts = [
+  'serve: # Start the server with the configured providers',
+  'serve: --demo --port 0 # Start the server with a demo agent, on a free port',
+  'serve: --detach # Start the server in the background, until you run cadre stop',
+  'stop: # Stop the server after the end of running turns',
+  'stop: --now # Interrupt running turns, and stop the server',
+  'service install: # Install the service in systemd or launchd',
+  'service install: --print # Print the service file without installing the service',
+  'service uninstall:',
+  'service status: --json # Print the state of the server and the service as JSON',
+  'service logs: --tail 200 -f # Show the last 200 log lines, then new log lines',
+  'service stop:',
+  'run: "explain this repository" # Send a prompt to an agent in a new session',
+  'run: --permission-mode require_approval "tidy up" # Let the agent request your approval for actions',
+  'run: --agent gemini --agent-mode plan "how does it work?" # Start the agent gemini in its mode plan',
+  'run: -c "and now the tests" # Continue the latest session of this directory',
+  'run: --worktree fix-login "fix the login" # Let the agent work in a new git worktree',
+  'run: --on gpu "fix the login" # Create the session on the server named gpu',
+  'diff: fe7289aa # Show all changes of a session (in a pager on a terminal)',
+  'diff: fe7289aa --stat # Show only the changed files of a session',
+  'diff: fe7289aa --head src # Show only uncommitted changes of a session in the directory src',
+  'diff: fe7289aa --at 1b2c3d4e # Show only the changes of one turn of a session',
+  'sessions snapshots: fe7289aa on # Store a snapshot of the files at the start and end of each turn',
+  'sessions snapshots: fe7289aa # List the stored file snapshots of a session',
+  'sessions files: fe7289aa --at 1b2c3d4e # List the files that a turn changed',
+  'sessions files: fe7289aa --at 1b2c3d4e --tree src # List all files in the directory src at the end of a turn',
+  'sessions restore: fe7289aa src/auth.ts --before 1b2c3d4e # Undo the change that a turn made to a file',
+  'sessions restore: fe7289aa src/auth.ts --at 1b2c3d4e --force # Restore a file, and keep the current file as a copy',
+  'sessions create: --title "long job" # Create a session, and print the id of the session',
+  'sessions create: --on gpu # Create the session on the server named gpu',
+  'sessions create: --agent gemini --agent-mode plan # Start the agent gemini in its mode plan',
+  'sessions attach: # Attach to the latest session of this directory',
+  'sessions attach: "long job" # Attach to the session with the title "long job"',
+  'sessions export: fe7289aa --file talk.html # Write the conversation of a session to an HTML file',
+  'sessions export: fe7289aa --markdown --redact # Print a conversation as Markdown, and mask secrets of known kinds',
+  'sessions show: fe7289aa # Show all turns of a session',
+  'sessions show: fe7289aa --markdown # Print the conversation of a session as Markdown',
+  'sessions show: fe7289aa --turn turn_019aa8d411aa7f0e8d1c0b9e4f7a6c33 # Show one turn of a session',
+  'sessions wait: fe7289aa 1b2c3d4e --timeout 10m # Wait until both sessions are idle, at most 10 minutes',
+  'sessions wait: --any fe7289aa 1b2c3d4e # Wait until one of two sessions is idle',
+  'sessions commands: fe7289aa # List the slash commands that a prompt of this session can start with',
+  'sessions rename: fe7289aa "the login"',
+  'sessions edit: fe7289aa --model opus # Use another model from the next turn on',
+  'sessions edit: fe7289aa --permission-mode "" # Let the configuration of the agent decide what it may do',
+  "sessions after-limit: fe7289aa wait # Keep the session waiting for you after the provider's usage limit resets",
+  'sessions list: --status ready # List idle sessions',
+  'sessions list: --limit 500 --json # Print up to 500 complete session records as JSON',
+  'sessions get: fe7289aa # Show the session with an id that ends in fe7289aa',
+  'sessions send: fe7289aa "and now the tests" # Send a prompt, and wait until the turn ends',
+  'sessions send: fe7289aa "what is this?" --image shot.png # Send a prompt with an image',
+  'sessions send: fe7289aa --queue "then the docs" # Send the prompt when the session is idle',
+  'sessions send: fe7289aa --at 18:00 "continue" # Send the prompt at 18:00',
+  'sessions send: fe7289aa --every "0 8 * * MON-FRI" --name morning "what is new?" # Send the prompt at 8:00 on each working day',
+  'sessions turns: "long job" # List the turns of the session with the title "long job"',
+  'sessions items: fe7289aa # Show the messages, thoughts and tool calls of the most recent turn',
+  'sessions item: fe7289aa item_01a1fbd295577217bffe936eec974423 # Show one message, thought or tool call of the most recent turn',
+  'sessions interrupt: fe7289aa # Interrupt the running turn of a session',
+  'sessions close: fe7289aa --reason "it is done"',
+  'sessions resume: fe7289aa',
+  'review: fe7289aa # Open the diff in $VISUAL or $EDITOR, and write comments between its lines',
+  'review: fe7289aa --comment src/auth.ts:12 "what if there is none?" # Add a comment on one line without an editor',
+  'review: fe7289aa --comment src/auth.ts:12-14 "simplify this" # Add a comment on several lines without an editor',
+  'review show: fe7289aa # Show all unsent comments, including comments on lines that have changed since',
+  'review remove: fe7289aa 9f8e7d6c # Remove one review comment',
+  'review remove: fe7289aa --all --yes',
+  'review send: fe7289aa # Send all review comments as one prompt',
+  'review send: fe7289aa "only the tests, please" --queue # Send the comments when the session is idle',
+  'search: login page # Find texts with the words login and page',
+  'search: "the login page" # Find texts with the phrase "the login page"',
+  'search: --kind tool --since 2d npm* # Find npm commands that agents ran in the last two days',
+  'search: --session fe7289aa --best cache -- -test # Find texts that contain "cache" but not "test"',
+  'search: --status # Show the state of the search index',
+  'queue add: fe7289aa "then the docs" # Send the prompt when the session is idle',
+  'queue add: fe7289aa --at 18:00 "continue" # Send the prompt at 18:00',
+  'queue list: # List the queue entries of all sessions',
+  'queue list: --session fe7289aa # List the queue entries of one session',
+  'queue show: morning # Show the queue entry with the name morning',
+  'queue edit: 1b2c3d4e "and the docs, too" # Change the text of a queue entry',
+  'queue edit: morning --every "0 9 * * MON-FRI" # Change the schedule of a queue entry',
+  'queue move: 1b2c3d4e --first # Move a queue entry to the front of the queue',
+  'queue pause: morning --reason holidays # Pause the queue entry with the name morning',
+  'queue pause: --session fe7289aa --until 18:00 # Pause the queue of a session until 18:00',
+  'queue resume: morning # Resume a scheduled prompt, and skip the runs that it missed',
+  'queue resume: --session fe7289aa # Resume the queue of a session, for example after the interrupt of a turn',
+  'queue remove: 1b2c3d4e --yes # Remove a queue entry without asking for confirmation',
+  'usage: # Show tokens and cost on each of the last 30 days',
+  'usage: --by session --since 7d # Show tokens and cost of each session in the last 7 days',
+  'usage: --by provider --since all --json # Print the total tokens and cost of each provider as JSON',
+  'budgets list: # List all budgets',
+  'budgets list: --team shop # List the budgets of a team',
+  'budgets set: --session fe7289aa --tokens 500k # Require your approval when a session has used 500,000 tokens',
+  'budgets set: --team shop --cost 20 --per day # Limit the cost of a team to 20 US dollars per day',
+  'budgets set: --turns 200 --hard # Limit all sessions to 200 turns per day, and interrupt running turns',
+  'budgets remove: 1b2c3d4e',
+  'approvals list: # List pending approval requests',
+  'approvals list: --status declined # List declined approval requests',
+  'approvals show: 0a1b2c3d # Show a complete approval request',
+  'approvals accept: 0a1b2c3d',
+  'approvals decline: 0a1b2c3d --reason "use make clean"',
+  'approvals link: 0a1b2c3d # Print the URL of a page to answer an approval request',
+  'approvals link: 0a1b2c3d --expires 8h # Print the URL of an approval page that expires after 8 hours',
+  'hooks list: # List all hooks, with the pending events and last error of each hook',
+  'hooks list: --json # Print the state of all hooks as JSON',
+  'hooks test: phone # Send a test event to the hook named phone',
+  'hooks skip: phone # Skip the event that the hook cannot deliver',
+  'hooks skip: phone --all # Skip all pending events of the hook',
+  'approvals rules list:',
+  'approvals rules add: allow --command "git log **" # Allow git log with any arguments except options',
+  'approvals rules add: allow --path "docs/**" --directory . # Allow changes to files in ./docs',
+  'approvals rules add: deny --command "git push **" --reason "people push"',
+  'approvals rules remove: 5d6e7f8a',
+  'approvals rules test: "git log --oneline" # Show which rule would allow or deny a command, or why no rule does',
+  'approvals rules test: --path src/main.ts',
+  'providers list:',
+  'providers discover: # List installed agents',
+  'providers discover: --all # List all supported agents, with install commands',
+  'providers models: claude',
+  'providers models: acp --agent gemini',
+  'providers auth: codex',
+  'providers auth: acp --agent gemini',
+  'providers login: claude # Log in to claude with an API key that you type',
+  'providers login: codex --auth-json auth.json # Log in to codex with a login file from another machine',
+  'providers login: acp --agent gemini # Log in to gemini with one of its login methods',
+  'providers logout: claude',
+  'providers logout: acp --agent gemini',
+  'processes run: "npm run dev" # Start a process in the background, and print its id',
+  'processes run: --follow --timeout 5m "npm test" # Run a command, and exit with its exit code',
+  'processes list: --status running',
+  'processes show: 8f568c7e # Show the process with an id that ends in 8f568c7e',
+  'processes logs: 8f568c7e --tail 20 # Show the last 20 lines of the output',
+  'processes logs: 8f568c7e --follow --tail 20 # Show the last 20 lines, then new output',
+  'processes wait: 8f568c7e --for port:3000 # Wait until port 3000 accepts connections',
+  'processes wait: "npm test" --timeout 10m # Wait at most 10 minutes until the process exits',
+  'processes restart: "npm run dev" # Restart a process, and print the id of the new process',
+  'processes stop: 8f568c7e --reason "wrong port"',
+  'worktrees list: --repo . # List the worktrees of the repository in this directory',
+  'worktrees show: fix-login # Show the worktree with the name fix-login',
+  'worktrees create: fix-login --session 1b2c3d4e # Create a worktree with the branch cadre/fix-login',
+  'worktrees trust: # Show the scripts of the repository in this directory, and ask whether to trust them',
+  'worktrees untrust: # Stop trusting all scripts of the repository in this directory',
+  'worktrees list-trusted:',
+  'worktrees claim: fix-login --session 1b2c3d4e',
+  'worktrees release: fix-login --session 1b2c3d4e # Release a claim on a worktree (after the last claim, the worktree is removed)',
+  'worktrees merge: fix-login # Show a preview, and merge after your confirmation',
+  'worktrees merge: fix-login --into release --squash --yes # Merge the worktree as one commit, without confirmation',
+  'worktrees rebase: fix-login --onto main',
+  'worktrees pr: fix-login --push --draft # Push the branch, and open a draft pull request with gh',
+  'worktrees cleanup: fix-login',
+  'worktrees restore: 9a8b7c6d # Restore the commits and uncommitted changes of a worktree',
+  'worktrees gc: # Show the worktrees that no session claims',
+  'worktrees gc: --remove # Archive and remove the worktrees that no session claims',
+  'teams list: --all # List all teams, including deleted teams',
+  'teams export: shop --file shop.html # Write the turns of all members to an HTML file',
+  'teams show: shop # Show the members and latest messages of a team',
+  'teams show: shop --watch # Redraw the view of a team after each change',
+  'teams create: shop --lead 1b2c3d4e --member 5f6a7b8c',
+  'teams delete: shop',
+  'teams add: shop 5f6a7b8c --title reviewer',
+  'teams remove: shop reviewer # Remove the member with the title reviewer',
+  'teams lead: shop 5f6a7b8c',
+  'teams spawn: shop "Write the tests." --source 1b2c3d4e --title tester --worktree tests',
+  'teams interrupt-all: shop',
+  'teams message: shop reviewer "Review the last commit." --priority high',
+  'teams message: shop reviewer - # Send a message with a text from stdin',
+  'teams broadcast: shop "The release is today."',
+  'teams messages: shop',
+  'teams deliveries: shop --status failed # List failed message deliveries with their errors',
+  'teams retry: shop 2c3d4e5f',
+  'teams cancel: shop 6a7b8c9d',
+  'events tail: --session fe7289aa # Show the events of one session',
+  'events tail: --json --kind "turn.*" --cursor-file cursor # Show the events after the last event of the previous run',
+  'mcp serve: # Serve tools to the agent that starts this command',
+  "mcp install: claude # Install cadre's tools in claude, and ask whether claude may run commands",
+  "mcp install: codex --permission-mode full_access # Install cadre's tools in codex, and let codex run commands",
+  'mcp install: gemini --session fe7289aa # Let gemini call process and team tools for a session',
+  'mcp install: opencode --print # Print the configuration change, but do not write the file',
+  'mcp uninstall: claude',
+  "mcp list: # List agents in which cadre's tools are installed, and the last use of the tools",
+  'mcp tools:',
+  'mcp call: cadre_process_run --as fe7289aa --arg command="npm test"',
+  'mcp call: cadre_process_status --as fe7289aa --args "{}" # Call a tool with arguments as JSON',
+  'acp: # Connect cadre to the editor that starts this command',
+  'acp: --provider codex # Use Codex for new sessions',
+  'acp: --session "long job" # Use an existing session instead of a new session',
+  'fleet init: --print-nats-config --host 10.0.0.1 --node a --node b --person alice # Print the NATS configuration (nats.conf), and create all keys',
+  'fleet init: --fleet nats://10.0.0.1:4222 # Create the fleet with the admin key',
+  'fleet status: --fleet nats://10.0.0.1:4222',
+  'fleet nodes replace: gpu --yes # Free the node name gpu after its server was lost, so that a new server can use the name',
+  'tokens list:',
+  'tokens create: prometheus --scope read --expires 30d # Create an API token, and print the secret of the token',
+  'tokens revoke: prometheus # Revoke the API token with the name prometheus',
+  'db backup: copy.cadre',
+  'db restore: copy.cadre # Replace a lost or damaged database with a backup',
+  'db rollback: # Restore the data from before the last upgrade of cadre',
+  'db rollback: --yes --json # Roll back without confirmation, and print JSON',
+  'db check: # Check the data of this machine',
+  'db check: copy.cadre # Check a backup of the database',
+  'config show: --origin # Show whether each value comes from the file, the environment or a default',
+  'config check:',
+  'config path:',
+  'doctor:',
+  'doctor: --agents # Check the machine, and also start each ACP agent',
+  'top: # Open the interactive screen (on a terminal)',
+  'top: --json # Print the current sessions, approvals and processes as one JSON document',
+  'status:',
+  'completion: bash # Print the completion script for bash',
+  'diagnostics all: --json',
+  'diagnostics recovery:',
+  'diagnostics providers:',
+  'diagnostics processes:',
+  'diagnostics worktrees:',
+  'diagnostics comms:',
+  'diagnostics storage:',
+  'metrics:',
+  'licenses:',
+  'upgrade:',
+  'version:',
+  'help: sessions send # Show the same help as cadre sessions send --help',
+];
+
+/** A command line without `cadre`, and what it does. */
+type Example = readonly [line: string, does: string];
+
+/** The examples by the path of their command. The keys are also the commands that a misspelled one is compared with. */
+export const examples: Readonly<Record<string, readonly Example[]>> = byCommand(exampleTexts);
+
+function byCommand(texts: readonly string[]): Record<string, Example[]> {
+  const found: Record<string, Example[]> = {};
+  for (const text of texts) {
+    const [, command = '', operands = '', does = ''] =
+      /^([^:]+):(.*?)(?: # (.*))?$/.exec(text) ?? [];
+    (found[command] ??= []).push([command + operands, does]);
+  }
+  return found;
+}
 
 /** The examples of a command as lines for its help; '' without any. */
 export function exampleLines(path: string): string {

@@ -62,11 +62,11 @@ export const limit = {
   default: 100,
 } as const;
 
-export const reason = {
-  flags: '--reason <text>',
-  description: 'Reason for the action (cadre stores the reason)',
-  field: 'reason',
-} as const;
+export const reason = valueOf(
+  'reason',
+  '--reason <text>',
+  'Reason for the action (cadre stores the reason)',
+);
 
 /** A directory of a repository, relative to where the command runs. */
 export function repositoryOption(description: string) {

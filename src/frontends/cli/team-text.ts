@@ -1,10 +1,10 @@
 import type { Delivery, Message } from '../../api/team-messages.ts';
 import type { TeamView } from '../../api/team-view.ts';
+import { deliveryStates } from '../../client/delivery-states.ts';
 import type { Call } from './endpoint-command.ts';
 import { shorten } from '../../core/lib/shorten.ts';
 import { ago, plain, shortId, table } from './output.ts';
 
-/** A message that was sent, and its deliveries. */
 export function sentText(
   { message, deliveries }: { message: Message; deliveries: Delivery[] },
   { layout }: Pick<Call, 'layout'>,
@@ -42,7 +42,7 @@ export function viewText(
     shortId(one.sender_agent_id),
     one.recipient_agent_id === null ? 'all' : shortId(one.recipient_agent_id),
     ago(one.created_at, now),
-    statesOf(deliveries_by_message_id?.[one.id] ?? []),
+    deliveryStates(deliveries_by_message_id?.[one.id] ?? []) || '-',
     textOf(one),
   ]);
   return [
@@ -57,14 +57,6 @@ export function viewText(
       ? ''
       : table(['MESSAGE', 'FROM', 'TO', 'AGE', 'DELIVERIES', 'TEXT'], messageRows, layout),
   ].join('');
-}
-
-/** How many deliveries of a message are in each state: `2 consumed, 1 pending`. */
-function statesOf(deliveries: readonly Delivery[]): string {
-  const states = Map.groupBy(deliveries, (one) =>
-    one.consumed_at === null ? one.status : 'consumed',
-  );
-  return [...states].map(([state, ones]) => `${ones.length} ${state}`).join(', ') || '-';
 }
 
 const TEXT_CHARACTERS = 60;

@@ -93,7 +93,6 @@ export class OpenSessions {
     return { session: await link.call(endpoints.resumeSession, { params, body: {} }), seq };
   }
 
-  /** The seq before the turn that runs. */
   async #beforeRunning(sessionId: string, seq: number): Promise<number> {
     const scope = { sessionId, kinds: ['turn.accepted'] };
     const [accepted] = await this.#deps.link.use((client) =>

@@ -16,7 +16,6 @@ import {
   toolFields,
 } from './tool-call.ts';
 
-/** A decision on an approval. */
 export type Decision = BodyInputOf<typeof decideApproval>;
 
 /** The tool call of an approval, as the editor has it. */

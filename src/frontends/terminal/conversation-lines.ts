@@ -55,7 +55,6 @@ function isLine({ type }: Block): boolean {
   return type === 'tool' || type === 'approval' || type === 'notice';
 }
 
-/** The lines of a block. */
 export function blockLines(block: Block, shape: ConversationShape): string[] {
   const { palette, columns, folded } = shape;
   switch (block.type) {

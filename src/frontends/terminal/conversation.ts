@@ -68,7 +68,6 @@ export function conversation(
   });
 }
 
-/** The prompt of a turn. */
 export function promptOf(
   turn: Pick<Turn, 'turn_id' | 'accepted_at' | 'source' | 'input' | 'trimmed'>,
 ): Block {
@@ -207,7 +206,6 @@ export function approvalText({
   return `${kind}: ${oneLine(title)}: ${state}`;
 }
 
-/** A notice in a line. */
 export function noticeText({ code, message }: { code: string; message: string }): string {
   return `${oneLine(code)}: ${oneLine(message)}`;
 }

@@ -1,5 +1,5 @@
 import type { MergeResult, PullRequest } from '../../api/worktree-merge.ts';
-import { revealed } from '../../core/lib/plain.ts';
+import { revealedLine } from '../../core/lib/plain.ts';
 import type { Palette } from './palette.ts';
 
 /** How many commits and files a plan shows that nobody accepts. */
@@ -24,7 +24,6 @@ const HOW: Record<MergeResult['how'], string> = {
   none: '',
 };
 
-/** The lines of the plan of a merge or rebase. */
 export function mergeResultLines(plan: MergeResult, style: MergeResultStyle): string[] {
   const { worktree, target, outcome, how, obstacles, conflicts } = plan;
   const { palette } = style;
@@ -58,7 +57,6 @@ export function mergeResultLines(plan: MergeResult, style: MergeResultStyle): st
   return lines;
 }
 
-/** The lines of the plan of a pull request. */
 export function pullRequestLines(plan: PullRequest, style: MergeResultStyle): string[] {
   const { palette } = style;
   const { branch, target, remote, remote_url, pushed } = plan;
@@ -141,5 +139,5 @@ function refusalLines(
 
 /** A text on one line, with each character that a terminal would hide or obey as its code point. */
 function exact(text: string): string {
-  return revealed(text).replaceAll('\n', '<U+000A>').replaceAll('\t', '<U+0009>');
+  return revealedLine(text).replaceAll('\t', '<U+0009>');
 }

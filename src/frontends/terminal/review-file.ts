@@ -2,7 +2,7 @@ import type { FileChange } from '../../api/diffs.ts';
 import type { ReviewComment } from '../../api/reviews.ts';
 import { type AppError, invalidError, usageError } from '../../api/errors.ts';
 import { type Anchor, ANCHOR_LINES, anchorIn, locateAnchor } from '../../core/lib/diff-anchor.ts';
-import { revealed } from '../../core/lib/plain.ts';
+import { revealed, revealedLine } from '../../core/lib/plain.ts';
 import { shorten } from '../../core/lib/shorten.ts';
 import { type DiffFile, type DiffHunk, readPatches } from '../../core/lib/unified-diff.ts';
 
@@ -70,7 +70,7 @@ function headOf(stale: number): string[] {
 }
 
 function linesOf(file: DiffFile, noPatch: string | null): Line[] {
-  const outside = (text: string): Line => ({ text: inOneLine(text), at: null });
+  const outside = (text: string): Line => ({ text: revealedLine(text), at: null });
   const old = file.old_path ?? file.path;
   return [
     outside(`--- a/${old}`),
@@ -78,7 +78,7 @@ function linesOf(file: DiffFile, noPatch: string | null): Line[] {
     ...file.hunks.flatMap((hunk) => [
       outside(hunk.head),
       ...hunk.lines.map((line, at): Line => ({
-        text: inOneLine(`${line.mark}${line.text}`),
+        text: revealedLine(`${line.mark}${line.text}`),
         at,
         file,
         hunk,
@@ -186,10 +186,6 @@ function isSame(one: HunkLines, other: HunkLines): boolean {
   const end = (place: HunkLines) =>
     place.hunk.lines.findLastIndex((line, i) => i <= place.to && line.mark !== '\\');
   return one.hunk === other.hunk && one.from === other.from && end(one) === end(other);
-}
-
-function inOneLine(text: string): string {
-  return revealed(text).replaceAll('\n', '<U+000A>');
 }
 
 function wrong(line: number | null, what: string): AppError {

@@ -1,7 +1,7 @@
 import type { FileChange, SessionDiff } from '../../api/diffs.ts';
 import type { ReviewComment } from '../../api/reviews.ts';
 import { type AnchorState, locateAnchor, anchorStateOf } from '../../core/lib/diff-anchor.ts';
-import { oneLine, revealed } from '../../core/lib/plain.ts';
+import { oneLine, revealed, revealedLine } from '../../core/lib/plain.ts';
 import { type DiffFile, type DiffLine, readPatches } from '../../core/lib/unified-diff.ts';
 import type { Palette, Style } from './palette.ts';
 import { between, padded, truncated, widthOf, wrapped } from './width.ts';
@@ -91,7 +91,7 @@ export function reviewLinesOf(
       write(
         comment,
         -1,
-        `${inOneLine(comment.path)} ${isStale(lost) ? 'is no longer' : 'is not shown'} in the diff`,
+        `${revealedLine(comment.path)} ${isStale(lost) ? 'is no longer' : 'is not shown'} in the diff`,
         isStale(lost),
       );
   const more = missing(diff);
@@ -147,7 +147,7 @@ const notes: Record<NonNullable<FileChange['no_patch']>, string> = {
 function headOf({ path, old_path, status, additions, deletions }: FileChange): string {
   const from = old_path === null ? '' : `${old_path} → `;
   const counts = additions === null ? '' : `  +${additions} -${deletions ?? 0}`;
-  return inOneLine(`${from}${path}  ${status.replace('_', ' ')}${counts}`);
+  return revealedLine(`${from}${path}  ${status.replace('_', ' ')}${counts}`);
 }
 
 /** The line above a comment whose lines are not in the diff. */
@@ -199,7 +199,7 @@ export function rowText({ files, digits }: ReviewLines, row: ReviewLine, look: R
   if (row.kind !== 'line' || !line) {
     const style = styles(palette)[row.kind];
     const indent = row.kind === 'comment' ? `  ${row.isStale ? '!' : '┃'} ` : '';
-    const text = truncated(`${indent}${inOneLine(row.text)}`, columns - 1);
+    const text = truncated(`${indent}${revealedLine(row.text)}`, columns - 1);
     return `${edge}${(row.isStale ? palette.bad : style)(text)}`;
   }
   const number = (one: number | null) => String(one ?? '').padStart(digits);
@@ -232,7 +232,7 @@ function lineText(
 /** The columns of a line from `left` on that there is room for; a mark stands for what is missing at either end. */
 function cutText(text: string, left: number, room: number): string {
   // Text far to the right of the visible part is not read, because lines may be very long.
-  const shown = withoutTabs(inOneLine(text.slice(0, (left + room + 1) * 4)));
+  const shown = withoutTabs(revealedLine(text.slice(0, (left + room + 1) * 4)));
   if (left === 0) return truncated(shown, room);
   const rest = between(shown, left, widthOf(shown));
   return rest === '' ? '' : truncated(`…${between(rest, 1, widthOf(rest))}`, room);
@@ -257,10 +257,6 @@ function styles(palette: Palette): Record<ReviewLine['kind'], Style> {
 /** The name of the file of a row, as one line. */
 export function fileName({ files }: ReviewLines, row: ReviewLine | undefined): string {
   return oneLine(files[row?.file ?? -1]?.path ?? '');
-}
-
-function inOneLine(text: string): string {
-  return revealed(text).replaceAll('\n', '<U+000A>');
 }
 
 const same: Style = (text) => text;

@@ -95,7 +95,6 @@ export class Acts {
     await this.#client.call(endpoints.sendTurn, { params: { session_id }, body });
   }
 
-  /** Adds a text to the queue of a session. */
   addToQueue(session_id: string, text: string): Promise<QueueEntry> {
     const body = { input: { type: 'text' as const, text } };
     return this.#client.call(endpoints.addToQueue, { params: { session_id }, body });

@@ -69,7 +69,6 @@ const CONTROLS = new Set(
   ),
 );
 
-/** The keys of one input. */
 function apart(input: string, key: Key): [string, Key][] {
   if (input.length < 2 || input.length > MOST_TYPED) return [[input, key]];
   return graphemesOf(input).map((one) => {

@@ -1,10 +1,15 @@
-import { type FastifyInstance, fastify, LogController } from 'fastify';
+import { type FastifyInstance, LogController, fastify } from 'fastify';
 import type { Ids } from '../../core/lib/ids.ts';
 import type { Logger } from '../../core/lib/log.ts';
-import { connectionLimit, limitConnections } from './connections.ts';
 import type { AuthHook } from './auth-hook.ts';
-import { readJson } from './json-body.ts';
 import { refuseGarbage, refuseUnknown, sendError } from './refuse.ts';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { descriptorLimit } from '../../core/lib/descriptor-limit.ts';
+import { invalidError } from '../../api/errors.ts';
+import { inexactNumbers } from '../../core/lib/exact-numbers.ts';
+import { type Scanned, closingQuote } from '../../core/lib/json-string.ts';
+import { shorten } from '../../core/lib/shorten.ts';
 
 /** The maximum size of URL and headers together: in a URL, one character of a path or a search may take 12 bytes. */
 const MAX_HEADER_BYTES = 64 * 1024;
@@ -107,3 +112,137 @@ function readJsonBodies(app: FastifyInstance): void {
 function givenRequestId(header: string | string[] | undefined): string | null {
   return typeof header === 'string' && /^[\w.-]{1,64}$/.test(header) ? header : null;
 }
+
+/** The number of file descriptors reserved for files and children; at most half of the process's limit. */
+const RESERVED_DESCRIPTORS = 512;
+
+/** Returns the maximum number of open connections: the configured one, unless the file descriptors allow fewer. */
+export function connectionLimit(configured: number, descriptors = descriptorLimit()): number {
+  const reserved = Math.min(RESERVED_DESCRIPTORS, Math.ceil(descriptors / 2));
+  return Math.max(1, Math.min(configured, descriptors - reserved));
+}
+
+/** The state of a connection: `used` once a whole request arrived, `isBusy` while its response is under way. */
+interface Traffic {
+  used: boolean;
+  isBusy: () => boolean;
+}
+
+/**
+ * Keeps a server from running out of connections. If more than `limit` are open, it closes the oldest one without a
+ * complete request, else the oldest idle keep-alive connection, so that a client which holds connections open without
+ * using them does not lock others out. A connection with a response under way, such as a stream, is never closed. A new
+ * connection may first send its request, unless one and a half times `limit` are open: then it is closed at once.
+ */
+function limitConnections(server: Server, limit: number): void {
+  const open = new Map<Socket, Traffic>();
+  let isTrimming = false;
+  const trim = () => {
+    isTrimming = false;
+    while (open.size > limit && endOne(open));
+  };
+  server.on('connection', (socket: Socket) => {
+    if (open.size >= limit + Math.ceil(limit / 2)) return void socket.destroy();
+    open.set(socket, { used: false, isBusy: () => false });
+    socket.once('close', () => open.delete(socket));
+    if (open.size <= limit || isTrimming) return;
+    isTrimming = true;
+    // The data that has arrived by now is read in the next turn of the event loop.
+    setImmediate(() => setImmediate(trim));
+  });
+  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    const { socket } = request;
+    const traffic = {
+      get used() {
+        return request.complete;
+      },
+      isBusy: () => request.complete && !response.closed,
+    };
+    // The map is ordered by use, so the connections used last are closed last.
+    if (open.delete(socket)) open.set(socket, traffic);
+  });
+}
+
+/** Closes the least useful connection; returns false if all are busy. */
+function endOne(open: Map<Socket, Traffic>): boolean {
+  const idle = [...open].filter(([, { isBusy }]) => !isBusy());
+  const [socket] = idle.find(([, { used }]) => !used) ?? idle[0] ?? [];
+  if (!socket) return false;
+  open.delete(socket);
+  socket.destroy();
+  return true;
+}
+
+/** The maximum nesting depth of a body, because a deeper one could not be serialised again. */
+const MAX_DEPTH = 1000;
+/** The maximum number of values in a body, because each wrong value adds some hundred bytes to the error. */
+const MAX_VALUES = 20_000;
+
+/**
+ * Parses a JSON body. Throws `invalid` for malformed JSON, for too much nesting or too many values, and for numbers
+ * that cannot be stored exactly.
+ */
+export function readJson(text: string): unknown {
+  assertBounded(text);
+  const value = parse(text);
+  assertExact(text);
+  return value;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw invalidError(`the request body is not valid JSON: ${(error as Error).message}`);
+  }
+}
+
+/** Throws `invalid`, naming some of the numbers that cannot be stored exactly. */
+function assertExact(json: string): void {
+  const inexact = inexactNumbers(json, 3);
+  if (inexact.length === 0) return;
+  const named = inexact.map((one) => shorten(one, 40)).join(', ');
+  throw invalidError(
+    `the request body contains numbers that cannot be stored exactly (${named}): send these numbers as strings`,
+  );
+}
+
+/**
+ * Throws `invalid` for JSON text that is nested deeper than 1000 levels, or holds more than 20,000 values. It scans
+ * each character once, even in malformed text, and runs before the parser.
+ */
+export function assertBounded(text: Scanned): void {
+  let depth = 0;
+  let values = 0;
+  for (let at = 0; at < text.length; at++) {
+    switch (text.charCodeAt(at)) {
+      case QUOTE:
+        at = closingQuote(text, at);
+        break;
+      case OPEN_BRACKET:
+      case OPEN_BRACE:
+        depth++;
+        values++;
+        break;
+      case CLOSE_BRACKET:
+      case CLOSE_BRACE:
+        depth--;
+        break;
+      case COMMA:
+        values++;
+        break;
+      default:
+    }
+    if (depth > MAX_DEPTH)
+      throw invalidError(`the request body is nested deeper than ${MAX_DEPTH} levels`);
+    if (values > MAX_VALUES)
+      throw invalidError(`the request body contains more than ${MAX_VALUES} values`);
+  }
+}
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;

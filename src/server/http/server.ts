@@ -29,22 +29,27 @@ import { accessOf, AuthHook } from './auth-hook.ts';
 import { askInside, type InsideAnswer, type InsideRequest } from './inside.ts';
 import { type Mount, mounter } from './mount.ts';
 import { assertNotEncoded, isUnknown, refuseUnknown } from './refuse.ts';
-import { diffRoutes } from './routes/diffs.ts';
+import {
+  approvalRuleRoutes,
+  diffRoutes,
+  queueRoutes,
+  reviewRoutes,
+  sessionRoutes,
+  usageRoutes,
+} from './routes/sessions.ts';
 import { eventRoutes } from './routes/events.ts';
-import { gatewayRoutes } from './routes/gateway.ts';
-import { type Hooks, hookRoutes } from './routes/hooks.ts';
+import { type Teams, gatewayRoutes, teamRoutes } from './routes/teams.ts';
+import {
+  type Hooks,
+  type SelfKnowledge,
+  hookRoutes,
+  runtimeRoutes,
+  tokenRoutes,
+} from './routes/runtime.ts';
 import { processRoutes } from './routes/processes.ts';
 import { type ProviderKnowledge, providerRoutes } from './routes/providers.ts';
-import { queueRoutes } from './routes/queue.ts';
-import { reviewRoutes } from './routes/reviews.ts';
-import { runtimeRoutes, type SelfKnowledge } from './routes/runtime.ts';
-import { sessionRoutes } from './routes/sessions.ts';
-import { type Teams, teamRoutes } from './routes/teams.ts';
 import { type Answering, answerRoutes } from './routes/answer.ts';
-import { approvalRuleRoutes } from './routes/approval-rules.ts';
-import { usageRoutes } from './routes/usage.ts';
 import { type Searching, searchRoutes } from './routes/search.ts';
-import { tokenRoutes } from './routes/tokens.ts';
 import { worktreeRoutes } from './routes/worktrees.ts';
 import { EventStreams } from './sse.ts';
 import type { StreamSettings } from './stream-limits.ts';
@@ -79,7 +84,6 @@ interface HttpServerDependencies {
   self: SelfKnowledge;
   log: EventLog;
   feed: Feed;
-  /** Returns the maximum number of open streams. */
   streamLimits: () => StreamSettings;
   /** The maximum number of open connections, which the available file descriptors may lower. */
   maxConnections: number;

@@ -6,9 +6,7 @@ import { startBackground } from './background.ts';
 import { type Base, openBase } from './base.ts';
 import { type Edge, type Nouns, buildEdge, buildNouns } from './build.ts';
 import { connect } from './connect.ts';
-import { watchIdle } from './idle.ts';
 import type { RuntimeOptions } from './options.ts';
-import { reload } from './reload.ts';
 import type { Running } from './running.ts';
 import { stop } from './stop.ts';
 import { startUpkeep } from './upkeep.ts';
@@ -17,6 +15,7 @@ import { logPath } from '../work/processes/log-file.ts';
 import { NOTICE_TAIL } from '../work/processes/notices.ts';
 import { readPrinted } from '../work/processes/reading.ts';
 import { type Recovered, recover } from '../upkeep/recovery/recover.ts';
+import { withToken } from '../../core/config/token.ts';
 
 /** A server that listens. */
 export interface Runtime {
@@ -126,4 +125,95 @@ function recoverRows(base: Base, nouns: Nouns): Promise<Recovered> {
     durability: base.config.now.data.durability,
     canResume: ({ provider }) => providers.registry.find(provider)?.capabilities.resume ?? false,
   });
+}
+
+/**
+ * Applies the settings that may change while the server runs. It never throws: an error is logged, and changes nothing.
+ */
+function reload({ base, nouns, edge }: Running, load: () => Config): void {
+  const { directory, config, logger } = base;
+  try {
+    const next = withToken(load(), directory);
+    const { url } = edge.server;
+    register(directory, { url, version, token_file: next.auth.token_file });
+    const { changed, needRestart } = config.reload(next);
+    logger.level = config.now.log.level;
+    edge.tokens.apiTokenChanged();
+    nouns.sessions.pool.admit();
+    nouns.processes.runner.admit();
+    nouns.hooks.reload();
+    if (needRestart.length > 0)
+      logger.warn({ keys: needRestart }, 'some changed keys require a restart');
+    logger.info({ changed }, 'configuration reloaded');
+  } catch (error) {
+    logger.error(
+      { err: error },
+      'configuration not reloaded: the previous configuration stays in effect',
+    );
+  }
+}
+
+/** The longest time between two checks, in milliseconds. */
+const CHECK_MS = 60_000;
+
+/**
+ * Calls `onIdle` once the server has had neither work nor a client for `server.stop_after_idle_ms`; never if that is null.
+ * Work is what a stop would delay or lose: turns, processes, agents, open approvals, queue entries, everything that
+ * waits to become a turn, sessions that wait for a time, messages and deliveries to hooks. A member of a fleet is never idle, because other nodes use it.
+ */
+function watchIdle(
+  { base, nouns, edge }: { base: Base; nouns: Nouns; edge: Edge },
+  onIdle: () => void,
+): Disposable {
+  const { clock, config, logger } = base;
+  const { feed } = nouns.storage;
+  const limitMs = config.now.server.stop_after_idle_ms;
+  if (limitMs === null) return { [Symbol.dispose]: () => undefined };
+  let idleSince = clock.monotonic();
+  let lastSeq = feed.latestSeq;
+  let isChecking = false;
+  let isOver = false;
+  const timer = clock.every(Math.min(CHECK_MS, Math.ceil(limitMs / 10)), () => {
+    if (!isChecking) void check();
+  });
+  return {
+    [Symbol.dispose]() {
+      isOver = true;
+      timer[Symbol.dispose]();
+    },
+  };
+
+  async function check(): Promise<void> {
+    isChecking = true;
+    try {
+      const isBusy = (await hasWork()) || feed.latestSeq !== lastSeq;
+      const usedAt = isBusy ? clock.monotonic() : await edge.server.lastUsedAt();
+      lastSeq = feed.latestSeq;
+      idleSince = Math.max(idleSince, usedAt);
+      if (isOver || clock.monotonic() - idleSince < (limitMs ?? 0)) return;
+      isOver = true;
+      timer[Symbol.dispose]();
+      logger.info({ idle_ms: limitMs }, 'idle: stopping');
+      onIdle();
+    } catch (error) {
+      logger.warn({ err: error }, 'cannot check whether the server is idle');
+    } finally {
+      isChecking = false;
+    }
+  }
+
+  async function hasWork(): Promise<boolean> {
+    const { sessions, processes, children, queue, teams, hooks } = nouns;
+    return (
+      sessions.runner.active > 0 ||
+      children.supervisor.live > 0 ||
+      processes.runner.counts.queued > 0 ||
+      edge.fleet.status.state !== 'off' ||
+      Object.values(queue.diagnostics().entries).some((count) => count > 0) ||
+      (await hooks.list()).some(({ waiting }) => waiting > 0) ||
+      (await edge.diagnostics.pendingApprovals()) > 0 ||
+      (await edge.diagnostics.isAnyWaiting()) ||
+      (await teams.service.waitingCount()) > 0
+    );
+  }
 }

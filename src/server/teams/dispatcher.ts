@@ -4,20 +4,21 @@ import type { Clock } from '../../core/lib/clock.ts';
 import type { Inbox, InboxSource } from '../conversations/inbox/inbox.ts';
 import type { SessionStore } from '../conversations/sessions/store.ts';
 import {
+  type Failure,
+  afterTurn,
   cancel,
   defer,
   errorOf,
   fail,
-  type Failure,
-  afterTurn,
   inject,
   injected,
   policies,
   retry,
 } from './delivery.ts';
 import type { TeamStore } from './store.ts';
-import { messageInput } from './message-input.ts';
 import type { Reader, Writer } from '../../core/store/transaction.ts';
+import { frame, withoutFrames } from '../../core/lib/frame.ts';
+import type { StoredInputItem } from '../../api/input.ts';
 
 const OWNER = 'team';
 const ranks: Record<Message['priority'], number> = { high: 0, normal: 1, low: 2 };
@@ -211,3 +212,23 @@ function unreachable({ id, status }: Session): Failure | null {
 }
 
 const unreachableBecause = { closed: 'is closed', failed: 'has failed: resume it, then retry' };
+
+/**
+ * Returns the input for a recipient: the framed message, then its images. `title` is the sender's title in the team.
+ */
+export function messageInput(message: Message, title: string | null): StoredInputItem[] {
+  const { id, sender_agent_id, scope, team_id, input, images } = message;
+  const items: StoredInputItem[] = Array.isArray(input) ? input : [input];
+  const texts = items.flatMap((item) => ('text' in item ? [String(item.text)] : []));
+  const attributes = {
+    id,
+    sender: sender_agent_id,
+    title: title ?? '',
+    scope,
+    team: team_id,
+    ...(message.reply_to_message_id && { reply_to_message_id: message.reply_to_message_id }),
+    ...(message.correlation_id && { correlation_id: message.correlation_id }),
+  };
+  const text = frame('team_message', attributes, withoutFrames(texts.join('\n')));
+  return [{ type: 'text', text }, ...items.filter(({ type }) => type === 'image'), ...images];
+}

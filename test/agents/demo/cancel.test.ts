@@ -2,7 +2,7 @@ import { setImmediate as nextLoop } from 'node:timers/promises';
 import type { AgentContext } from '@agentclientprotocol/sdk/unstable';
 import { describe, expect, test } from 'vitest';
 import { newHistory } from '../../../src/agents/demo/history.ts';
-import { runTurn } from '../../../src/agents/demo/run-turn.ts';
+import { runTurn } from '../../../src/agents/demo/agent.ts';
 import { Session } from '../../../src/agents/demo/sessions.ts';
 import { Turn } from '../../../src/agents/demo/turn.ts';
 import { chunkOf, openClient, testWorld } from './client.ts';

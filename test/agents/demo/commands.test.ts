@@ -21,7 +21,7 @@ describe('text commands', () => {
     expect(response.stopReason).toBe('end_turn');
   });
 
-  test('say streams its text word by word, as one message.', async () => {
+  test('`say` streams its text word by word, as one message.', async () => {
     const { client, response } = await run('say one  two three');
     expect(chunks(client)).toEqual(['one  ', 'two ', 'three']);
     expect(client.said()).toBe('[one  two three]');
@@ -36,7 +36,7 @@ describe('text commands', () => {
     ).toEqual([`${sessionId}-1-message-1`, `${sessionId}-1-message-2`]);
   });
 
-  test('think streams thoughts and sends no message.', async () => {
+  test('`think` streams thoughts and sends no message.', async () => {
     const { client } = await run('think about it');
     expect(ofKind(client, 'agent_thought_chunk').map(({ content }) => content)).toEqual([
       { type: 'text', text: 'about ' },
@@ -45,25 +45,25 @@ describe('text commands', () => {
     expect(client.said()).toBe('');
   });
 
-  test('repeat sends its text several times in one message.', async () => {
+  test('`repeat` sends its text several times in one message.', async () => {
     const { client } = await run('repeat 3 1 tick');
     expect(chunks(client)).toEqual(['tick', 'tick', 'tick']);
     expect(client.said()).toBe('[tickticktick]');
   });
 
-  test('flood sends numbered chunks of the requested size.', async () => {
+  test('`flood` sends numbered chunks of the requested size.', async () => {
     const { client } = await run('flood 300 10');
     expect(chunks(client)).toHaveLength(300);
     expect(chunks(client)[0]).toBe('0 ........');
     expect(chunks(client)[299]).toBe('299 ......');
   });
 
-  test('longline sends its text in one chunk.', async () => {
+  test('`longline` sends its text in one chunk.', async () => {
     const { client } = await run('longline 1000000');
     expect(chunks(client).map((chunk) => chunk.length)).toEqual([1_000_000]);
   });
 
-  test('late sends its text after the end of the turn, and later commands do not run.', async () => {
+  test('`late` sends its text after the end of the turn, and later commands do not run.', async () => {
     const { client, response } = await run('late too late; say never');
     expect(response.stopReason).toBe('end_turn');
     expect(client.said()).toBe('');
@@ -73,7 +73,7 @@ describe('text commands', () => {
 });
 
 describe('tool commands', () => {
-  test('tool reports its call as pending, running and completed with its output.', async () => {
+  test('`tool` reports its call as pending, running and completed with its output.', async () => {
     const { client, sessionId } = await run('tool run: ls => a.txt');
     const toolCallId = `${sessionId}-1-tool-1`;
     expect(client.updates.slice(0, 3)).toMatchObject([
@@ -95,7 +95,7 @@ describe('tool commands', () => {
     ]);
   });
 
-  test('plan shows its entries from the first in progress to all completed.', async () => {
+  test('`plan` shows its entries from the first in progress to all completed.', async () => {
     const { client } = await run('plan A | B');
     expect(
       ofKind(client, 'plan').map(({ entries }) =>
@@ -118,7 +118,7 @@ describe('tool commands', () => {
   });
 
   test.each(['allow_once', 'allow_always'])(
-    'ask runs its tool on %s and reports the option.',
+    '`ask` runs its tool on %s and reports the option.',
     async (option) => {
       const client = await openClient({ askUser: choose(option) });
       const { response } = await run('ask deploy', client);
@@ -129,7 +129,7 @@ describe('tool commands', () => {
   );
 
   test.each(['reject_once', 'reject_always'])(
-    'ask fails its tool on %s, and the next command runs.',
+    '`ask` fails its tool on %s, and the next command runs.',
     async (option) => {
       const client = await openClient({ askUser: choose(option) });
       const { response } = await run('ask deploy; say next', client);
@@ -139,7 +139,7 @@ describe('tool commands', () => {
     },
   );
 
-  test('ask offers one option of each kind for a tool call that was announced before.', async () => {
+  test('`ask` offers one option of each kind for a tool call that was announced before.', async () => {
     const asked: unknown[] = [];
     const client = await openClient({
       askUser(request) {
@@ -162,7 +162,7 @@ describe('tool commands', () => {
     ]);
   });
 
-  test('ask with a command, and edit, show everything that they would do.', async () => {
+  test('`ask` with a command, and `edit`, show everything that they would do.', async () => {
     const calls: ToolCallUpdate[] = [];
     const client = await openClient({
       askUser({ toolCall }) {
@@ -187,7 +187,7 @@ describe('tool commands', () => {
     ]);
   });
 
-  test('ask-all sends all its requests before the first answer.', async () => {
+  test('`ask-all` sends all its requests before the first answer.', async () => {
     const answers: PromiseWithResolvers<RequestPermissionOutcome>[] = [];
     const bothAsked = Promise.withResolvers<void>();
     const client = await openClient({
@@ -206,7 +206,7 @@ describe('tool commands', () => {
     expect(client.said()).toContain('rejected (reject_once): one');
   });
 
-  test('ask sends no request in full_access.', async () => {
+  test('`ask` sends no request in full_access.', async () => {
     const client = await openClient({ askUser: () => Promise.reject(new Error('was asked')) });
     const sessionId = await client.newSession();
     await client.agent.request('session/set_mode', { sessionId, modeId: 'full_access' });
@@ -222,7 +222,7 @@ describe('tool commands', () => {
 });
 
 describe('information commands', () => {
-  test('usage sends its numbers once, and the answer has them too.', async () => {
+  test('`usage` sends its numbers once, and the answer has them too.', async () => {
     const { client, response } = await run('usage 1200 8000; say hi');
     expect(ofKind(client, 'usage_update')).toMatchObject([{ used: 1200, size: 8000 }]);
     expect(response.usage).toEqual({ totalTokens: 1200, inputTokens: 1199, outputTokens: 1 });
@@ -239,7 +239,7 @@ describe('information commands', () => {
     expect(client.updates.at(-1)).toMatchObject({ sessionUpdate: 'usage_update' });
   });
 
-  test('image shows the number, type and size of the images.', async () => {
+  test('`image` shows the number, type and size of the images.', async () => {
     const client = await openClient();
     const sessionId = await client.newSession();
     await client.prompt(sessionId, [
@@ -253,14 +253,14 @@ describe('information commands', () => {
     );
   });
 
-  test('history shows the number of earlier turns and the last prompt.', async () => {
+  test('`history` shows the number of earlier turns and the last prompt.', async () => {
     const client = await openClient();
     const { sessionId } = await run('history', client);
     await client.prompt(sessionId, 'history');
     expect(client.said()).toBe('[earlier turns: 0][earlier turns: 1; last prompt: history]');
   });
 
-  test('env, pid, cwd and mode show only the requested value.', async () => {
+  test('`env`, `pid`, `cwd` and `mode` show only the requested value.', async () => {
     const client = await openClient({ world: { env: { NAME: 'a  value' } } });
     const sessionId = await client.newSession('/some/where');
     await client.prompt(sessionId, 'env NAME; env OTHER; pid; cwd; mode');
@@ -269,7 +269,7 @@ describe('information commands', () => {
 });
 
 describe('failure commands', () => {
-  test('fail ends the prompt with an internal error, after the earlier messages.', async () => {
+  test('`fail` ends the prompt with an internal error, after the earlier messages.', async () => {
     const client = await openClient();
     const failed = run('say first; fail out of luck; say never', client);
     await expect(failed).rejects.toThrow(new RequestError(-32_603, 'out of luck'));
@@ -277,19 +277,19 @@ describe('failure commands', () => {
     expect(client.said()).toBe('[first]');
   });
 
-  test('garbage writes a line that is not a protocol message.', async () => {
+  test('`garbage` writes a line that is not a protocol message.', async () => {
     const raw: string[] = [];
     await run('garbage', await openClient({ world: { writeRaw: (text) => void raw.push(text) } }));
     expect(raw).toEqual(['this line is not JSON\n']);
   });
 
-  test('spawn starts a process for the requested time and shows its pid.', async () => {
+  test('`spawn` starts a process for the requested time and shows its pid.', async () => {
     const client = await openClient({ world: { startSleeper: (ms) => Promise.resolve(ms + 1) } });
     await run('spawn 700', client);
     expect(client.said()).toBe('[spawned 701]');
   });
 
-  test('wait delays the next command for the requested time.', async () => {
+  test('`wait` delays the next command for the requested time.', async () => {
     const done: string[] = [];
     const sleep = async (ms: number) => {
       await new Promise((resolve) => setImmediate(resolve));

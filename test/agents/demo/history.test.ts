@@ -2,8 +2,8 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { addChunk, beginTurn, endTurn, newHistory } from '../../../src/agents/demo/history.ts';
 
-describe('a history', () => {
-  test('has the prompt of a turn before its answer.', () => {
+describe('the history of a session of the demo agent', () => {
+  test('A history has the prompt of a turn from its start, and the answer from its end.', () => {
     const begun = beginTurn(newHistory('s', '/work'), 'hello');
     expect(begun).toMatchObject({
       turnCount: 1,
@@ -16,7 +16,7 @@ describe('a history', () => {
     });
   });
 
-  test('keeps the last 100 turns and the number of all.', () => {
+  test('A history keeps the last 100 turns and the number of all turns.', () => {
     let history = newHistory('s', '/work');
     for (let turn = 1; turn <= 103; turn += 1) history = beginTurn(history, `prompt ${turn}`);
     expect(history.turnCount).toBe(103);
@@ -24,7 +24,7 @@ describe('a history', () => {
     expect(history.turns[0]).toMatchObject({ number: 4, prompt: 'prompt 4' });
   });
 
-  test('joins chunks of the same message, up to 16 Ki characters a turn.', () => {
+  test('A history joins chunks of the same message, up to 16 Ki characters per turn.', () => {
     const chunk = fc.record({
       id: fc.constantFrom('a', 'b'),
       text: fc.string({ maxLength: 9000 }),

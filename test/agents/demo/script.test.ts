@@ -4,7 +4,7 @@ import { commands, type Command, parseScript } from '../../../src/agents/demo/sc
 import { formatScript } from './format-script.ts';
 import { anyText } from '../../support/any-text.ts';
 
-describe('a script', () => {
+describe('the script in a prompt of the demo agent', () => {
   test.each<[string, Command[]]>([
     ['say hello  world', [{ name: 'say', text: 'hello  world' }]],
     ['think hard', [{ name: 'think', text: 'hard' }]],
@@ -28,7 +28,7 @@ describe('a script', () => {
     ['crash 3', [{ name: 'crash', code: 3 }]],
     ['fail too bad', [{ name: 'fail', text: 'too bad' }]],
     ['late hi', [{ name: 'late', text: 'hi' }]],
-  ])('reads "%s".', (prompt, expected) => {
+  ])('The prompt "%s" is read as a command.', (prompt, expected) => {
     expect(parseScript(prompt)).toEqual(expected);
   });
 
@@ -41,12 +41,12 @@ describe('a script', () => {
     'ignore-cancel',
     'garbage',
     'silent',
-  ] as const)('reads "%s", and only without arguments.', (name) => {
+  ] as const)('The prompt "%s" is read as a command only if it has no arguments.', (name) => {
     expect(parseScript(name)).toEqual([{ name }]);
     expect(parseScript(`${name} please`)).toEqual([]);
   });
 
-  test('has its commands on lines of their own or between semicolons, blanks around them.', () => {
+  test('Line breaks and semicolons separate commands, and blanks around a command are ignored.', () => {
     expect(parseScript('\n  say a ;pid\r\n\tcwd;;')).toEqual([
       { name: 'say', text: 'a' },
       { name: 'pid' },
@@ -54,14 +54,14 @@ describe('a script', () => {
     ]);
   });
 
-  test('takes an escaped semicolon as a part of the text.', () => {
+  test('An escaped semicolon is a part of the text.', () => {
     expect(parseScript('say a\\; b; pid')).toEqual([
       { name: 'say', text: 'a; b' },
       { name: 'pid' },
     ]);
   });
 
-  test('skips what is not a command.', () => {
+  test('Lines that are not commands are skipped.', () => {
     expect(parseScript('Message from lead:\nsay pong\nThank you!')).toEqual([
       { name: 'say', text: 'pong' },
     ]);
@@ -88,11 +88,11 @@ describe('a script', () => {
     'constructor x',
     '__proto__',
     '',
-  ])('takes "%s" for prose.', (prompt) => {
+  ])('The prompt "%s" is not read as a command.', (prompt) => {
     expect(parseScript(prompt)).toEqual([]);
   });
 
-  test('reads as what it was written from.', () => {
+  test('A script that is formatted from commands is read as the same commands.', () => {
     fc.assert(
       fc.property(fc.array(anyCommand), (script) => {
         expect(parseScript(formatScript(script))).toEqual(script);
@@ -100,7 +100,7 @@ describe('a script', () => {
     );
   });
 
-  test('never throws, whatever the prompt.', () => {
+  test('The script parser never throws, whatever the prompt is.', () => {
     const word = fc.constantFrom(...Object.keys(commands), ';', '\\', '\n', '|', '=>', ' ', '7');
     fc.assert(fc.property(fc.array(word), (words) => void parseScript(words.join(' '))));
     fc.assert(fc.property(anyText(), (prompt) => void parseScript(prompt)));

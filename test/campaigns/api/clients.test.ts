@@ -21,8 +21,8 @@ const told = {
   refusal: 'not_found',
 };
 
-describe('a client that is generated from openapi.yaml calls the server', () => {
-  test('in TypeScript, by openapi-typescript, and compiles with everything strict.', async () => {
+describe('clients that are generated from openapi.yaml', () => {
+  test('A client from openapi-typescript compiles with all strict settings, and calls the server.', async () => {
     const server = await testServer();
     using directory = tempDirectory('typescript');
     symlinkSync(nodeModules, path.join(directory.path, 'node_modules'));
@@ -45,7 +45,7 @@ describe('a client that is generated from openapi.yaml calls the server', () => 
     expect(JSON.parse(stdout)).toEqual(told);
   });
 
-  test('in Python, by openapi-python-client, and each of its modules can be imported.', async () => {
+  test('A client from openapi-python-client can import each of its modules, and calls the server.', async () => {
     const server = await testServer();
     using directory = tempDirectory('python');
     const client = path.join(directory.path, 'cadre_client');

@@ -47,7 +47,7 @@ command = "no-such-claude"
 level = "error"
 `;
 
-test('schemathesis finds nothing in the server that is not listed with a reason.', async () => {
+test('Schemathesis finds nothing in the server that is not listed with a reason.', async () => {
   await using directory = tempDirectory('schemathesis');
   const work = path.join(directory.path, 'work');
   makeWorkDirectory(work);

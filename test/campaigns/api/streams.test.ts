@@ -23,9 +23,11 @@ interface Reading {
   faults: unknown[];
 }
 
-describe('1,000 events over 20 connections that are cut off anywhere come whole, once and in order', () => {
-  test('to eventsource (npm).', () => expectWhole(readWithEventSource));
-  test('to httpx-sse (PyPI).', () => expectWhole(readWithHttpx));
+describe('event streams over connections that are cut at random positions', () => {
+  test('The client eventsource (npm) receives 1,000 events over 20 cut connections once and in order.', () =>
+    expectWhole(readWithEventSource));
+  test('The client httpx-sse (PyPI) receives 1,000 events over 20 cut connections once and in order.', () =>
+    expectWhole(readWithHttpx));
 });
 
 /** Half of the events are there before they are read, the others come while they are. */

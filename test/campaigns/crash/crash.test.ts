@@ -7,7 +7,7 @@ const cycles = Number(process.env.CRASH_CYCLES ?? 3);
 const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31);
 
 it(
-  'a server that is killed again and again loses, repeats and changes nothing, and leaves no process behind',
+  'A server that is killed many times loses, repeats and changes no event, and leaves no process behind.',
   { timeout: scaled(30_000 + cycles * 6000) },
   async () => {
     process.stdout.write(`crash campaign: ${cycles} cycles, SEED=${seed}\n`);

@@ -76,7 +76,7 @@ async function expectMerged({ repo, tree, before, server }: Life): Promise<void>
 }
 
 describe('a server that is killed while it merges', { timeout: scaled(60_000) }, () => {
-  test('before the branches move has changed nothing.', () =>
+  test('A kill before the branches move leaves the repository and the worktree unchanged.', () =>
     expectAfterDeath('worktree.moving', {
       async after({ repo, tree, before, server }) {
         expect(git(repo, 'rev-parse', 'main')).toBe(before);
@@ -86,7 +86,7 @@ describe('a server that is killed while it merges', { timeout: scaled(60_000) },
       },
     }));
 
-  test('once they have moved: the next start writes the files.', () =>
+  test('After a kill once the branches have moved, the next start writes the files.', () =>
     expectAfterDeath('worktree.moved', {
       async after(life) {
         await expectMerged(life);
@@ -94,7 +94,7 @@ describe('a server that is killed while it merges', { timeout: scaled(60_000) },
       },
     }));
 
-  test('between two files: the next start writes the rest, and leaves what a person has changed since.', () =>
+  test('After a kill between two files, the next start writes the others, and keeps later edits of a person.', () =>
     expectAfterDeath('worktree.moved', {
       meanwhile({ repo }) {
         write(repo, {
@@ -119,7 +119,7 @@ describe('a server that is killed while it merges', { timeout: scaled(60_000) },
       },
     }));
 
-  test('and whose lock a person has removed: their checkout is left alone.', () =>
+  test('If a person removes the lock of the killed server, the next start does not change the checkout.', () =>
     expectAfterDeath('worktree.moved', {
       meanwhile({ repo }) {
         fs.rmSync(path.join(repo, '.git/index.lock'));

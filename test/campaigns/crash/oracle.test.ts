@@ -50,37 +50,37 @@ function changed(at: number, change: Partial<UntypedEvent>): UntypedEvent[] {
   return log().map((event, i) => (i === at ? { ...event, ...change } : event));
 }
 
-describe('a reading held against the log', () => {
-  it('is equal when it is the log, with or without the deltas of a closed message', () => {
+describe('the comparison of read events with the log', () => {
+  it('Read events equal the log with or without the deltas of a closed message.', () => {
     expect(checkEqual('reader', log(), log())).toEqual([]);
     const compacted = log().filter(({ kind }) => kind !== 'message.delta');
     expect(checkEqual('reader', log(), compacted)).toEqual([]);
     expect(checkEqual('reader', compacted, log())).toEqual([]);
   });
 
-  it('is not equal when an event was lost', () => {
+  it('A lost event is reported.', () => {
     const lossy = log().filter(({ seq }) => seq !== 3);
     expect(checkEqual('reader', lossy, log())).toEqual([
       'reader: was never shown seq 3 turn.started (evt_3, turn_1)',
     ]);
   });
 
-  it('is not equal when it has an event that the log has not', () => {
+  it('An event that is not in the log is reported.', () => {
     expect(checkEqual('reader', log(), log().slice(0, -1))).toEqual([
       'reader: was shown seq 8 turn.completed (evt_8, turn_1), the log has not',
     ]);
   });
 
-  it('is not equal when an event says something else', () => {
+  it('An event with another payload than in the log is reported.', () => {
     expect(checkEqual('reader', changed(6, { payload: { other: true } }), log())).toHaveLength(1);
   });
 
-  it('is not equal when a delta of an open message was lost', () => {
+  it('A lost delta of an open message is reported.', () => {
     const open = log().slice(0, 5);
     expect(checkEqual('reader', open.slice(0, 4), open)).toHaveLength(1);
   });
 
-  it('is out of order when a seq comes twice, or two are exchanged', () => {
+  it('A repeated seq and two exchanged events are reported as out of order.', () => {
     const [first, second, ...rest] = log() as [UntypedEvent, UntypedEvent];
     expect(checkOrder('reader', log())).toEqual([]);
     expect(checkOrder('reader', [first, second, second, ...rest])).toHaveLength(1);
@@ -88,7 +88,7 @@ describe('a reading held against the log', () => {
   });
 });
 
-describe('The oracle', () => {
+describe('the oracle', () => {
   it('The oracle accepts an event that another reader receives again.', () => {
     const seen = seenAll();
     expect(log().flatMap((event) => seen.note('another', event))).toEqual([]);
@@ -124,8 +124,8 @@ describe('The oracle', () => {
   }
 });
 
-describe('the story of a turn', () => {
-  it('is without complaint when the log is as it should be', () => {
+describe('the check of the events of a turn', () => {
+  it('A correct log of a turn has no findings.', () => {
     expect(follow(log())).toEqual([]);
   });
 
@@ -150,11 +150,11 @@ describe('the story of a turn', () => {
     ],
     ['words missing at the end', changed(5, { payload: { item_id: ITEM, text: 'one two ' } })],
     ['another thing said', log().toSpliced(3, 3)],
-  ])('has a complaint about %s', (_what, events) => {
+  ])('A log of a turn with %s has a finding.', (_what, events) => {
     expect(follow(events)).not.toEqual([]);
   });
 
-  it('lets a failed turn have said only the beginning', () => {
+  it('A failed turn may have completed only the beginning of its text.', () => {
     const cut = changed(5, { payload: { item_id: ITEM, text: 'one two ' } }).toSpliced(
       6,
       1,
@@ -169,7 +169,7 @@ describe('the story of a turn', () => {
     expect(follow(wrong)).not.toEqual([]);
   });
 
-  it('does not let a failed turn lose what was shown of it', () => {
+  it('A failed turn must keep all text that its deltas have shown.', () => {
     const lost = changed(5, { payload: { item_id: ITEM, text: 'one ' } });
     expect(follow(lost.toSpliced(6, 1, event(8, 'turn.failed')))).toEqual([
       expect.stringContaining('its text is not what its deltas said'),
@@ -183,7 +183,7 @@ describe('the story of a turn', () => {
 });
 
 describe('the records after a restart', () => {
-  it('are right when all that was acknowledged is there and ended as the log says', () => {
+  it('The records are right if every acknowledged session and turn exists and ended as in the log.', () => {
     expect(verdict({})).toEqual([]);
     expect(
       verdict({
@@ -216,7 +216,7 @@ describe('the records after a restart', () => {
     ['a turn that is not in the log', { end: undefined, acknowledged: [TURN, 'turn_2'] }],
     ['a turn that nobody was told of', { acknowledged: [] }],
     ['the wrong kind of stop', { previousStop: 'none' }],
-  ])('are not right with %s', (_what, doctored) => {
+  ])('The records after a restart with %s have a finding.', (_what, doctored) => {
     expect(verdict(doctored)).not.toEqual([]);
   });
 

@@ -113,9 +113,9 @@ async function cleaned(life: Life): Promise<Worktree> {
   return tree;
 }
 
-describe('a server that is killed while it makes a worktree', () => {
+describe('a server that is killed while it creates a worktree', () => {
   test.for(['worktree.creating', 'worktree.added', 'worktree.included'])(
-    'at %s leaves none, and its name is free.',
+    'After a kill at %s, no worktree is left, and its name is free.',
     (point) =>
       expectMended(point, {
         before: async () => undefined,
@@ -130,7 +130,7 @@ describe('a server that is killed while it makes a worktree', () => {
       }),
   );
 
-  test('in its init script leaves none, and nothing of the script runs on.', () =>
+  test('After a kill during the init script, no worktree and no process of the script is left.', () =>
     expectMended('child.registered', {
       async before({ repo }) {
         write(repo, { '.cadre/worktree-init.sh': 'echo x > made; sleep 300\n' });
@@ -148,34 +148,36 @@ describe('a server that is killed while it cleans up a worktree', () => {
     ['worktree.archived', 'retained'],
     ['worktree.aside', 'cleaned'],
     ['worktree.removed', 'cleaned'],
-  ] as const)('at %s leaves it %s, as its record says, with all its work.', ([point, status]) =>
-    expectMended(point, {
-      async before(life) {
-        const tree = await create(life);
-        work(tree);
-        return tree;
-      },
-      dying: (life, tree) => release(life, tree, life.session),
-      async after(life, tree) {
-        const now = await get(life, tree);
-        expect(now).toMatchObject({ status, archive_ref: `refs/cadre/archive/${tree.id}` });
-        expectTruth(life, now);
-        expect((await kindsOf(life)).filter((kind) => kind === 'worktree.cleaned')).toHaveLength(
-          status === 'cleaned' ? 1 : 0,
-        );
-        if (status === 'retained') {
-          expectWork(now);
-          expect((await cleanUp(life, tree)).status).toBe('cleaned');
-        }
-        expectWork(await restore(life, tree));
-      },
-    }),
+  ] as const)(
+    'After a kill at %s, the worktree is %s, as in its record, and keeps all its work.',
+    ([point, status]) =>
+      expectMended(point, {
+        async before(life) {
+          const tree = await create(life);
+          work(tree);
+          return tree;
+        },
+        dying: (life, tree) => release(life, tree, life.session),
+        async after(life, tree) {
+          const now = await get(life, tree);
+          expect(now).toMatchObject({ status, archive_ref: `refs/cadre/archive/${tree.id}` });
+          expectTruth(life, now);
+          expect((await kindsOf(life)).filter((kind) => kind === 'worktree.cleaned')).toHaveLength(
+            status === 'cleaned' ? 1 : 0,
+          );
+          if (status === 'retained') {
+            expectWork(now);
+            expect((await cleanUp(life, tree)).status).toBe('cleaned');
+          }
+          expectWork(await restore(life, tree));
+        },
+      }),
   );
 });
 
 describe('a server that is killed while it restores a worktree', () => {
   test.for(['worktree.restoring', 'worktree.added', 'worktree.restored'])(
-    'at %s leaves it cleaned, and the next try brings all back.',
+    'After a kill at %s, the worktree is still cleaned, and the next restore returns all its work.',
     (point) =>
       expectMended(point, {
         before: cleaned,
@@ -191,8 +193,8 @@ describe('a server that is killed while it restores a worktree', () => {
   );
 });
 
-describe('a start', () => {
-  test('notes which worktrees are gone, and keeps the claims of sessions that are not closed.', () =>
+describe('a start after a kill', () => {
+  test('A start reports missing worktrees, and keeps the claims of open sessions.', () =>
     expectMended('worktree.creating', {
       isPassedBefore: true,
       async before(life) {

@@ -1,6 +1,6 @@
 import { jetstreamManager } from '@nats-io/jetstream';
 import { FleetCursor } from '../../../src/fleet/cursor.ts';
-import { fill } from '../../../src/fleet/fill.ts';
+import { fill } from '../../../src/fleet/servers.ts';
 import type { MirroredMessage } from '../../../src/fleet/mirrored.ts';
 import { namesOf } from '../../../src/fleet/names.ts';
 import { NatsMirrorStream } from '../../../src/fleet/nats-mirror-stream.ts';
@@ -10,10 +10,10 @@ import { systemClock } from '../../../src/core/lib/clock.ts';
 import {
   type ClusterOptions,
   type EngineServer,
+  type TestFleet,
   untilDone,
   withFleet,
 } from '../../support/fleet/cluster.ts';
-import type { TestFleet } from '../../support/fleet/cluster.ts';
 import { type Had, judge, type Verdict } from '../../support/fleet/judge.ts';
 import { scaled } from '../../support/patience.ts';
 import { CampaignNode } from './node.ts';

@@ -22,7 +22,7 @@ const CREATES = 10 * times;
  * and a fifth of the answers never arrives.
  */
 test(
-  'each session that is asked for is made once, wherever, while nodes are killed and answers are lost',
+  'Each requested session is created exactly once in the fleet, even if nodes are killed and answers are lost.',
   { timeout: scaled(120_000 + times * 60_000) },
   async () => {
     process.stdout.write(`fleet campaign: creates, ${times} times, SEED=${seed}\n`);

@@ -37,7 +37,7 @@ const chosen = Object.entries(scenarios).filter(
 );
 
 test.for(chosen)(
-  'nothing is lost, doubled or out of order while %s',
+  'No event is lost, doubled or out of order while %s.',
   { timeout: scaled(120_000 + times * 60_000) },
   async ([title, scenario]) => {
     process.stdout.write(`fleet campaign: ${title}, ${times} times, SEED=${seed}\n`);
@@ -52,7 +52,7 @@ test.for(chosen)(
 );
 
 test.skipIf(process.env.FLEET === 'part')(
-  'a mirror with message ids and a cursor of its own fails, or the judge sees nothing',
+  'The judge finds errors in a mirror that relies on message ids and a cursor of its own.',
   { timeout: scaled(240_000) },
   async () => {
     const verdict: Verdict = await control({ times: 1, random: seeded(seed) });

@@ -207,7 +207,7 @@ describe.skipIf(process.platform !== 'linux')(
   'a server among hostile agents, files and clients',
   () => {
     it(
-      'answers /health all the while, lives on, stops in order, and starts clean',
+      'A server under attack answers /health in time, and then stops and starts cleanly.',
       {
         timeout: scaled(60_000 + ROUNDS * 120_000),
       },

@@ -55,35 +55,47 @@ async function killed(child: ChildProcess): Promise<void> {
   await once(child, 'exit');
 }
 
-describe.skipIf(process.platform !== 'linux')('SIGUSR1 opens no debugger and ends nothing', () => {
-  it.each(forms.filter(([, file]) => fs.existsSync(file)))('in %s', async (_name, file, args) => {
-    await using directory = tempDirectory('debugger');
-    const { path: place } = directory;
-    const child = spawn(
-      file,
-      [...args, '--json', '--data-dir', path.join(place, 'data'), 'serve', '--demo', '--port', '0'],
-      {
-        stdio: ['ignore', 'pipe', 'pipe'],
-        env: { PATH: process.env.PATH ?? '', TMPDIR: process.env.TMPDIR ?? '/tmp', HOME: place },
-      },
-    );
-    let said = '';
-    child.stderr?.setEncoding('utf8').on('data', (text: string) => (said += text));
-    try {
-      const url = await ready(child);
-      const own = Number(new URL(url).port);
-      for (let i = 0; i < 20; i++) {
-        child.kill('SIGUSR1');
-        expect((await fetch(`${url}/health`)).status).toBe(200);
-        expect(listening(child.pid ?? 0)).toEqual([own]);
+describe.skipIf(process.platform !== 'linux')('SIGUSR1', () => {
+  it.each(forms.filter(([, file]) => fs.existsSync(file)))(
+    'SIGUSR1 opens no debugger and ends no server in %s.',
+    async (_name, file, args) => {
+      await using directory = tempDirectory('debugger');
+      const { path: place } = directory;
+      const child = spawn(
+        file,
+        [
+          ...args,
+          '--json',
+          '--data-dir',
+          path.join(place, 'data'),
+          'serve',
+          '--demo',
+          '--port',
+          '0',
+        ],
+        {
+          stdio: ['ignore', 'pipe', 'pipe'],
+          env: { PATH: process.env.PATH ?? '', TMPDIR: process.env.TMPDIR ?? '/tmp', HOME: place },
+        },
+      );
+      let said = '';
+      child.stderr?.setEncoding('utf8').on('data', (text: string) => (said += text));
+      try {
+        const url = await ready(child);
+        const own = Number(new URL(url).port);
+        for (let i = 0; i < 20; i++) {
+          child.kill('SIGUSR1');
+          expect((await fetch(`${url}/health`)).status).toBe(200);
+          expect(listening(child.pid ?? 0)).toEqual([own]);
+        }
+        expect(said).not.toContain('Debugger');
+      } finally {
+        await killed(child);
       }
-      expect(said).not.toContain('Debugger');
-    } finally {
-      await killed(child);
-    }
-  });
+    },
+  );
 
-  it('in one that got the signal while it started', async () => {
+  it('SIGUSR1 during the start opens no debugger and does not end the server.', async () => {
     await using directory = tempDirectory('debugger');
     const args = [bundle, '--json', '--data-dir', directory.path, 'serve', '--demo', '--port', '0'];
     const child = spawn(process.execPath, args, {

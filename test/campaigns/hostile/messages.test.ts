@@ -56,7 +56,7 @@ async function decline(client: Client, session_id: string): Promise<void> {
 }
 
 test(
-  'messages of an agent that are larger than any reason keep nobody waiting',
+  'Huge messages of an agent do not block the server.',
   { timeout: scaled(600_000) },
   async () => {
     await using directory = tempDirectory('messages');

@@ -98,8 +98,8 @@ function runs(pid: number): boolean {
   return found !== undefined && isAlive(found);
 }
 
-describe.skipIf(!unprivileged)("a child that has become another user's", () => {
-  it('is left running by a kill, which ends all else, says so in the record, and does not hang', () =>
+describe.skipIf(!unprivileged)('a child that runs as another user', () => {
+  it('A kill ends the other processes, and its record reports a child of another user that still runs.', () =>
     withStage(async ({ server, rootChild }) => {
       const started = await run(server, `${rootChild} & sleep 600`);
       const pid = await pidOf(server, started);
@@ -117,7 +117,7 @@ describe.skipIf(!unprivileged)("a child that has become another user's", () => {
       expect(children.out_of_reach).toBeGreaterThan(0);
     }));
 
-  it('is left running where it is the process itself, and its record ends all the same', () =>
+  it('The record of a killed process that runs as another user ends, and reports that the process was not ended.', () =>
     withStage(async ({ server, rootChild }) => {
       const started = await run(server, `exec ${rootChild}`);
       await pidOf(server, started);
@@ -131,7 +131,7 @@ describe.skipIf(!unprivileged)("a child that has become another user's", () => {
       await expectAlive(server);
     }));
 
-  it('is left running by a time limit', () =>
+  it('A time limit ends the process, and its record reports a child of another user that still runs.', () =>
     withStage(async ({ server, rootChild }) => {
       const started = await run(server, `${rootChild} & sleep 600`, { timeout_ms: 4000 });
       expect(await ended(server, started)).toMatchObject({
@@ -141,7 +141,7 @@ describe.skipIf(!unprivileged)("a child that has become another user's", () => {
       await expectAlive(server);
     }));
 
-  it('is left running by a command that ends by itself, which is completed', () =>
+  it('A command is completed when it ends, and its record reports a child of another user that still runs.', () =>
     withStage(async ({ server, rootChild }) => {
       const started = await run(server, `${rootChild} & read -r _ < fifo; exit 0`, {
         cwd: fifoIn(server.directory),
@@ -156,7 +156,7 @@ describe.skipIf(!unprivileged)("a child that has become another user's", () => {
       await expectAlive(server);
     }));
 
-  it('does not keep the server from an orderly stop, and the next start from being clean', () =>
+  it('The server stops and starts cleanly while a child of another user still runs.', () =>
     withStage(async ({ server, rootChild, start }) => {
       const started = await run(server, `${rootChild} & sleep 600`);
       const pid = await pidOf(server, started);
@@ -165,7 +165,7 @@ describe.skipIf(!unprivileged)("a child that has become another user's", () => {
       await expectCleanStart(await start());
     }));
 
-  it('keeps neither a start after a SIGKILL of the server nor that one stop from being in order', () =>
+  it('After a SIGKILL, the server starts, reports a process of another user that still runs, and stops cleanly.', () =>
     withStage(async ({ server, rootChild, start }) => {
       const started = await run(server, `exec ${rootChild}`);
       const pid = await pidOf(server, started);
@@ -184,7 +184,7 @@ describe.skipIf(!unprivileged)("a child that has become another user's", () => {
       await expectCleanStart(await start());
     }));
 
-  it('may be an agent: its session is closed, and the server lives and stops', () =>
+  it('The session of an agent that runs as another user can be closed, and the server stops cleanly.', () =>
     withStage(async ({ server, directory, start }) => {
       const { client } = server;
       const session = await client.call(endpoints.createSession, {

@@ -10,7 +10,7 @@ import { makeRepository } from '../../support/worktrees/work.ts';
 const PROGRAMS = Number(process.env.WORKTREE_PROGRAMS ?? 2);
 
 test(
-  'whatever eight sessions do in two repositories: no commit and no file that they wrote is lost.',
+  'Random work of eight sessions in two repositories loses no commit and no file.',
   async () => {
     const wanted = process.env.WORKTREE_SEED;
     const seed = wanted === undefined ? Date.now() % 2 ** 31 : Number(wanted);

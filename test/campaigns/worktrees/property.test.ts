@@ -209,7 +209,7 @@ function onStage(check: (stage: Stage) => Promise<void>): Promise<void> {
 }
 
 test(
-  'whatever is done with a worktree: what was committed or written in it is in its path, a branch or an archive.',
+  'After any steps, all commits and files of a worktree are in its path, a branch or an archive.',
   async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 15, maxLength: 30 }), (steps) =>

@@ -4,7 +4,7 @@ import { assertAddressed, hostName, identify } from '../../../src/core/access/ad
 import { AppError } from '../../../src/api/errors.ts';
 import { plain } from '../../../src/core/lib/plain.ts';
 import { splitWords } from '../../../src/server/work/processes/words.ts';
-import { messageInput } from '../../../src/server/teams/message-input.ts';
+import { messageInput } from '../../../src/server/teams/dispatcher.ts';
 import { isAtLength } from '../../support/at-length.ts';
 
 const AGAIN = 8;

@@ -54,14 +54,17 @@ describe('cadre fleet init', () => {
       2,
       /cannot read the file \/nowhere\.nk/,
     ],
-  ])('cadre fleet init with %s is refused, and says what to do.', async ([, args, code, said]) => {
-    await using cluster = await Cluster.start();
-    const ended = await cadre(['fleet', 'init', ...args], cluster.urls);
-    expect([ended.code, ended.stdout]).toEqual([code, '']);
-    expect(ended.stderr).toMatch(said);
-  });
+  ])(
+    'cadre fleet init with %s is refused, and the error names the next step.',
+    async ([, args, code, said]) => {
+      await using cluster = await Cluster.start();
+      const ended = await cadre(['fleet', 'init', ...args], cluster.urls);
+      expect([ended.code, ended.stdout]).toEqual([code, '']);
+      expect(ended.stderr).toMatch(said);
+    },
+  );
 
-  test('cadre fleet init says what NATS lacks, and who does not answer.', async () => {
+  test('cadre fleet init reports missing JetStream and a NATS server that does not answer.', async () => {
     await using bare = await Cluster.start({ whole: () => 'listen: "0.0.0.0:4222"' });
     const [server] = bare.servers;
     const without = await cadre(['fleet', 'init'], bare.urls);
@@ -77,7 +80,7 @@ describe('cadre fleet init', () => {
     ]);
   });
 
-  test('cadre fleet init may run again, and needs the key of the admin.', async () => {
+  test('cadre fleet init may run again, and requires the key of the admin.', async () => {
     const again = await cadre(['fleet', 'init'], fleet().urls);
     expect(again).toMatchObject({ code: 0, stdout: 'Fleet test already exists\n' });
     const { urls, ca, keyOf } = secured();
@@ -98,7 +101,7 @@ describe('cadre fleet init', () => {
   });
 });
 
-describe('A node whose events are not copied', () => {
+describe('a node whose events are not copied', () => {
   test('A node whose events are not copied is listed as such, and readers of the fleet get a notice.', async () => {
     const nodes = await cadre(['fleet', 'nodes', '--json'], fleet().urls);
     expect(nodes.json()).toMatchObject([{ node: 'quiet', state: 'alive', mirror: 'off' }]);

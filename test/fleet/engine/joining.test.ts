@@ -33,7 +33,7 @@ function living() {
   return livingNodes(new Bucket(connection, names, names.nodes));
 }
 
-describe('A server with [fleet]', () => {
+describe('a server with [fleet]', () => {
   test('A server with [fleet] has a heartbeat with its labels and room, and removes it when it stops.', async () => {
     await asNode('n1', async (given) => {
       await expectEventually(() => stateOf(given)).toBe('member');

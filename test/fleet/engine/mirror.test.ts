@@ -50,7 +50,7 @@ function startReader(node: string, cursor: FleetCursor, follow: boolean) {
   };
 }
 
-describe('A server with [fleet]', () => {
+describe('a server with [fleet]', () => {
   test('A server with [fleet] has all its events in the stream when it has stopped, and continues there when it starts again.', async () => {
     await using directory = tempDirectory();
     for (const round of [1, 2]) {
@@ -90,8 +90,8 @@ describe('A server with [fleet]', () => {
   });
 });
 
-describe('With JetStream, a mirror', () => {
-  test('With JetStream, a mirror writes batches that are read once and in order, by a cursor and while they come.', async () => {
+describe('a mirror with JetStream', () => {
+  test('A mirror with JetStream writes batches that are read once and in order, by a cursor and while they come.', async () => {
     const store = await testStore();
     await using _mirror = startMirror(store, streamOf('n1'), { clock: systemClock });
     const cursor = FleetCursor.start();
@@ -110,7 +110,7 @@ describe('With JetStream, a mirror', () => {
     expect(whole.events).toEqual(reader.events);
   });
 
-  test('With JetStream, a mirror is refused by the fence where another has written.', async () => {
+  test('A mirror with JetStream is refused by the fence if another mirror has written.', async () => {
     const store = await testStore();
     const stream = streamOf('n2');
     await append(store, 3);

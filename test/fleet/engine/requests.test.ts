@@ -65,7 +65,7 @@ function asking(node: string, user = 'alice', scope: 'admin' | 'read' = 'admin')
 
 const create = { body: { provider: 'acp', cwd: '/', title: 'one' } } as const;
 
-describe('A request through the fleet', () => {
+describe('a request through the fleet', () => {
   test('A request through the fleet is answered as by HTTP, with the seq and the epoch of the log.', async () => {
     const { n1 } = nodes();
     const direct = await n1.client.ask(endpoints.getVersion, {});
@@ -192,7 +192,7 @@ describe('A request through the fleet', () => {
   });
 });
 
-describe('A place for a session', () => {
+describe('a place for a session', () => {
   const placing = (labels: string[]) => new FleetServers(visitOf('alice'), { labels, random });
   const place = async (labels: string[], key?: string) =>
     (await placing(labels).first()).client?.call(endpoints.createSession, create, undefined, key);

@@ -17,7 +17,7 @@ const names = namesOf('test');
 /** A mirror reports a problem that has lasted for 10 s, and a new leader takes a few seconds. */
 const WAIT_MS = 40_000;
 
-describe('A server whose events cannot be copied to the fleet', () => {
+describe('a server whose events cannot be copied to the fleet', () => {
   test('A server whose events cannot be copied to the fleet says so and why, in its health and to the fleet; a stream that is made anew gets all of them without another event.', () =>
     withFleet(async ({ connection, urls }) => {
       const config = { fleet: { url: urls, name: 'n1', fleet: 'test' } };
@@ -71,7 +71,7 @@ describe('A server whose events cannot be copied to the fleet', () => {
     }));
 });
 
-describe('A stopping server', () => {
+describe('a stopping server', () => {
   test.for(['after it has joined', 'while it joins'])(
     'A stopping server stops though NATS has become mute %s.',
     async (when) =>

@@ -78,7 +78,7 @@ async function newEpochOf(directory: string): Promise<void> {
   expect((await cadre(['db', 'restore', copy, '--yes'])).code).toBe(0);
 }
 
-describe('A node whose data directory was reset', () => {
+describe('a node whose data directory was reset', () => {
   test('A node whose data directory was reset is diverged, and continues under its name on the documented way back.', async () => {
     await using live = tempDirectory('node');
     await using early = tempDirectory('node');
@@ -122,7 +122,7 @@ describe('A node whose data directory was reset', () => {
   });
 });
 
-describe('A node whose backup was restored', () => {
+describe('a node whose backup was restored', () => {
   test('A node whose backup was restored continues under its name from the event of the backup.', async () => {
     await using live = tempDirectory('node');
     await using place = tempDirectory('backup');

@@ -35,18 +35,18 @@ it('Approval rules answer the requests of an agent: allowed commands and edits p
   }[];
   expect(last?.decided_by).toBe(allowing);
 
-  const test = async (...words: string[]) =>
+  const decisionOf = async (...words: string[]) =>
     (await cadre(['approvals', 'rules', 'test', ...words])).stdout;
-  expect(await test('rm x')).toMatch(/^deny: rule_\w+, deny command rm \*\*\n$/);
-  expect(await test('echo x > y')).toMatch(/^ask: .*">"\n$/);
-  expect(await test('--path', 'notes/a.txt', '--cwd', directory)).toMatch(/^allow: /);
+  expect(await decisionOf('rm x')).toMatch(/^deny: rule_\w+, deny command rm \*\*\n$/);
+  expect(await decisionOf('echo x > y')).toMatch(/^ask: .*">"\n$/);
+  expect(await decisionOf('--path', 'notes/a.txt', '--cwd', directory)).toMatch(/^allow: /);
 
   const { stdout } = await cadre(['approvals', 'rules', 'list']);
   expect(stdout).toMatch(/\tallow\t.*command: echo \*\*, directory: /);
   expect((await cadre(['approvals', 'rules', 'remove', allowing])).stdout).toBe(
     `Removed rule ${allowing}\n`,
   );
-  expect(await test('echo x')).toBe('ask: no rule matches\n');
+  expect(await decisionOf('echo x')).toBe('ask: no rule matches\n');
 });
 
 it('A * behind a program that is not known to be safe needs --i-know.', async () => {

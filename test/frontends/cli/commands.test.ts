@@ -352,7 +352,7 @@ describe('sessions', () => {
     expect(again.stdout).toContain('earlier turns: 1');
   });
 
-  test('sessions send --no-wait returns at once, and a conflict ends with 7.', async () => {
+  test('cadre sessions send --no-wait returns at once, and a conflict ends with 7.', async () => {
     const server = await testDemo();
     const cadre = cadreOn(server);
     const id = (await cadre(['sessions', 'create'])).stdout.trim();

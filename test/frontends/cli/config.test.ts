@@ -94,7 +94,7 @@ describe('cadre config check', () => {
     expect(json.json()).toEqual({ ok: false, problems: expect.arrayContaining(lines) });
   });
 
-  test('config check reports unknown names of agents, with the known names.', async () => {
+  test('cadre config check reports unknown names of agents, with the known names.', async () => {
     using home = tempDirectory();
     const check = async (text: string) => {
       configure(home.path, text);

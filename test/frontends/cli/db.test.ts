@@ -161,7 +161,7 @@ describe('cadre db backup', () => {
 });
 
 describe('cadre db check', () => {
-  test('db check of a running server checks a temporary copy of the database.', async () => {
+  test('cadre db check of a running server checks a temporary copy of the database.', async () => {
     const server = history();
     const cadre = cadreOn(server);
     const { code, stdout, stderr } = await cadre(['db', 'check']);
@@ -214,7 +214,7 @@ describe('cadre db check', () => {
       ]);
     }));
 
-  test('db check reports a missing file, and a file that is not a database.', async () => {
+  test('cadre db check reports a missing file, and a file that is not a database.', async () => {
     const server = history();
     await using place = tempDirectory();
     const cadre = cadreOn(server);
@@ -225,7 +225,7 @@ describe('cadre db check', () => {
     expectFailure(await cadre(['db', 'check', file]), 1, /not a database.*restore a backup/);
   });
 
-  test('db check refuses the file that a server has open.', async () => {
+  test('cadre db check refuses the file that a server has open.', async () => {
     const server = history();
     const file = path.join(server.directory, 'events.cadre');
     expectFailure(await cadreOn(server)(['db', 'check', file]), 7, /another server \(pid \d+\)/);

@@ -335,7 +335,7 @@ describe('cadre doctor', () => {
     ]);
   });
 
-  test('doctor reports an invalid configuration, and continues with the other checks.', async () => {
+  test('cadre doctor reports an invalid configuration, and continues with the other checks.', async () => {
     using home = tempDirectory();
     const env = { CADRE_LOG_LEVEL: 'loud' };
     const ended = await runHere(home.path, ['doctor', '--json'], { env });

@@ -11,7 +11,7 @@ import { cadreOn, runCadre, startCadre } from '../../support/cli/cadre.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 
 describe('cadre events tail', () => {
-  test('events tail --no-follow prints the stored events and ends with 0.', async () => {
+  test('cadre events tail --no-follow prints the stored events and ends with 0.', async () => {
     const server = await testDemo();
     const { client, directory } = server;
     const cadre = cadreOn(server);
@@ -36,7 +36,7 @@ describe('cadre events tail', () => {
     expect([latest.code, latest.stdout]).toEqual([0, '']);
   });
 
-  test('events tail prints one line per event: seq, time, session, kind and a summary.', async () => {
+  test('cadre events tail prints one line per event: seq, time, session, kind and a summary.', async () => {
     const server = await testDemo();
     const { client, directory } = server;
     const { id } = await openSession(client, directory);
@@ -59,7 +59,7 @@ describe('cadre events tail', () => {
     expect(stderr).toBe('');
   });
 
-  test('events tail shows each event at once until a signal ends it.', async () => {
+  test('cadre events tail shows each event at once until a signal ends it.', async () => {
     const server = await testDemo();
     const { client, directory } = server;
     const tail = startCadre(directory, [
@@ -81,7 +81,7 @@ describe('cadre events tail', () => {
     expect([ended.code, ended.stderr]).toEqual([130, '']);
   });
 
-  test('events tail continues after a kill and a restart of the server, without loss or repeat, and reports both on stderr.', async () => {
+  test('cadre events tail continues after a kill and a restart of the server, without loss or repeat, and reports both on stderr.', async () => {
     await using place = tempDirectory();
     const directory = place.path;
     const port = await keptPort();

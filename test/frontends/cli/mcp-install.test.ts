@@ -121,7 +121,7 @@ function home(): Home {
 const run = (command: string) => ({ command, wait_ms: 30_000 });
 
 describe('cadre mcp install', () => {
-  test('claude gets the process tools with a private token, which is in no argument and no log.', async () => {
+  test('cadre mcp install gives claude the process tools with a private token, which is in no argument and no log.', async () => {
     const own = home();
     const server = await own.serveApart();
     const mode = ['--permission-mode', 'full_access'];

@@ -53,7 +53,7 @@ describe('cadre mcp', () => {
     expect((seen.json() as { result: { messages: [] } }).result.messages).toHaveLength(1);
   });
 
-  test('mcp call reports invalid arguments.', async () => {
+  test('cadre mcp call reports invalid arguments.', async () => {
     const server = await testDemo();
     const cadre = cadreOn(server);
     const { id } = await server.client.call(endpoints.createSession, {

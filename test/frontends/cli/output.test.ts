@@ -44,11 +44,11 @@ describe('plain', () => {
     ['carriage return and backspace', 'good\rbad\b\b', 'goodbad'],
     ['NUL, BEL, DEL', 'a\u0000b\u0007c\u007fd', 'abcd'],
     ['single C1 characters', 'a\u0085b\u0090c\u009fd', 'abcd'],
-  ] as const)('plain removes %s.', ([, text, clean]) => {
+  ] as const)('`plain` removes %s.', ([, text, clean]) => {
     expect(plain(text)).toBe(clean);
   });
 
-  test('plain removes the control characters of terminated and unterminated sequences.', () => {
+  test('`plain` removes the control characters of terminated and unterminated sequences.', () => {
     for (const text of [
       '\u001b]52;c;aGk=',
       '\u001bP1$r\u001b\\',
@@ -62,12 +62,12 @@ describe('plain', () => {
     }
   });
 
-  test('plain keeps text, tabs and line breaks.', () => {
+  test('`plain` keeps text, tabs and line breaks.', () => {
     const text = 'Zoë’s\tlist\n- 💥 “ü” – [31m is text\n';
     expect(plain(text)).toBe(text);
   });
 
-  test('plain is idempotent, adds nothing, and removes everything that a terminal obeys.', () => {
+  test('`plain` is idempotent, adds nothing, and removes everything that a terminal obeys.', () => {
     const part = fc.constantFrom(
       '\u001b',
       '\u009b',

@@ -88,7 +88,7 @@ describe('serve --detach', () => {
     ]);
   });
 
-  test('service status and service logs show a detached server.', async () => {
+  test('cadre service status and service logs show a detached server.', async () => {
     const status = (await here('service', 'status', '--json')).json() as ServiceStatus;
     const { url, pid } = started;
     expect(status).toMatchObject({
@@ -107,7 +107,7 @@ describe('serve --detach', () => {
     expect(lines.every(({ msg }) => typeof msg === 'string')).toBe(true);
   });
 
-  test('service logs -f follows the log, even after the log was emptied.', async () => {
+  test('cadre service logs -f follows the log, even after the log was emptied.', async () => {
     const follower = startCadre(place.path, ['service', 'logs', '-f', '--tail', '1'], { env });
     await follower.until('\n');
     fs.copyFileSync(log, `${log}.1`);
@@ -119,7 +119,7 @@ describe('serve --detach', () => {
     expect(follower.stdout()).toContain('configuration reloaded');
   });
 
-  test('service stop stops the server cleanly, and its log is still shown.', async () => {
+  test('cadre service stop stops the server cleanly, and its log is still shown.', async () => {
     const stopped = await here('service', 'stop', '--json');
     expect(stopped.json()).toEqual({ stopped: true, pid: started.pid });
     expect(runs(started.pid)).toBe(false);
@@ -138,7 +138,7 @@ function runs(pid: number): boolean {
 }
 
 describe('a server in the foreground', () => {
-  test('service status shows a server in the foreground, and service logs names its stderr.', async () => {
+  test('cadre service status shows a server in the foreground, and service logs names its stderr.', async () => {
     const { directory } = await testRuntime();
     const { pid } = process;
     const place = ['--data-dir', directory];
@@ -153,7 +153,7 @@ describe('a server in the foreground', () => {
 });
 
 describe('service install', () => {
-  test('service install --print shows the file for both managers, and writes nothing.', async () => {
+  test('cadre service install --print shows the file for both managers, and writes nothing.', async () => {
     await using place = tempDirectory('service');
     const print = ['service', 'install', '--print', '--config', 'mine.toml', '--manager'];
     fs.writeFileSync(path.join(place.path, 'mine.toml'), '[auth]\ntoken = "cadre-secret-token"\n');
@@ -173,7 +173,7 @@ describe('service install', () => {
     expect(fs.readdirSync(place.path)).toEqual(['mine.toml']);
   });
 
-  test('service install refuses an invalid configuration, and an address that other machines reach.', async () => {
+  test('cadre service install refuses an invalid configuration, and an address that other machines reach.', async () => {
     await using place = tempDirectory('service');
     const print = ['service', 'install', '--print', '--manager', 'systemd'];
     const wrong = await runHere(place.path, [...print, '--bind', 'nowhere']);
@@ -196,7 +196,7 @@ describe('service install', () => {
   });
 
   test.skipIf(process.geteuid?.() !== 0)(
-    'service install as root is refused with the reason.',
+    'cadre service install as root is refused with the reason.',
     async () => {
       await using place = tempDirectory('service');
       const root = await runHere(place.path, ['service', 'install', '--manager', 'systemd']);

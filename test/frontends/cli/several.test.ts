@@ -96,7 +96,7 @@ describe('commands with several servers', () => {
     expect(answered.stdout).toBe('accepted: may I?\n');
   });
 
-  test('status and top show the state of each server.', async () => {
+  test('cadre status and cadre top show the state of each server.', async () => {
     const { stdout } = await cadre('status');
     expect(stdout).toMatch(/^NODE +STATUS/);
     expect(stdout).toMatch(/\nlaptop +ok /);
@@ -212,7 +212,7 @@ describe('commands with several servers', () => {
 });
 
 describe('cadre events tail with several servers', () => {
-  test('events tail continues from one cursor file, and writes no line twice.', () =>
+  test('cadre events tail continues from one cursor file, and writes no line twice.', () =>
     withServers(['laptop', 'gpu'], async (given) => {
       const { home } = given;
       const names = ['laptop', 'gpu'] as const;
@@ -253,7 +253,7 @@ describe('cadre events tail with several servers', () => {
       expect(keys.filter((key) => key.startsWith('gpu'))).toHaveLength(1);
     }));
 
-  test('events tail reports when a server disappears and returns, and continues.', () =>
+  test('cadre events tail reports when a server disappears and returns, and continues.', () =>
     withServers(['laptop', 'gpu'], async (given) => {
       const tail = startCadre(given.home, ['events', 'tail', '--kind', 'session.created']);
       await openSession(given.client('gpu'), given.directory('gpu'), { title: 'one' });

@@ -59,7 +59,7 @@ describe('conversations', () => {
     ]);
   });
 
-  test('run -c continues the latest session of the directory, and --session continues any session.', async () => {
+  test('cadre run -c continues the latest session of the directory, and --session continues any session.', async () => {
     const here = path.join(server().directory, 'here');
     fs.mkdirSync(here);
     const cadre = cadreOn(server());
@@ -83,7 +83,7 @@ describe('conversations', () => {
     });
   });
 
-  test('run -c continues the latest session in a worktree of the repository if the directory has none.', async () => {
+  test('cadre run -c continues the latest session in a worktree of the repository if the directory has none.', async () => {
     const { client, directory } = server();
     const cadre = cadreOn(server());
     const repo = makeRepository(path.join(directory, 'shop'));
@@ -116,7 +116,7 @@ describe('conversations', () => {
     expect(exact.stdout).toBe('earlier turns: 1; last prompt: say here\n');
   });
 
-  test('run -v shows thoughts, plans and the output of tools while they arrive.', async () => {
+  test('cadre run -v shows thoughts, plans and the output of tools while they arrive.', async () => {
     const script = 'think hard; plan a | b; tool look => three\nlines; say done';
     const ran = await cadreOn(server())(['run', '-v', script]);
     expect(ran.stdout).toBe('done\n');
@@ -197,7 +197,7 @@ describe('a conversation', () => {
     expect(got.json()).toMatchObject({ id, title: 'the new one' });
   });
 
-  test('sessions wait waits for one or all sessions, with a time limit, and ends as the turns ended.', async () => {
+  test('cadre sessions wait waits for one or all sessions, with a time limit, and ends as the turns ended.', async () => {
     const { client, directory } = server();
     const cadre = cadreOn(server());
     const [good, bad, busy] = await Promise.all(

@@ -41,14 +41,14 @@ describe('cadre teams', () => {
     return { ...made, message };
   }
 
-  test('teams create opens a team of sessions by the ends of their ids, and teams list shows it.', async () => {
+  test('cadre teams create opens a team of sessions by the ends of their ids, and teams list shows it.', async () => {
     const { id, team, lead } = await shop();
     expect(id).toMatch(/^team_[0-9a-f]{32}$/);
     expect(await ok('list')).toMatch(new RegExp(`^${team}\t${end(lead)}\t\\d+s\tshop$`, 'm'));
     expect(await ok('get', team)).toContain('shop');
   });
 
-  test('teams add, lead and remove change the members and show them.', async () => {
+  test('cadre teams add, lead and remove change the members and show them.', async () => {
     const { team, member } = await shop();
     const third = await open();
     expect(await ok('add', team, end(third), '--title', 'tester')).toMatch(
@@ -58,7 +58,7 @@ describe('cadre teams', () => {
     expect(await ok('remove', team, end(third))).not.toContain(third);
   });
 
-  test('teams message sends a message, which messages, deliveries and show list.', async () => {
+  test('cadre teams message sends a message, which messages, deliveries and show list.', async () => {
     const { team, lead, member, message } = await talking();
     const row = new RegExp(`${end(message)}\t${end(lead)}\tconsumed`);
     expect(await ok('deliveries', team)).toMatch(row);
@@ -91,12 +91,12 @@ describe('cadre teams', () => {
     expect((await cadre(['teams', 'cancel', team, end(message)])).code).toBe(7);
   });
 
-  test('teams interrupt-all reports that no turn is running.', async () => {
+  test('cadre teams interrupt-all reports that no turn is running.', async () => {
     const { team } = await shop();
     expect(await ok('interrupt-all', team)).toBe('No turns are running\n');
   });
 
-  test('teams spawn adds a member, which view and events tail show.', async () => {
+  test('cadre teams spawn adds a member, which view and events tail show.', async () => {
     const { team, member } = await talking();
     const spawned = (await ok('spawn', team, 'say "hi"', '--source', end(member))).trim();
     expect(await ok('view', team)).toContain(end(spawned));
@@ -163,7 +163,7 @@ describe('cadre teams', () => {
   );
 
   test(
-    'teams view --watch prints changes until it is interrupted.',
+    'cadre teams view --watch prints changes until it is interrupted.',
     { timeout: scaled(60_000) },
     () =>
       withServer(async (server) => {

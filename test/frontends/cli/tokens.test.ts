@@ -12,7 +12,7 @@ function expectFailure({ code, stdout, stderr }: Ended, exitCode: number, says: 
 }
 
 describe('cadre tokens', () => {
-  test('tokens create prints only the secret on stdout, and the secret is accepted.', async () => {
+  test('cadre tokens create prints only the secret on stdout, and the secret is accepted.', async () => {
     const server = await testDemo();
     const cadre = cadreOn(server);
     const created = await cadre(['tokens', 'create', 'dashboard']);
@@ -24,7 +24,7 @@ describe('cadre tokens', () => {
     ]);
   });
 
-  test('tokens create --json prints the whole record.', async () => {
+  test('cadre tokens create --json prints the whole record.', async () => {
     const server = await testDemo();
     const created = await cadreOn(server)(['tokens', 'create', 'ci', '--scope', 'read', '--json']);
     expect([created.code, created.stderr]).toEqual([0, hint]);
@@ -59,7 +59,7 @@ describe('cadre tokens', () => {
     });
   });
 
-  test('tokens list is a table or JSON, newest first, and contains no secret.', async () => {
+  test('cadre tokens list is a table or JSON, newest first, and contains no secret.', async () => {
     const server = await testDemo();
     const cadre = cadreOn(server);
     const secrets = [
@@ -77,7 +77,7 @@ describe('cadre tokens', () => {
     for (const secret of secrets) expect(people.stdout + json.stdout).not.toContain(secret);
   });
 
-  test('tokens revoke takes an id or its end, and the token is then refused.', async () => {
+  test('cadre tokens revoke takes an id or its end, and the token is then refused.', async () => {
     const server = await testDemo();
     const cadre = cadreOn(server);
     for (const part of [0, -6]) {
@@ -95,7 +95,7 @@ describe('cadre tokens', () => {
     expect((await cadre(['tokens', 'list', '--json'])).json()).toEqual([]);
   });
 
-  test('tokens revoke refuses an unknown id and an id that is too short.', async () => {
+  test('cadre tokens revoke refuses an unknown id and an id that is too short.', async () => {
     const server = await testDemo();
     const cadre = cadreOn(server);
     expectFailure(
@@ -110,7 +110,7 @@ describe('cadre tokens', () => {
     );
   });
 
-  test('tokens create refuses an unknown scope and a name that cannot be shown.', async () => {
+  test('cadre tokens create refuses an unknown scope and a name that cannot be shown.', async () => {
     const server = await testDemo();
     const cadre = cadreOn(server);
     expectFailure(await cadre(['tokens', 'create', 'x', '--scope', 'write']), 2, /read/);

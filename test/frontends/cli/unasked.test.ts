@@ -37,7 +37,7 @@ describe('a turn of Claude Code whose requests nobody was asked for', () => {
     });
   });
 
-  test('sessions send and sessions wait exit with 5 too, and sessions turns has the count.', async () => {
+  test('cadre sessions send and sessions wait exit with 5 too, and sessions turns has the count.', async () => {
     const { given } = await testRawClaude(twice);
     const cadre = cadreOn(given);
     const created = await cadre(['sessions', 'create', '--provider', 'claude']);

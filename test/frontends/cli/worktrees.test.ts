@@ -30,12 +30,12 @@ describe('cadre worktrees', () => {
     return { cadre, repo, session, open, place: created.stdout.trim(), end: one.id.slice(-8) };
   }
 
-  test('worktrees create makes a worktree for a session by the end of its id, and prints the path.', async () => {
+  test('cadre worktrees create makes a worktree for a session by the end of its id, and prints the path.', async () => {
     const { place } = await made('create');
     expect(read(place, 'a.txt')).toBe('one\n');
   });
 
-  test('worktrees list shows the worktrees of a repository or with a status in a table.', async () => {
+  test('cadre worktrees list shows the worktrees of a repository or with a status in a table.', async () => {
     const { cadre, repo, end: id } = await made('list');
     const listed = await cadre(['worktrees', 'list', '--repo', repo, '--padded']);
     const [heading = '', row = ''] = listed.stdout.split('\n');
@@ -62,7 +62,7 @@ describe('cadre worktrees', () => {
     expect(none.json()).toEqual([]);
   });
 
-  test('worktrees claim claims a worktree as a consumer, and a second role is refused.', async () => {
+  test('cadre worktrees claim claims a worktree as a consumer, and a second role is refused.', async () => {
     const { cadre, session, open, end } = await made('claim');
     const other = await open();
     const claimed = await cadre(['worktrees', 'claim', end, '--session', other]);
@@ -75,7 +75,7 @@ describe('cadre worktrees', () => {
     });
   });
 
-  test('worktrees release shows the number of remaining claims, and keeps the worktree with --keep.', async () => {
+  test('cadre worktrees release shows the number of remaining claims, and keeps the worktree with --keep.', async () => {
     const { cadre, session, open, end, place } = await made('release');
     const other = await open();
     await cadre(['worktrees', 'claim', end, '--session', other]);
@@ -91,7 +91,7 @@ describe('cadre worktrees', () => {
     expect(fs.existsSync(place)).toBe(true);
   });
 
-  test('worktrees cleanup archives the work, restore brings it back, and gc --remove removes it again.', async () => {
+  test('cadre worktrees cleanup archives the work, restore brings it back, and gc --remove removes it again.', async () => {
     const { cadre, repo, session, end, place } = await made('cleanup');
     write(place, { new: 'mine' });
     await cadre(['worktrees', 'release', end, '--session', session, '--keep']);
@@ -106,7 +106,7 @@ describe('cadre worktrees', () => {
     expect(branches(repo)).toEqual(['main']);
   });
 
-  test('worktrees merge shows its plan, asks, and merges; a rebase then has nothing to do.', async () => {
+  test('cadre worktrees merge shows its plan, asks, and merges; a rebase then has nothing to do.', async () => {
     const { cadre, repo, place, end } = await made('merge');
     write(place, { 'new.txt': 'mine\n' });
     const open = await cadre(['worktrees', 'merge', end]);
@@ -153,7 +153,7 @@ describe('cadre worktrees', () => {
     expect(git(repo, 'rev-parse', 'main')).toBe(before);
   });
 
-  test('worktrees pr is refused with the plan of the pull request.', async () => {
+  test('cadre worktrees pr is refused with the plan of the pull request.', async () => {
     const { cadre, repo, place, end } = await made('pr');
     write(place, { 'a.txt': 'mine\n' });
     commit(place, 'mine');
@@ -172,7 +172,7 @@ describe('cadre worktrees', () => {
 });
 
 describe('cadre worktrees trust', () => {
-  test('worktrees trust shows the script and allows it after a confirmation, and untrust withdraws that.', async () => {
+  test('cadre worktrees trust shows the script and allows it after a confirmation, and untrust withdraws that.', async () => {
     const server = await testDemo();
     const cadre = cadreOn(server);
     const repo = makeRepository(path.join(server.directory, 'repo'));

@@ -14,7 +14,7 @@ function asked(...details: ApprovalDetail[]): ApprovalToShow {
   return { kind: 'command', title: 'a title', details, ...rest };
 }
 
-describe('The text of an approval', () => {
+describe('the text of an approval', () => {
   test('The text has all lines of a command, and its directory.', () => {
     const command = 'cd build && \\\nmake clean && \\\nrm -rf /precious';
     const sheet = approvalText(asked({ type: 'command', command, cwd: '/srv' }), {

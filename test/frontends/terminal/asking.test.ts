@@ -100,7 +100,7 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
     ['l', 'l'],
     ['Ctrl-D', '\u0004'],
   ])(
-    '%s leaves the request open and ends the command with 5, and later input answers nothing.',
+    'The key %s leaves the request open and ends the command with 5, and later input answers nothing.',
     async ([, key = '']) => {
       const [{ expectShows, type, ended, glass }, stage] = await openAsking('two');
       await expectShows(prompt);
@@ -167,24 +167,27 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
   test.for([
     ['long', 'a command of 40 lines', '  echo line 40'],
     ['diff', 'a diff of 300 lines', 'new 150'],
-  ])('%s: %s is shown to its end before it can be accepted.', async ([turn = '', , last = '']) => {
-    const [{ expectShows, type, ended, glass }, stage] = await openAsking(turn);
-    let pages = 0;
-    const stops = () => glass.written.match(/more lines:|accept\?/g)?.length ?? 0;
-    for (; !glass.written.includes(last); pages++) {
-      await expectEventually(stops).toBeGreaterThan(pages);
-      expect(glass.written).not.toMatch(prompt);
-      // Before the end, an answer and other keys do nothing; then the next page is shown.
-      type(`y\u001b[Bs${pages % 2 === 0 ? ' ' : '\r'}`);
-      await expectEventually(stops).toBeGreaterThan(pages + 1);
-    }
-    expect(pages).toBeGreaterThan(turn === 'diff' ? 15 : 1);
-    await expectShows(prompt);
-    expect(await approvals(stage, 'accepted')).toEqual([]);
-    type('y');
-    expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
-    expect(await approvals(stage, 'accepted')).toHaveLength(1);
-  });
+  ])(
+    'A request of the turn "%s" with %s is shown to its end before it can be accepted.',
+    async ([turn = '', , last = '']) => {
+      const [{ expectShows, type, ended, glass }, stage] = await openAsking(turn);
+      let pages = 0;
+      const stops = () => glass.written.match(/more lines:|accept\?/g)?.length ?? 0;
+      for (; !glass.written.includes(last); pages++) {
+        await expectEventually(stops).toBeGreaterThan(pages);
+        expect(glass.written).not.toMatch(prompt);
+        // Before the end, an answer and other keys do nothing; then the next page is shown.
+        type(`y\u001b[Bs${pages % 2 === 0 ? ' ' : '\r'}`);
+        await expectEventually(stops).toBeGreaterThan(pages + 1);
+      }
+      expect(pages).toBeGreaterThan(turn === 'diff' ? 15 : 1);
+      await expectShows(prompt);
+      expect(await approvals(stage, 'accepted')).toEqual([]);
+      type('y');
+      expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+      expect(await approvals(stage, 'accepted')).toHaveLength(1);
+    },
+  );
 
   test('A request that the agent does not describe is accepted by a typed word alone.', async () => {
     const [{ expectShows, type, ended, glass }, stage] = await openAsking('undescribed');

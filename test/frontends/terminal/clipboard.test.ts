@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { toClipboard } from '../../../src/frontends/terminal/clipboard.ts';
+import { toClipboard } from '../../../src/frontends/tui/terminal.ts';
 
 function written(text: string, env: Record<string, string> = {}) {
   const out: string[] = [];

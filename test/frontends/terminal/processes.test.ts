@@ -26,7 +26,7 @@ describe('processes run', () => {
     expect((await cadre(['processes', 'show', process_id])).stdout).toMatch(/^time_limit +none$/m);
   });
 
-  test('processes run --follow passes its input to the process, and the end of the input.', async () => {
+  test('cadre processes run --follow passes its input to the process, and the end of the input.', async () => {
     const cadre = cadreOn(server());
     const command = ['processes', 'run', '--follow', 'tr a-z A-Z; exit 3'];
     const long = `${'word '.repeat(50_000)}\n`;
@@ -34,7 +34,7 @@ describe('processes run', () => {
     expect([stdout, code]).toEqual([`é HELLO\n${long.toUpperCase()}`, 3]);
   });
 
-  test('processes run --follow ends with its process, even if its input stays open.', async () => {
+  test('cadre processes run --follow ends with its process, even if its input stays open.', async () => {
     const { child, until, ended: end } = start('run', '--follow', 'echo up; sleep 0.1');
     child.stdin?.destroy();
     await until('up');
@@ -42,7 +42,7 @@ describe('processes run', () => {
   });
 
   test.skipIf(!hasPty)(
-    'processes run --follow on a terminal passes typed text and ^D to the process.',
+    'cadre processes run --follow on a terminal passes typed text and ^D to the process.',
     async () => {
       const { directory } = server();
       const command = 'while read line; do echo "got $line"; done; echo over';
@@ -69,7 +69,7 @@ describe('processes logs -f', () => {
   const kill = ({ process_id }: Process) =>
     server().client.call(endpoints.killProcess, { params: { process_id }, body: {} });
 
-  test('processes logs -f --tail shows the last lines and then new output.', async () => {
+  test('cadre processes logs -f --tail shows the last lines and then new output.', async () => {
     const process = await run(server(), 'seq 100; read go; echo done', { stdin: 'pipe' });
     await printed(server(), process, '100');
     const { process_id } = process;

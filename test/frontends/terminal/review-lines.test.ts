@@ -31,7 +31,7 @@ const shown = (columns: number, more: object = {}) => {
   return sheet.rows.map((row) => rowText(sheet, row, { ...look, columns, ...more }));
 };
 
-describe('The rows of a diff', () => {
+describe('the rows of a diff', () => {
   test('The rows have the numbers of both sides, comments below their lines, and stale comments below the name of their file.', () => {
     expect(shown(60)).toEqual([
       ' a.ts  modified  +1 -1',

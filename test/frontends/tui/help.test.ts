@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { symbols } from '../../../src/frontends/tui/list/row-text.ts';
-import { keysFor } from '../../../src/frontends/tui/screen/help.ts';
+import { keysFor } from '../../../src/frontends/tui/screen/body.tsx';
 
 const SOURCE = path.join(import.meta.dirname, '../../../src/frontends');
 const DRAWING = ['tui/**/*.{ts,tsx}', 'terminal/conversation-lines.ts', 'terminal/review-lines.ts'];

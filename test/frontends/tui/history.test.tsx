@@ -48,7 +48,7 @@ test('The composer of the screen goes through what was sent, searches it, and ad
 });
 
 // Without Python there is no terminal to test in; on Debian: apt-get install python3.
-describe.skipIf(!hasPty)('A prompt', () => {
+describe.skipIf(!hasPty)('a prompt', () => {
   test('The prompts of run and attach are in the history of the next attach, by Up and by Ctrl-R.', async () => {
     const { client, directory } = server();
     const { id } = await openSession(client, directory, { title: 'attached' });

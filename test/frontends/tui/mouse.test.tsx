@@ -83,7 +83,7 @@ test('In a dialog the wheel is as the arrow keys, and no report of a mouse is ty
 const crashing = 'process.on("SIGUSR2",()=>{throw new Error("crashed")})';
 
 // Without Python there is no terminal to test in; on Debian: apt-get install python3.
-describe.skipIf(!hasPty)('The reports of the mouse', () => {
+describe.skipIf(!hasPty)('the reports of the mouse', () => {
   const env = { CADRE_SCREEN_MOUSE: 'true' };
 
   test('The reports of the mouse are off by default.', async () => {

@@ -9,7 +9,7 @@ import { expectEventually } from '../../support/expect-eventually.ts';
 import { hasPty, inTerminal } from '../../support/tui/pty.ts';
 
 // Without Python there is no terminal to test in; on Debian: apt-get install python3.
-describe.skipIf(!hasPty)('on a terminal', () => {
+describe.skipIf(!hasPty)('the screens of commands on a terminal', () => {
   const server = sharedDemo();
   const withServer = <T>(test: (given: TestRuntime) => Promise<T>) => test(server());
 

@@ -5,7 +5,7 @@ import { session } from './things.ts';
 
 const id = 'sess_01a20437f78b711c895c111dac4e8655';
 
-describe('The name of a session', () => {
+describe('the name of a session', () => {
   test('A session is named by its title and the end of its id.', () => {
     expect(sessionName(id, 'tidy up')).toBe('session "tidy up" (ac4e8655)');
     expect(sessionName(id, null)).toBe('session ac4e8655');
@@ -16,7 +16,7 @@ describe('The name of a session', () => {
   });
 });
 
-describe('A message of the server', () => {
+describe('a message of the server', () => {
   const overview = overviewOf({
     sessions: [session(id, 1, { title: 'tidy $& up' }), session('sess_2', 2, { title: null })],
     approvals: [],

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { configSchema } from '../../../src/core/config/schema.ts';
-import { leadsTo, objectionToAddress } from '../../../src/server/hooks/addresses.ts';
+import { leadsTo, objectionToAddress } from '../../../src/server/hooks/send-post.ts';
 import { definitionsOf } from '../../../src/server/hooks/definition.ts';
 import { Throttle } from '../../../src/server/hooks/throttle.ts';
 import { pauseAfter } from '../../../src/server/hooks/runner.ts';

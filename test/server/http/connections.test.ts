@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
-import { connectionLimit } from '../../../src/server/http/connections.ts';
+import { connectionLimit } from '../../../src/server/http/app.ts';
 import { sharedRuntime, type TestRuntime, testRuntime } from '../../support/runtime.ts';
 import { testServer } from '../../support/server.ts';
 import { scaled } from '../../support/patience.ts';
@@ -48,7 +48,7 @@ const narrow = {
   config: { server: { bind_address: '127.0.0.1:0', drain_ms: 200, max_connections: 8 } },
 };
 
-describe('A request that does not arrive', () => {
+describe('a request that does not arrive', () => {
   const on = sharedRuntime(quick);
 
   test('A request that does not arrive is cut: a body that comes slowly, with an answer.', async () => {
@@ -83,7 +83,7 @@ describe('A request that does not arrive', () => {
   });
 });
 
-describe('A request that is refused before its body has come', () => {
+describe('a request that is refused before its body has come', () => {
   const on = sharedRuntime();
 
   test.for<[name: string, text: (given: TestRuntime) => string, status: number]>([
@@ -118,7 +118,7 @@ describe('A request that is refused before its body has come', () => {
   });
 });
 
-describe('Connections above the limit', () => {
+describe('connections above the limit', () => {
   test('Connections above the limit end the oldest that are not used, and no stream.', async () => {
     const given = await testRuntime(narrow);
     const followers = [await connect(given, stream(given)), await connect(given, stream(given))];

@@ -23,7 +23,7 @@ function expectOpen({ headers }: Pick<Reply, 'headers'>, to = origin): void {
   expect(headers['access-control-allow-credentials']).toBeUndefined();
 }
 
-describe('A page of an allowed origin', () => {
+describe('a page of an allowed origin', () => {
   test.for(table)(
     'A page of an allowed origin may read the answer to $request, a refusal, too.',
     async ({ endpoint }) => {

@@ -24,7 +24,7 @@ export function describeKeyed(routes: readonly string[]): void {
     },
   ];
 
-  describe.for(groups)('Requests $what with an Idempotency-Key', ({ routes: own, later }) => {
+  describe.for(groups)('requests $what with an Idempotency-Key', ({ routes: own, later }) => {
     const on = sharedStage();
     let keys = 0;
     const newKey = () => withKey(`key-${++keys}`);
@@ -61,7 +61,7 @@ export function describeKeyed(routes: readonly string[]): void {
     );
   });
 
-  describe('The transaction of a keyed request', () => {
+  describe('the transaction of a keyed request', () => {
     const tellTale =
       /^(session|queue|review|budget|turn|approval|team|delivery|worktree|hook)\.|^process\.(queued|kill_requested)/;
     // The excluded routes store nothing: a dry run, a look, a test, a pull request, the input of a process.

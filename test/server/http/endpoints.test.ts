@@ -29,7 +29,7 @@ function methodsOf(path: string): string[] {
     .flatMap(({ endpoint: { method } }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
 }
 
-describe('An endpoint', () => {
+describe('an endpoint', () => {
   test('An endpoint is under /v1 or /metrics and needs a token, but for /health and /openapi.yaml.', () => {
     expect(open.map(({ endpoint }) => endpoint.path)).toEqual(['/health', '/openapi.yaml']);
     for (const { endpoint } of guarded) expect(endpoint.path).toMatch(/^\/(v1\/|metrics$)/);
@@ -132,7 +132,7 @@ const withBody = someOf(
   4,
 );
 
-describe.for(withBody)('The body of $request', ({ endpoint }) => {
+describe.for(withBody)('the body of $request', ({ endpoint }) => {
   const { method } = endpoint;
   const path = pathOf(endpoint);
   const { shape } = endpoint.body as unknown as { shape: Record<string, z.ZodType> };
@@ -281,7 +281,7 @@ describe.for(withBody)('The body of $request', ({ endpoint }) => {
   });
 });
 
-describe('The size of a body', () => {
+describe('the size of a body', () => {
   test('The size of a body may be up to 256 KiB, and not a byte more, announced or not.', async () => {
     const { url, token } = await testRuntime(options());
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
@@ -353,7 +353,7 @@ const outOfRange = [
   ['/v1/processes/ID/events/stream', 'after_seq', ['-1', 'Latest', 'x']],
 ] as const;
 
-describe('A number in a query', () => {
+describe('a number in a query', () => {
   const on = sharedRuntime(options());
 
   test.for(outOfRange)(

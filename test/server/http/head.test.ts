@@ -55,7 +55,7 @@ describe('HEAD', () => {
   });
 });
 
-describe('A path that is written out', () => {
+describe('a path that is written out', () => {
   test.for([
     ['/v1/worktrees/gc', 'POST'],
     ['/v1/teams/team_1/members/spawn', 'POST'],

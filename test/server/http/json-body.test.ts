@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { assertBounded, readJson } from '../../../src/server/http/json-body.ts';
+import { assertBounded, readJson } from '../../../src/server/http/app.ts';
 import type { Scanned } from '../../../src/core/lib/json-string.ts';
 
 /** A text that counts how often it is looked at. */
@@ -22,7 +22,7 @@ const pathological: Record<string, (n: number) => string> = {
   spaces: (n) => ' '.repeat(2 * n),
 };
 
-describe('The scan of a body', () => {
+describe('the scan of a body', () => {
   test.each(Object.entries(pathological))(
     'The scan of a body looks at each character once: %s.',
     (_name, make) => {

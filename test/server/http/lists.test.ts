@@ -33,7 +33,7 @@ async function pages<T>(api: Api, path: string): Promise<T[][]> {
   return found;
 }
 
-describe('A list', () => {
+describe('a list', () => {
   test('A list is empty where there is nothing, without a cursor.', async () => {
     const given = await testRuntime();
     const reply = await apiOf(given)('GET', '/v1/sessions');
@@ -155,7 +155,7 @@ async function withStored(
   await withRuntime((given) => check(given, made), { ...scripted(), directory: directory.path });
 }
 
-describe('A replay', () => {
+describe('a replay', () => {
   test('A replay is oldest first, after `after_seq`, at most `limit`, and returns where the next page starts.', async () => {
     const given = await testRuntime(scripted());
     const { client, directory } = given;

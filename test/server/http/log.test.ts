@@ -60,7 +60,7 @@ describe('X-Request-Id', () => {
   });
 });
 
-describe('The log', () => {
+describe('the log', () => {
   test('The log has one line a request, with method, route, status and time.', async () => {
     const given = await testRuntime(scripted());
     const { url, logLines, directory } = given;

@@ -99,7 +99,7 @@ function requestWith(token: string, wrong: typeof faults): Asked {
   return asked;
 }
 
-describe('The order of checks', () => {
+describe('the order of checks', () => {
   test.for(faults.map((fault, at) => ({ ...fault, at })))(
     'The order of checks refuses a wrong $name with $status, although all that is looked at later is wrong, too.',
     async ({ at, status, body }) => {
@@ -228,7 +228,7 @@ describe('Origin', () => {
   });
 });
 
-describe('The token', () => {
+describe('the token', () => {
   test('The token has to be a bearer token, whole and as it is; the scheme is read in any case.', async () => {
     const { url, token } = on();
     const status = async (authorization: string) =>
@@ -261,7 +261,7 @@ describe('The token', () => {
   });
 });
 
-describe('A text in a query', () => {
+describe('a text in a query', () => {
   const widest = '\u{1d873}';
   test.for([
     {
@@ -288,7 +288,7 @@ describe('A text in a query', () => {
   );
 });
 
-describe('Bytes that are not an HTTP request', () => {
+describe('bytes that are not an HTTP request', () => {
   test.for([
     { name: 'bytes that are not HTTP', status: 400, bytes: 'GARBAGE\r\n\r\n' },
     {

@@ -9,7 +9,7 @@ const on = sharedGate();
 
 const unknown = ['/v1', '/v1/', '/v1/nope', '/v1/sessions/x/y/z', '/v1?x=/health', '/v1/%20'];
 
-describe('An unknown path under /v1', () => {
+describe('an unknown path under /v1', () => {
   test.for(unknown)('The path %s is 401 without a token, and 404 with one.', async (path) => {
     const { url, token } = on();
     const without = await send(url, { path });
@@ -64,7 +64,7 @@ const disguises = [
   'http://evil.example//v1/sessions',
 ];
 
-describe('A disguised path', () => {
+describe('a disguised path', () => {
   test.for(disguises)('The path %s shows no session without a token.', async (path) => {
     const { url, client, directory } = on();
     const { id } = await openSession(client, directory);
@@ -93,7 +93,7 @@ describe('A disguised path', () => {
 
 const badlyEncoded = ['/v1/sessions/%zz', '/v1/%', '/v1/sessions/%c3%28/turns', '/v1/%zz/sessions'];
 
-describe('A path that is badly encoded', () => {
+describe('a path that is badly encoded', () => {
   test.for([
     ['without a token', 401, {}, unauthorized],
     [
@@ -123,7 +123,7 @@ describe('A path that is badly encoded', () => {
   });
 });
 
-describe('An id in a path', () => {
+describe('an id in a path', () => {
   test('An unknown id in a path is 404, whatever is in it.', async () => {
     const { url, token } = on();
     for (const id of [

@@ -11,7 +11,7 @@ import { openStream } from '../../support/http/stream.ts';
 
 const on = sharedRuntime({ providers: [scriptedProvider()] });
 
-describe('A number in a body', () => {
+describe('a number in a body', () => {
   test.for(['12345678901234567890', '9007199254740993', '1e400', '0.12345678901234567890123'])(
     'The number %s, which would be stored as another one, is refused by name.',
     async (number) => {
@@ -42,7 +42,7 @@ describe('A number in a body', () => {
   });
 });
 
-describe('A compressed body', () => {
+describe('a compressed body', () => {
   test.for(['gzip', 'br', 'deflate', 'GZIP'])(
     'A compressed body of %s is 415.',
     async (encoding) => {
@@ -71,7 +71,7 @@ describe('A compressed body', () => {
   });
 });
 
-describe('A public route', () => {
+describe('a public route', () => {
   test('A public route does not show how much happens here: it has no X-Seq and no X-Epoch.', async () => {
     const { url } = on();
     for (const path of ['/health', '/openapi.yaml', '/nope'])

@@ -15,7 +15,7 @@ function scripted() {
   return { providers: [scriptedProvider((turn) => turn.end(completed))] };
 }
 
-describe('Health', () => {
+describe('health', () => {
   test('Health is the status alone where no token was given, and everything where one was.', async () => {
     const given = await testRuntime(scripted());
     const open = await send(given.url, { path: '/health' });
@@ -87,7 +87,7 @@ describe('GET /v1/version', () => {
   });
 });
 
-describe('Diagnostics', () => {
+describe('diagnostics', () => {
   test('Diagnostics tell of health, recovery, providers, storage and streams in numbers.', async () => {
     const given = await testRuntime(scripted());
     const { client, directory } = given;
@@ -142,7 +142,7 @@ describe('Diagnostics', () => {
   });
 });
 
-describe('The data directory', () => {
+describe('the data directory', () => {
   test('The data directory holds the token and the registration for the owner alone, and the registration goes with the server.', async () => {
     await using base = tempDirectory();
     const directory = path.join(base.path, 'data');

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Delivery, Message } from '../../../src/api/team-messages.ts';
 import * as rules from '../../../src/server/teams/delivery.ts';
 import { contextRemaining } from '../../../src/server/teams/team.ts';
-import { messageInput } from '../../../src/server/teams/message-input.ts';
+import { messageInput } from '../../../src/server/teams/dispatcher.ts';
 import { aTurn } from '../../support/records.ts';
 
 const error = { code: 'why', message: 'because' };

@@ -17,7 +17,7 @@ import { milliseconds } from '../milliseconds.ts';
 import { approvals } from '../nouns.ts';
 import { asRecord } from '../output-options.ts';
 import { ago, details, listOf, shortId, plain } from '../output.ts';
-import { sessionAs, limit, rule, valueOf } from '../parameters.ts';
+import { limit, rule, sessionAs, valueOf } from '../parameters.ts';
 import { clientAction, type CommandContext } from '../world.ts';
 import { usageError } from '../../../api/errors.ts';
 import {
@@ -53,44 +53,41 @@ const approvalRuleCommands = commandGroup('rules', 'Manage rules that answer app
       valueOf('effect', '<effect>', 'Decision of the rule about each matching approval request'),
     ],
     options: [
-      {
-        flags: '--command <words>',
-        description:
-          'Match requests to run this command, such as "git log **" (* is one word; ** at the end is any number of words)',
-        field: 'command',
-      },
-      {
-        flags: '--path <path>',
-        description:
-          'Match requests to change only files at this path, such as "src/**" (relative to the session\'s directory)',
-        field: 'path',
-      },
-      {
-        flags: '--tool <name>',
-        description: "Match requests to use the agent's tool with this name, such as WebFetch",
-        field: 'tool',
-      },
-      {
-        flags: '--provider <provider>',
-        description: 'Match only requests from agents of this provider, such as claude',
-        field: 'provider',
-      },
+      valueOf(
+        'command',
+        '--command <words>',
+        'Match requests to run this command, such as "git log **" (* is one word; ** at the end is any number of words)',
+      ),
+      valueOf(
+        'path',
+        '--path <path>',
+        'Match requests to change only files at this path, such as "src/**" (relative to the session\'s directory)',
+      ),
+      valueOf(
+        'tool',
+        '--tool <name>',
+        "Match requests to use the agent's tool with this name, such as WebFetch",
+      ),
+      valueOf(
+        'provider',
+        '--provider <provider>',
+        'Match only requests from agents of this provider, such as claude',
+      ),
       {
         flags: '--directory <directory>',
         description: 'Match only requests from sessions in this directory or its subdirectories',
         read: (directory: string) => ({ directory: path.resolve(directory) }),
       },
-      {
-        flags: '--i-know',
-        description:
-          'Add the rule even if * follows the name of a program that cadre does not know to be harmless',
-        field: 'i_know',
-      },
-      {
-        flags: '--reason <text>',
-        description: 'Reason for the decision (sent to the agent when the rule declines a request)',
-        field: 'reason',
-      },
+      valueOf(
+        'i_know',
+        '--i-know',
+        'Add the rule even if * follows the name of a program that cadre does not know to be harmless',
+      ),
+      valueOf(
+        'reason',
+        '--reason <text>',
+        'Reason for the decision (sent to the agent when the rule declines a request)',
+      ),
     ],
     print: (added) =>
       `Added rule ${added.id}: ${plain(`${added.effect} ${conditionsOf(added)}`)}\n`,
@@ -110,22 +107,21 @@ const approvalRuleCommands = commandGroup('rules', 'Manage rules that answer app
       valueOf('command', '[command]', 'Command line to test against the approval rules, in quotes'),
     ],
     options: [
-      {
-        flags: '--path <path>',
-        description: 'Check whether the approval rules allow a change of this file',
-        field: 'path',
-      },
-      {
-        flags: '--tool <name>',
-        description:
-          "Check whether the approval rules allow the agent's tool with this name, such as WebFetch",
-        field: 'tool',
-      },
-      {
-        flags: '--provider <provider>',
-        description: 'Assume that an agent of this provider sends the request',
-        field: 'provider',
-      },
+      valueOf(
+        'path',
+        '--path <path>',
+        'Check whether the approval rules allow a change of this file',
+      ),
+      valueOf(
+        'tool',
+        '--tool <name>',
+        "Check whether the approval rules allow the agent's tool with this name, such as WebFetch",
+      ),
+      valueOf(
+        'provider',
+        '--provider <provider>',
+        'Assume that an agent of this provider sends the request',
+      ),
       {
         flags: '--cwd <directory>',
         description: 'Working directory of the command to test (default: current directory)',
@@ -252,11 +248,11 @@ function decisionCommand(
       }),
     ],
     options: [
-      {
-        flags: '--reason <text>',
-        description: 'Reason for the decision, which cadre records and sends to the agent',
-        field: 'reason',
-      },
+      valueOf(
+        'reason',
+        '--reason <text>',
+        'Reason for the decision, which cadre records and sends to the agent',
+      ),
       ...options,
     ],
     fields: () => ({ decision }),

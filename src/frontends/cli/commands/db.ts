@@ -13,6 +13,7 @@ import {
 import { exitCodes } from '../exit.ts';
 import { mebibytes, plain } from '../output.ts';
 import { localAction, type LocalContext, type World } from '../world.ts';
+import { counted } from '../../../core/lib/counted.ts';
 
 /** `cadre db …`. */
 export function dbCommands(program: Command, world: World): void {
@@ -110,18 +111,14 @@ function summaryOf(rows: number, { bytes, logs, images, search, damage }: Checke
   const parts = [
     `${rows} rows in ${mebibytes(bytes)}`,
     ...(logs && logs.files > 0 ? [logsText(logs)] : []),
-    ...(images && images.files > 0 ? [imagesText(images)] : []),
+    ...(images && images.files > 0 ? [counted(images.files, 'image')] : []),
     ...(search ? [indexText(search)] : []),
   ];
   return `Checked ${parts.join(', ')}: ${damage.length === 0 ? 'ok' : `${damage.length} damaged`}\n`;
 }
 
 function logsText({ files, unverified }: NonNullable<Checked['logs']>): string {
-  return `${files} ${files === 1 ? 'log' : 'logs'}${unverified > 0 ? ` (${unverified} without checksums)` : ''}`;
-}
-
-function imagesText({ files }: NonNullable<Checked['images']>): string {
-  return `${files} ${files === 1 ? 'image' : 'images'}`;
+  return `${counted(files, 'log')}${unverified > 0 ? ` (${unverified} without checksums)` : ''}`;
 }
 
 function indexText({ state, texts }: NonNullable<Checked['search']>): string {

@@ -8,11 +8,7 @@ import { valueOf } from '../parameters.ts';
 import { exitCodes } from '../exit.ts';
 import { ago, listOf } from '../output.ts';
 
-const hook = {
-  flags: '<hook>',
-  description: 'Name of the hook in the configuration',
-  field: 'hook_name',
-} as const;
+const hook = valueOf('hook_name', '<hook>', 'Name of the hook in the configuration');
 
 /** `cadre hooks …`. */
 export const hookCommands = commandGroup('hooks', 'Send events to commands and URLs', [

@@ -50,12 +50,11 @@ export const providerCommands = commandGroup(
       endpoint: endpoints.listModels,
       operands: [valueOf('provider', '<provider>', 'Provider')],
       options: [
-        {
-          flags: '--agent <agent>',
-          description:
-            'Name of the agent for the provider acp, such as gemini (list the names with cadre providers discover)',
-          field: 'agent',
-        },
+        valueOf(
+          'agent',
+          '--agent <agent>',
+          'Name of the agent for the provider acp, such as gemini (list the names with cadre providers discover)',
+        ),
       ],
       empty: 'no models: the agent does not publish a list of models',
       print: listOf<Model>(

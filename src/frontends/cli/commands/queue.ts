@@ -2,7 +2,7 @@ import { endpoints } from '../../../api/index.ts';
 import type { SessionQueue } from '../../../api/queue.ts';
 import { usageError } from '../../../api/errors.ts';
 import { oneLine } from '../../../core/lib/plain.ts';
-import { choose } from '../choose.ts';
+import { confirmChoice } from '../choose.ts';
 import { commandGroup, endpointCommand } from '../endpoint-command.ts';
 import { entryArgument, entryId, sessionId, sessionArgument } from '../find.ts';
 import { details, labelOf } from '../output.ts';
@@ -169,13 +169,10 @@ async function drop(
   show(dropped, () => `Removed queue entry ${labelOf(dropped.id, dropped.name)}\n`);
 }
 
-async function confirmDrop(world: World, label: string): Promise<void> {
+function confirmDrop(world: World, label: string): Promise<void> {
   const question = `remove "${oneLine(label)}" from the queue? Its text is deleted.`;
-  const answer = await choose(world, question, ['remove it', 'keep it'], (one) => one);
-  if (answer === 'remove it') return;
-  throw answer === null
-    ? usageError('not a terminal: pass --yes to confirm')
-    : usageError('the queue entry was not removed, because you did not confirm');
+  const refusal = 'the queue entry was not removed, because you did not confirm';
+  return confirmChoice(world, question, ['remove it', 'keep it'], refusal);
 }
 
 function assertOne(entryId: string | undefined, session: string | undefined): void {

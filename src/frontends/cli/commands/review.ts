@@ -3,7 +3,7 @@ import type { Review, ReviewComment } from '../../../api/reviews.ts';
 import { notFoundError, usageError } from '../../../api/errors.ts';
 import { anchorOf } from '../../../core/lib/diff-anchor.ts';
 import { readPatches } from '../../../core/lib/unified-diff.ts';
-import { choose } from '../choose.ts';
+import { confirmChoice } from '../choose.ts';
 import { commandGroup } from '../endpoint-command.ts';
 import { commentArgument, commentId, sessionArgument, sessionId } from '../find.ts';
 import { asRecord } from '../output-options.ts';
@@ -12,6 +12,7 @@ import { clientAction, type CommandContext, terminalOf, type World } from '../wo
 import { oneLine, revealed } from '../../../core/lib/plain.ts';
 import type { Layout } from '../layout.ts';
 import { shortId } from '../output.ts';
+import { counted } from '../../../core/lib/counted.ts';
 
 /** `cadre review …`: comments on lines of what a session has changed, sent as one turn. */
 export const reviewCommands = commandGroup(
@@ -174,17 +175,13 @@ async function drop(
   const found = await client.call(endpoints.getReview, { params });
   if (!yes) await confirmDrop(world, found);
   const left = await client.call(endpoints.dropReview, { params });
-  const count = found.comments.length;
-  print(left, () => `Removed ${count === 1 ? '1 comment' : `${count} comments`}\n`);
+  print(left, () => `Removed ${counted(found.comments.length, 'comment')}\n`);
 }
 
-async function confirmDrop(world: World, { comments }: Review): Promise<void> {
+function confirmDrop(world: World, { comments }: Review): Promise<void> {
   const question = `remove all ${comments.length} comments? Their text is deleted.`;
-  const answer = await choose(world, question, ['remove them', 'keep them'], (one) => one);
-  if (answer === 'remove them') return;
-  throw answer === null
-    ? usageError('not a terminal: pass --yes to confirm')
-    : usageError('the comments were not removed, because you did not confirm');
+  const refusal = 'the comments were not removed, because you did not confirm';
+  return confirmChoice(world, question, ['remove them', 'keep them'], refusal);
 }
 
 /** The comments of a review, each with its place, its lines and what it says; nothing for none. */
@@ -249,14 +246,10 @@ async function reviewSend(
   });
   const { turn_id, entry_id, comments } = sent;
   if (turn_id === null)
-    return show(sent, () => `Queued ${counted(comments)} as entry ${entry_id}\n`);
-  if (!wait) return show(sent, () => `Sent ${counted(comments)} as turn ${turn_id}\n`);
+    return show(sent, () => `Queued ${counted(comments, 'comment')} as entry ${entry_id}\n`);
+  if (!wait) return show(sent, () => `Sent ${counted(comments, 'comment')} as turn ${turn_id}\n`);
   const { followTurn } = await import('../talk/follow-turn.ts');
   const after = Number(headers['x-seq'] ?? 0);
   const mode = session.permission_mode;
   await followTurn(context, { ...params, turn_id, after, mode }, options);
-}
-
-function counted(comments: number): string {
-  return comments === 1 ? '1 comment' : `${comments} comments`;
 }

@@ -17,6 +17,7 @@ import { exitCodes } from '../exit.ts';
 import { refuseRemote } from '../refuse-remote.ts';
 import { type ServeOptions, withServeOptions } from '../serve-options.ts';
 import { showDocument, type World } from '../world.ts';
+import { counted } from '../../../core/lib/counted.ts';
 
 /** How long what is still open may keep a stopped server alive, in milliseconds. */
 const LINGER_MS = 500;
@@ -217,10 +218,6 @@ function farewell(runtime: Runtime, { server }: Config): string {
     ...(processes > 0 ? [`  stopping ${counted(processes, 'process', 'processes')}`] : []),
   ];
   return `\n${lines.join('\n')}\n`;
-}
-
-function counted(count: number, one: string, many = `${one}s`): string {
-  return `${count} ${count === 1 ? one : many}`;
 }
 
 function demoAgent(env: NodeJS.ProcessEnv) {

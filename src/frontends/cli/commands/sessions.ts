@@ -102,12 +102,11 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
     endpoint: endpoints.getItem,
     operands: [
       session,
-      {
-        flags: '<item>',
-        description:
-          'Id of the message, thought or tool call (list the ids with cadre sessions items --json)',
-        field: 'item_id',
-      },
+      valueOf(
+        'item_id',
+        '<item>',
+        'Id of the message, thought or tool call (list the ids with cadre sessions items --json)',
+      ),
     ],
     options: [
       turnAs(
@@ -145,12 +144,11 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
     endpoint: endpoints.updateSession,
     operands: [
       session,
-      {
-        flags: '<what>',
-        description:
-          "When the provider's usage limit resets, resume the session automatically, or wait for a command of yours",
-        field: 'after_limit',
-      },
+      valueOf(
+        'after_limit',
+        '<what>',
+        "When the provider's usage limit resets, resume the session automatically, or wait for a command of yours",
+      ),
     ],
     print: (one, { now }) =>
       `Updated session ${labelOf(one.id, one.title)}: ${afterLimitText(one, now)}\n`,

@@ -5,6 +5,7 @@ import { endpoints } from '../../../api/index.ts';
 import { durationText } from '../../terminal/time.ts';
 import { details, mebibytes } from '../output.ts';
 import { clientAction, type World } from '../world.ts';
+import { counted } from '../../../core/lib/counted.ts';
 
 /** `cadre status`. */
 export function statusCommand(program: Command, world: World): void {
@@ -50,7 +51,7 @@ export function statusCommand(program: Command, world: World): void {
 function waitingText(waiting: readonly { session_id: string; reason: string }[]) {
   const [first] = waiting;
   if (!first) return {};
-  const turns = waiting.length === 1 ? '1 turn' : `${waiting.length} turns`;
+  const turns = counted(waiting.length, 'turn');
   return { waiting: `${turns} for an agent, first session ${first.session_id}: ${first.reason}` };
 }
 

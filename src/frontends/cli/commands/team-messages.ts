@@ -38,21 +38,21 @@ const sayingOptions = [
     },
   },
   valueOf('priority', '--priority <priority>', 'Priority of the message'),
-  {
-    flags: '--policy <policy>',
-    description: "When the message is delivered: after the recipient's running turn, or during it",
-    field: 'policy',
-  },
+  valueOf(
+    'policy',
+    '--policy <policy>',
+    "When the message is delivered: after the recipient's running turn, or during it",
+  ),
   messageAs(
     'reply_to_message_id',
     '--reply-to <message>',
     'Id of the earlier message that this message answers',
   ),
-  {
-    flags: '--correlation-id <id>',
-    description: 'Id of your choice that marks related messages',
-    field: 'correlation_id',
-  },
+  valueOf(
+    'correlation_id',
+    '--correlation-id <id>',
+    'Id of your choice that marks related messages',
+  ),
   imagesOption('message'),
 ] as const;
 
@@ -73,11 +73,11 @@ export const messageCommands: readonly Register[] = [
     operands: [team, text],
     options: [
       ...sayingOptions,
-      {
-        flags: '--include-sender',
-        description: 'Also deliver the message to the member that sends the message',
-        field: 'include_sender',
-      },
+      valueOf(
+        'include_sender',
+        '--include-sender',
+        'Also deliver the message to the member that sends the message',
+      ),
     ],
     print: sentText,
   }),

@@ -3,10 +3,9 @@ import type { Member, Team } from '../../../api/teams.ts';
 import { type Call, commandGroup, endpointCommand } from '../endpoint-command.ts';
 import { memberArgument, sessionArgument, sessionId, teamArgument, teamId } from '../find.ts';
 import { ago, details, listOf, shortId, table } from '../output.ts';
-import { limit, memberAs, sessionAs, team, valueOf } from '../parameters.ts';
+import { imagesOption, limit, memberAs, sessionAs, team, valueOf } from '../parameters.ts';
 import { teamExport } from './session-export.ts';
 import { deliveryCommands, messageCommands } from './team-messages.ts';
-import { teamSpawn } from './team-spawn.ts';
 import type { Command } from 'commander';
 import type { TeamView } from '../../../api/team-view.ts';
 import { streamEvents } from '../../../client/stream.ts';
@@ -14,7 +13,89 @@ import { count } from '../count.ts';
 import { asRecord } from '../output-options.ts';
 import { viewText } from '../team-text.ts';
 import { loadWidths } from '../widths.ts';
-import { clientAction, type CommandContext, type World, jsonFor } from '../world.ts';
+import { type CommandContext, type World, clientAction, jsonFor } from '../world.ts';
+import { usageError } from '../../../api/errors.ts';
+import { parseMetadata } from '../metadata.ts';
+import { readPrompt } from '../prompt.ts';
+import { counted } from '../../../core/lib/counted.ts';
+
+const SOURCE = 'Team member that the new session copies its settings from by default';
+
+/** `cadre teams spawn`. */
+const teamSpawn = endpointCommand({
+  name: 'spawn',
+  description: 'Create a session, and add the session to a team',
+  endpoint: endpoints.spawnMember,
+  operands: [
+    team,
+    {
+      flags: '[prompt]',
+      description: 'First prompt of the new session (- reads the prompt from stdin)',
+      read: async (text: string, { world }) => ({ prompt: await readPrompt(text, world.stdin) }),
+    },
+  ],
+  options: [
+    { ...sessionAs('source_session_id', '--source <session>', SOURCE), required: true },
+    valueOf('title', '--title <title>', 'Title of the new member in the team'),
+    valueOf('provider', '--provider <provider>', 'Provider of the agent that the new member runs'),
+    valueOf(
+      'agent',
+      '--agent <agent>',
+      'Name of the agent for the provider acp, such as gemini (list the names with cadre providers discover)',
+    ),
+    valueOf('model', '--model <model>', 'Model of the agent'),
+    valueOf(
+      'model_preset',
+      '--preset <name>',
+      'Model preset from teams.model_presets in the configuration (instead of --provider, --agent and --model)',
+    ),
+    valueOf(
+      'permission_mode',
+      '--permission-mode <mode>',
+      'Permission mode: which agent actions need your approval',
+    ),
+    valueOf(
+      'agent_mode',
+      '--agent-mode <mode>',
+      'Name of a mode that the agent itself defines, such as plan (only for the provider acp)',
+    ),
+    {
+      flags: '--worktree <name>',
+      description:
+        'Name of the git worktree in which the new member works (cadre creates the worktree if it does not exist)',
+    },
+    {
+      flags: '--branch-prefix <prefix>',
+      description: 'Prefix of the branch name of the worktree (only with --worktree)',
+    },
+    {
+      flags: '--base <ref>',
+      description:
+        'Commit or branch that the branch of the worktree starts from (only with --worktree)',
+    },
+    {
+      flags: '--no-init',
+      description: "Do not run the repository's init script (.cadre/worktree-init.sh)",
+    },
+    {
+      flags: '--no-include',
+      description: 'Do not copy the files listed in .worktreeinclude to the worktree',
+    },
+    {
+      flags: '--metadata <json>',
+      description: 'JSON value to store with the session',
+      read: (json: string) => ({ metadata: parseMetadata(json) }),
+    },
+    imagesOption('prompt'),
+  ],
+  fields(options: SpawnOptions) {
+    const { preset, provider, agent, model } = options;
+    if (preset !== undefined && (provider ?? agent ?? model) !== undefined)
+      throw usageError('--preset cannot be combined with --provider, --agent and --model');
+    return { worktree: worktreeOf(options) };
+  },
+  print: ({ session }) => `${session.id}\n`,
+});
 
 /** `cadre teams …`. */
 export const teamCommands = commandGroup('teams', 'Let sessions send messages to each other', [
@@ -93,9 +174,7 @@ export const teamCommands = commandGroup('teams', 'Let sessions send messages to
     endpoint: endpoints.interruptTeam,
     operands: [team],
     print: ({ interrupted_session_ids: { length } }) =>
-      length === 0
-        ? 'No turns are running\n'
-        : `Interrupting ${length} ${length === 1 ? 'turn' : 'turns'}\n`,
+      length === 0 ? 'No turns are running\n' : `Interrupting ${counted(length, 'turn')}\n`,
   }),
   ...messageCommands,
   teamView,
@@ -201,3 +280,31 @@ async function watch(
 
 /** Clears the terminal and moves the cursor to its top. */
 const CLEAR = '\u001b[2J\u001b[H';
+
+type SpawnOptions = {
+  provider?: string;
+  agent?: string;
+  model?: string;
+  preset?: string;
+  worktree?: string;
+  branchPrefix?: string;
+  base?: string;
+  init: boolean;
+  include: boolean;
+};
+
+/** The worktree that the options ask for. Throws `usage` where they describe one and do not name it. */
+function worktreeOf({ worktree: name, branchPrefix, base, init, include }: SpawnOptions) {
+  if (name === undefined) {
+    if (branchPrefix === undefined && base === undefined && init && include) return undefined;
+    throw usageError('--branch-prefix, --base, --no-init and --no-include require --worktree');
+  }
+  return {
+    mode: 'reuse' as const,
+    name,
+    branch_prefix: branchPrefix,
+    base_ref: base,
+    run_init_script: init ? undefined : false,
+    copy_included: include ? undefined : false,
+  };
+}

@@ -28,12 +28,11 @@ export const tokenCommands = commandGroup('tokens', 'Manage API tokens', [
         field: 'scope',
         default: 'admin',
       },
-      {
-        flags: '--permission-mode <mode>',
-        description:
-          'Permissions of a token with --scope tools (full_access also allows running commands)',
-        field: 'permission_mode',
-      },
+      valueOf(
+        'permission_mode',
+        '--permission-mode <mode>',
+        'Permissions of a token with --scope tools (full_access also allows running commands)',
+      ),
       {
         flags: '--expires <time>',
         description: 'Lifetime of the token, such as 12h or 30d (default: valid until revoked)',

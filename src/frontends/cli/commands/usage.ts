@@ -43,12 +43,11 @@ export const budgetCommands = commandGroup(
       options: [
         sessionAs('session_id', '--session <session>', 'Session that the budget limits'),
         teamAs('team_id', '--team <team>', 'Team whose sessions share the budget'),
-        {
-          flags: '--per <period>',
-          description:
-            'Period of the limits: total (default for a session or team) or day (default for all sessions)',
-          field: 'per',
-        },
+        valueOf(
+          'per',
+          '--per <period>',
+          'Period of the limits: total (default for a session or team) or day (default for all sessions)',
+        ),
         {
           flags: '--tokens <count>',
           description:
@@ -68,12 +67,11 @@ export const budgetCommands = commandGroup(
           field: 'turns',
           parse: count,
         },
-        {
-          flags: '--hard',
-          description:
-            'Interrupt running turns when the budget is used up (default: running turns finish)',
-          field: 'hard',
-        },
+        valueOf(
+          'hard',
+          '--hard',
+          'Interrupt running turns when the budget is used up (default: running turns finish)',
+        ),
         {
           flags: '--zone <zone>',
           description:

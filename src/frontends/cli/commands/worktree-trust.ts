@@ -5,8 +5,9 @@ import { notFoundError, usageError } from '../../../api/errors.ts';
 import { askYes } from '../ask-yes.ts';
 import { endpointCommand, type Register } from '../endpoint-command.ts';
 import { ago, listOf, plain } from '../output.ts';
-import { repositoryOption } from '../parameters.ts';
+import { repositoryOption, valueOf } from '../parameters.ts';
 import { clientAction, type CommandContext } from '../world.ts';
+import { counted } from '../../../core/lib/counted.ts';
 
 /** `cadre worktrees trust | untrust | list-trusted`. */
 export const trustCommands: readonly Register[] = [
@@ -29,16 +30,15 @@ export const trustCommands: readonly Register[] = [
       'Stop trusting scripts and other content of a repository (undoes cadre worktrees trust)',
     endpoint: endpoints.untrustContent,
     operands: [
-      {
-        flags: '[sha256]',
-        description:
-          'SHA-256 digest of the content to stop trusting (default: all trusted content of the repository)',
-        field: 'sha256',
-      },
+      valueOf(
+        'sha256',
+        '[sha256]',
+        'SHA-256 digest of the content to stop trusting (default: all trusted content of the repository)',
+      ),
     ],
     options: [{ ...repositoryOption('Directory of the repository'), default: '.' }],
     print: (done) =>
-      `Withdrew ${done.withdrawn.length} ${done.withdrawn.length === 1 ? 'permission' : 'permissions'} for ${plain(done.repo_root)}\n`,
+      `Withdrew ${counted(done.withdrawn.length, 'permission')} for ${plain(done.repo_root)}\n`,
   }),
   endpointCommand({
     name: 'list-trusted',

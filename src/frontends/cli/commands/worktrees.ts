@@ -3,7 +3,7 @@ import type { CleanupResult, Worktree } from '../../../api/worktrees.ts';
 import { commandGroup, endpointCommand } from '../endpoint-command.ts';
 import { exitCodes } from '../exit.ts';
 import { ago, details, labelOf, listOf, mebibytes, plain, shortId, table } from '../output.ts';
-import { limit, reason, repositoryOption, sessionAs, worktree, valueOf } from '../parameters.ts';
+import { limit, reason, repositoryOption, sessionAs, valueOf, worktree } from '../parameters.ts';
 import { mergeCommands } from './worktree-merge.ts';
 import { trustCommands } from './worktree-trust.ts';
 
@@ -21,11 +21,11 @@ const create = endpointCommand({
     'Create a git worktree for a session, or claim an existing worktree, and print its path',
   endpoint: endpoints.createWorktree,
   operands: [
-    {
-      flags: '<name>',
-      description: 'Name of the worktree (the branch of the worktree is PREFIX/NAME)',
-      field: 'worktree_name',
-    },
+    valueOf(
+      'worktree_name',
+      '<name>',
+      'Name of the worktree (the branch of the worktree is PREFIX/NAME)',
+    ),
   ],
   options: [
     {
@@ -33,22 +33,21 @@ const create = endpointCommand({
       required: true,
     },
     repositoryOption('Directory of the repository (default: repository of the session)'),
-    {
-      flags: '--base <ref>',
-      description:
-        'Commit or branch that the worktree starts from (default: the commit that is checked out in the repository)',
-      field: 'base_ref',
-    },
-    {
-      flags: '--branch-prefix <prefix>',
-      description: 'Prefix of the branch name of the worktree (default: cadre)',
-      field: 'branch_prefix',
-    },
-    {
-      flags: '--policy <policy>',
-      description: 'Whether the worktree is removed when its last session releases it',
-      field: 'deletion_policy',
-    },
+    valueOf(
+      'base_ref',
+      '--base <ref>',
+      'Commit or branch that the worktree starts from (default: the commit that is checked out in the repository)',
+    ),
+    valueOf(
+      'branch_prefix',
+      '--branch-prefix <prefix>',
+      'Prefix of the branch name of the worktree (default: cadre)',
+    ),
+    valueOf(
+      'deletion_policy',
+      '--policy <policy>',
+      'Whether the worktree is removed when its last session releases it',
+    ),
     {
       flags: '--no-init',
       description: "Do not run the repository's init script (.cadre/worktree-init.sh)",

@@ -141,7 +141,6 @@ function getFrom(clients: readonly HttpClient[], signal: AbortSignal): Get {
 
 const LISTS = /^\/v1\/(sessions|processes|approvals|worktrees|teams)\?/;
 
-/** The names of the servers in the configuration. */
 async function serverNames(env: NodeJS.ProcessEnv): Promise<Offer[]> {
   const servers = (await configuration({}, env))?.servers ?? [];
   return servers.map(({ name, url }) => ({ word: name, about: url ?? 'this machine' }));

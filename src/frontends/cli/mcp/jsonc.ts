@@ -67,7 +67,6 @@ function withoutMember(text: string, { offset, length, parent }: Node): string {
   ]);
 }
 
-/** Returns the node at a path of keys, or undefined. */
 function find(text: string, keys: readonly string[]): Node | undefined {
   const [error, root] = parsed(text);
   if (error)

@@ -19,7 +19,6 @@ const STATES: Readonly<Record<string, ServiceState['state']>> = {
   failed: 'failed',
 };
 
-/** The user manager of systemd. */
 export function systemd(env: NodeJS.ProcessEnv): Manager {
   const file = path.join(baseDirectory(env, 'XDG_CONFIG_HOME', '.config'), 'systemd', 'user', UNIT);
   const runner = new Runner(env);

@@ -1,5 +1,9 @@
 import { endpoints } from '../../../api/index.ts';
-import { ownPermissionModes, permissionModes } from '../../../api/permission-modes.ts';
+import {
+  lettersOfMode,
+  ownPermissionModes,
+  permissionModes,
+} from '../../../api/permission-modes.ts';
 import { agentProvider, type ProviderId } from '../../../api/provider-kinds.ts';
 import { usageError } from '../../../api/errors.ts';
 import type { CommandContext } from '../world.ts';
@@ -18,7 +22,8 @@ export async function assertPermissionMode(
   if (permissionModes.some((one) => one === mode)) return;
   const offered =
     provider === agentProvider ? await offeredModes(client, agent) : ownPermissionModes[provider];
-  if (offered.length === 0 || offered.some((one) => lettersOf(one) === lettersOf(mode))) return;
+  if (offered.length === 0 || offered.some((one) => lettersOfMode(one) === lettersOfMode(mode)))
+    return;
   const ofAgent =
     provider === agentProvider
       ? `a mode of the agent with --agent-mode (${offered.join(', ')})`
@@ -45,9 +50,4 @@ async function offeredModes(
   // The start of the session reports the problems of the agent.
   await client.call(endpoints.listModels, { params, query }).catch(() => undefined);
   return seen();
-}
-
-/** Agents write the same name as `read_only`, `read-only` or `readOnly`. */
-function lettersOf(name: string): string {
-  return name.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
 }

@@ -14,6 +14,7 @@ import { Tint } from '../tint.tsx';
 import { Lines } from './lines.tsx';
 import { QuestionDialog } from './question.tsx';
 import { useScroll } from './scroll.ts';
+import { counted } from '../../../core/lib/counted.ts';
 
 /** A pending approval. A dialog that was opened to decline first asks for the reason. */
 export interface Asked {
@@ -137,12 +138,8 @@ function obstacle(
       ? 'the agent does not offer approval for the session'
       : 'the agent does not offer approval: you can only decline';
   if (left === 'unknown') return 'cannot approve yet: the request is loading';
-  if (left > 0) return `cannot approve yet: ${linesText(left)} below`;
+  if (left > 0) return `cannot approve yet: ${counted(left, 'more line')} below`;
   return null;
-}
-
-function linesText(count: number): string {
-  return count === 1 ? '1 more line' : `${count} more lines`;
 }
 
 function Foot({
@@ -161,7 +158,7 @@ function Foot({
     left === 'unknown'
       ? 'loading the request'
       : left > 0
-        ? `space ${linesText(left)}`
+        ? `space ${counted(left, 'more line')}`
         : `⏎ approve${session}`;
   return (
     <Bar

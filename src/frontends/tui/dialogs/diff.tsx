@@ -24,6 +24,7 @@ import { Lines } from './lines.tsx';
 import { emptyEditor, inserted } from '../forms/editor.ts';
 import { Field } from '../forms/field.tsx';
 import { useEditor } from '../forms/use-editor.ts';
+import { counted } from '../../../core/lib/counted.ts';
 
 /** From this width on the lines before and after a change are side by side, unless configured otherwise. */
 const SPLIT_COLUMNS = 160;
@@ -189,7 +190,7 @@ function Head({
       ? 'No changes'
       : `${(row?.file ?? 0) + 1}/${files.length} ${fileName(sheet, row)}`;
   const stale = sheet.stale === 0 ? '' : `, ${sheet.stale} stale`;
-  const said = comments.length === 0 ? '' : `  ${counted(comments.length)}${stale}`;
+  const said = comments.length === 0 ? '' : `  ${counted(comments.length, 'comment')}${stale}`;
   return (
     <Bar
       left={
@@ -231,12 +232,8 @@ function questionOf(asking: Asking): string {
   if (asking.what === 'drop') return 'Drop this comment?  y yes  n no';
   if (asking.what === 'wait') return 'Editing in $EDITOR …';
   if (asking.what === 'send')
-    return `Send ${counted(asking.count)} as one turn?  y yes  w queue  n no`;
+    return `Send ${counted(asking.count, 'comment')} as one turn?  y yes  w queue  n no`;
   return '';
-}
-
-function counted(count: number): string {
-  return count === 1 ? '1 comment' : `${count} comments`;
 }
 
 interface ComposeProps {

@@ -14,6 +14,7 @@ import type { DialogProps } from '../screen/screen-context.ts';
 import { Tint } from '../tint.tsx';
 import { Lines } from './lines.tsx';
 import { useScroll } from './scroll.ts';
+import { counted } from '../../../core/lib/counted.ts';
 
 interface MergeDialogProps extends DialogProps {
   worktreeId: string;
@@ -89,7 +90,7 @@ function mergedText(
   how: MergeAction,
 ): string {
   const [branch, other] = [oneLine(worktree.branch), oneLine(target)];
-  const commits = count === 1 ? '1 commit' : `${count} commits`;
+  const commits = counted(count, 'commit');
   return how === 'rebase'
     ? `Rebased ${branch} onto ${other} (${commits})`
     : `Merged ${branch} into ${other} (${commits}); the worktree is kept`;
@@ -97,7 +98,7 @@ function mergedText(
 
 /** Why nobody can confirm a plan yet: a part of the plan was not shown. Null if all was. */
 function obstacle(plan: MergeResult, unread: number): string | null {
-  if (unread > 0) return unread === 1 ? 'space 1 more line' : `space ${unread} more lines`;
+  if (unread > 0) return `space ${counted(unread, 'more line')}`;
   const cut = cutLists(plan);
   return cut === null ? null : `incomplete (${cut}): use cadre worktrees merge --yes`;
 }

@@ -12,6 +12,7 @@ import { useRead, useSource } from '../react-hooks.ts';
 import type { DialogProps } from '../screen/screen-context.ts';
 import { Tint } from '../tint.tsx';
 import { ChoiceLine } from './choice.tsx';
+import { counted } from '../../../core/lib/counted.ts';
 
 interface QueueDialogProps extends DialogProps {
   session: Session;
@@ -148,11 +149,6 @@ function labelOf({ name, input }: QueueEntry): string {
   return oneLine([name, said].filter(Boolean).join(': '));
 }
 
-function counted(count: number): string {
-  if (count === 0) return 'empty';
-  return count === 1 ? '1 entry' : `${count} entries`;
-}
-
 function headOf(queue: SessionQueue | null, now: number): string {
   if (!queue) return 'Loading the queue …';
   const { holds, entries } = queue;
@@ -160,7 +156,8 @@ function headOf(queue: SessionQueue | null, now: number): string {
     const end = until === null ? '' : ` for ${duration(until - now)}`;
     return `Held${end}: ${oneLine(message)}`;
   });
-  return [`Queue: ${counted(entries.length)}`, ...held].join(' · ');
+  const size = entries.length === 0 ? 'empty' : counted(entries.length, 'entry', 'entries');
+  return [`Queue: ${size}`, ...held].join(' · ');
 }
 
 /** When an entry is due, or why it waits, in a few characters. */

@@ -97,7 +97,6 @@ export class EventModel implements PaneModel {
     return [{ name: 'visible text', text: this.reader.visibleText() }];
   }
 
-  /** The row with the cursor. */
   selected(): EventRow | undefined {
     return this.#rows[this.reader.cursor];
   }

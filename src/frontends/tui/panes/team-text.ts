@@ -1,5 +1,6 @@
 import type { Delivery, Message } from '../../../api/team-messages.ts';
 import type { TeamView } from '../../../api/team-view.ts';
+import { deliveryStates } from '../../../client/delivery-states.ts';
 import { oneLine } from '../../../core/lib/plain.ts';
 import { inputText } from '../../terminal/conversation.ts';
 import { markdownLines } from '../../terminal/markdown.ts';
@@ -34,7 +35,7 @@ export class TeamText implements Text {
     const message = this.#messages[at];
     if (!message) return [];
     const deliveries = this.#view?.deliveries_by_message_id?.[message.id] ?? [];
-    const key = `${columns} ${palette.on} ${at === 0} ${statesOf(deliveries)}`;
+    const key = `${columns} ${palette.on} ${at === 0} ${deliveryStates(deliveries)}`;
     const known = this.#rendered.get(message);
     if (known?.key === key) return known.lines;
     const own = this.#messageLines(message, deliveries, { columns, palette });
@@ -51,7 +52,7 @@ export class TeamText implements Text {
     const from = this.#nameOf(message.sender_agent_id);
     const to =
       message.recipient_agent_id === null ? 'all' : this.#nameOf(message.recipient_agent_id);
-    const state = message.cancelled_at === null ? statesOf(deliveries) : 'cancelled';
+    const state = message.cancelled_at === null ? deliveryStates(deliveries) : 'cancelled';
     const head = [`${from} → ${to}`, timeOf(message.created_at), state].filter(Boolean).join('  ');
     return [
       palette.accent(truncated(head, columns)),
@@ -94,14 +95,6 @@ export function memberLines(
     return (isIdle ? palette.faint : style)(cut.slice(0, 7)) + cut.slice(7);
   });
   return [name, ...rows];
-}
-
-/** How many deliveries are in each state: `2 consumed, 1 pending`. */
-function statesOf(deliveries: readonly Delivery[]): string {
-  const states = Map.groupBy(deliveries, (one) =>
-    one.consumed_at === null ? one.status : 'consumed',
-  );
-  return [...states].map(([state, ones]) => `${ones.length} ${state}`).join(', ');
 }
 
 function textOf({ input }: Message): string {

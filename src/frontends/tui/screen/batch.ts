@@ -5,6 +5,7 @@ import { type ListItem, sessionIdOf } from '../list/list-items.ts';
 import type { Overview } from '../overview.ts';
 import type { Answer } from './question.ts';
 import { stopping } from './stop.ts';
+import { counted } from '../../../core/lib/counted.ts';
 
 /** A question about several rows, which lists them all before it is answered once. */
 export interface Batch {
@@ -115,7 +116,7 @@ export async function carriedOut(
 }
 
 function batch(verb: string, rows: readonly BatchRow[], verbs: Batch['verbs']): Batch {
-  return { title: `${verb} ${rows.length === 1 ? '1 row' : `${rows.length} rows`}?`, rows, verbs };
+  return { title: `${verb} ${counted(rows.length, 'row')}?`, rows, verbs };
 }
 
 /** The session of a request; any other row is stopped itself. */

@@ -147,7 +147,6 @@ export class InboxStore {
     );
   }
 
-  /** Returns the ids of the sessions with waiting entries. */
   sessionsWithEntries(rx: Reader): string[] {
     return this.#sessionsWithEntries.all(rx).map(([sessionId]) => sessionId);
   }

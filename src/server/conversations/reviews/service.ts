@@ -20,6 +20,7 @@ import { type SaveResponse, saveNothing } from '../../../core/store/idempotency-
 import { RecordTable } from '../../../core/store/records.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import { revealed } from '../../../core/lib/plain.ts';
+import { counted } from '../../../core/lib/counted.ts';
 
 interface ReviewServiceDeps extends Pick<ServerParts, 'db' | 'log' | 'clock' | 'ids'> {
   sessionStore: SessionStore;
@@ -305,7 +306,6 @@ function commentText(comment: ReviewComment, number: number): string {
   ].join('\n\n');
 }
 
-/** Returns the file and the lines of a comment as a text. */
 function placeText({ path, side, first_line, last_line }: ReviewComment): string {
   const removed = side === 'old' ? ' (removed)' : '';
   const lines =
@@ -331,8 +331,4 @@ function numberedLines({ side, first_line, last_line }: ReviewComment, lines: st
       return `    ${number.padStart(width)} ${line[0] ?? ' '} ${revealed(line.slice(1))}`.trimEnd();
     })
     .join('\n');
-}
-
-function counted(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? '' : 's'}`;
 }

@@ -10,7 +10,10 @@ import { EXPOSITION_TYPE } from '../../upkeep/diagnostics/prometheus.ts';
 import type { Figures } from '../../upkeep/diagnostics/figures.ts';
 import { metricsText } from '../../upkeep/diagnostics/metrics.ts';
 import type { RequestCounts } from '../../upkeep/diagnostics/requests.ts';
-import type { Mount } from '../mount.ts';
+import { type Mount, onePage, senderOf } from '../mount.ts';
+import type { TokenService } from '../../../core/access/tokens.ts';
+import type { ApprovalLink, Hook, HookSkip, HookTest } from '../../../api/hooks.ts';
+import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
 
 /** A file to send. */
 export interface BackupFile {
@@ -64,4 +67,45 @@ export function runtimeRoutes(mount: Mount, self: SelfKnowledge, requests: Reque
     setHeader('content-length', String(backup.bytes));
     return backup.read();
   });
+}
+
+/** The tokens in addition to the API token. */
+export function tokenRoutes(mount: Mount, tokens: TokenService): void {
+  mount(endpoints.listTokens, async ({ query, setHeader }) =>
+    onePage(await tokens.list(query), setHeader),
+  );
+  mount(endpoints.createToken, ({ body }) => tokens.create(body));
+  mount(endpoints.deleteToken, ({ params }) => tokens.delete(params.token_id));
+}
+
+export interface Hooks {
+  list(): Promise<Hook[]>;
+  test(name: string): Promise<HookTest>;
+  skip(
+    name: string,
+    wish: { all: boolean; seq: number | null; by: string },
+    saveResponse: SaveResponse,
+  ): Promise<HookSkip>;
+  link(
+    approvalId: string,
+    made: { by: string; sessionId: string; lifetimeMs: number | null },
+  ): Promise<ApprovalLink>;
+}
+
+/** Hooks, and links that answer approvals. */
+export function hookRoutes(mount: Mount, hooks: Hooks): void {
+  mount(endpoints.listHooks, () => hooks.list());
+  mount(endpoints.testHook, ({ params }) => hooks.test(params.hook_name));
+  mount(endpoints.skipHook, ({ params, body, bearer, saveResponse }) => {
+    const by = senderOf({ bearer });
+    const wish = { all: body.all ?? false, seq: body.event_seq ?? null, by };
+    return hooks.skip(params.hook_name, wish, saveResponse);
+  });
+  mount(endpoints.linkApproval, ({ params, body, bearer }) =>
+    hooks.link(params.approval_id, {
+      by: senderOf({ bearer }),
+      sessionId: params.session_id,
+      lifetimeMs: body.expires_in_ms ?? null,
+    }),
+  );
 }

@@ -3,6 +3,12 @@ import type { SessionService } from '../../conversations/sessions/service.ts';
 import { acceptance } from '../../conversations/sessions/turn.ts';
 import type { SessionOpening } from '../../work/worktrees/session-opening.ts';
 import { type Mount, onePage, senderOf } from '../mount.ts';
+import type { RuleService } from '../../conversations/approvals/rules/service.ts';
+import type { SnapshotService } from '../../work/snapshots/service.ts';
+import type { ReviewService } from '../../conversations/reviews/service.ts';
+import type { QueueService } from '../../conversations/queue/service.ts';
+import type { BudgetService } from '../../conversations/usage/budgets/service.ts';
+import type { UsageService } from '../../conversations/usage/service.ts';
 
 /** Sessions, their turns and their approvals. */
 export function sessionRoutes(
@@ -56,5 +62,92 @@ export function sessionRoutes(
   );
   mount(endpoints.listApprovals, async ({ query, setHeader }) =>
     onePage(await sessions.approvals(query), setHeader),
+  );
+}
+
+/** The rules that decide approvals. */
+export function approvalRuleRoutes(mount: Mount, rules: RuleService): void {
+  mount(endpoints.listApprovalRules, async ({ query, setHeader }) =>
+    onePage(await rules.list(query), setHeader),
+  );
+  mount(endpoints.addApprovalRule, ({ body, bearer, saveResponse }) =>
+    rules.add(body, senderOf({ bearer }), saveResponse),
+  );
+  mount(endpoints.removeApprovalRule, ({ params, bearer }) =>
+    rules.remove(params.rule_id, senderOf({ bearer })),
+  );
+  mount(endpoints.testApprovalRules, ({ body }) => rules.test(body));
+}
+
+export function diffRoutes(mount: Mount, snapshots: SnapshotService): void {
+  mount(endpoints.getSessionDiff, ({ params, query }) => snapshots.diff(params.session_id, query));
+  mount(endpoints.getSnapshots, ({ params }) => snapshots.get(params.session_id));
+  mount(endpoints.setSnapshots, ({ params, body }) =>
+    snapshots.set(params.session_id, body.enabled),
+  );
+  mount(endpoints.listSessionFiles, ({ params, query }) =>
+    snapshots.files(params.session_id, query),
+  );
+  mount(endpoints.restoreFile, ({ params, body }) => snapshots.restore(params.session_id, body));
+}
+
+/** The comments on the diff of a session. */
+export function reviewRoutes(mount: Mount, reviews: ReviewService): void {
+  mount(endpoints.getReview, ({ params }) => reviews.get(params.session_id));
+  mount(endpoints.addReviewComment, ({ params, body, bearer, saveResponse }) =>
+    reviews.add(params.session_id, body, senderOf({ bearer }), saveResponse),
+  );
+  mount(endpoints.editReviewComment, ({ params, body }) =>
+    reviews.edit(params.session_id, params.comment_id, body.text),
+  );
+  mount(endpoints.dropReviewComment, ({ params }) =>
+    reviews.drop(params.session_id, params.comment_id),
+  );
+  mount(endpoints.dropReview, ({ params }) => reviews.dropAll(params.session_id));
+  mount(endpoints.sendReview, ({ params, body, bearer, saveResponse }) =>
+    reviews.send(params.session_id, body, senderOf({ bearer }), saveResponse),
+  );
+}
+
+export function queueRoutes(mount: Mount, queue: QueueService): void {
+  mount(endpoints.addToQueue, ({ params, body, bearer, saveResponse }) =>
+    queue.add(params.session_id, body, senderOf({ bearer }), saveResponse),
+  );
+  mount(endpoints.getSessionQueue, ({ params }) => queue.ofSession(params.session_id));
+  mount(endpoints.pauseSessionQueue, ({ params, body, saveResponse }) =>
+    queue.pauseSession(params.session_id, body, saveResponse),
+  );
+  mount(endpoints.resumeSessionQueue, ({ params, saveResponse }) =>
+    queue.resumeSession(params.session_id, saveResponse),
+  );
+
+  mount(endpoints.listQueue, async ({ query, setHeader }) =>
+    onePage(await queue.list(query), setHeader),
+  );
+  mount(endpoints.getQueueEntry, ({ params }) => queue.get(params.entry_id));
+  mount(endpoints.editQueueEntry, ({ params, body }) => queue.edit(params.entry_id, body));
+  mount(endpoints.moveQueueEntry, ({ params, body, saveResponse }) =>
+    queue.move(params.entry_id, body, saveResponse),
+  );
+  mount(endpoints.pauseQueueEntry, ({ params, body, saveResponse }) =>
+    queue.pause(params.entry_id, body.reason ?? null, saveResponse),
+  );
+  mount(endpoints.resumeQueueEntry, ({ params, saveResponse }) =>
+    queue.resume(params.entry_id, saveResponse),
+  );
+  mount(endpoints.dropQueueEntry, ({ params }) => queue.drop(params.entry_id));
+}
+
+export function usageRoutes(mount: Mount, usage: UsageService, budgets: BudgetService): void {
+  mount(endpoints.getUsage, ({ query }) => usage.report(query));
+  mount(endpoints.listBudgets, async ({ query, setHeader }) =>
+    onePage(await budgets.list(query), setHeader),
+  );
+  mount(endpoints.getBudget, ({ params }) => budgets.get(params.budget_id));
+  mount(endpoints.setBudget, ({ body, bearer, saveResponse }) =>
+    budgets.set(body, senderOf({ bearer }), saveResponse),
+  );
+  mount(endpoints.removeBudget, ({ params, bearer }) =>
+    budgets.remove(params.budget_id, senderOf({ bearer })),
   );
 }

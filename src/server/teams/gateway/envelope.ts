@@ -12,7 +12,6 @@ export class ToolError extends Error {
   }
 }
 
-/** The tool error code for each error code of the server. */
 const codes: Record<ServerErrorCode, ToolErrorCode> = {
   invalid: 'bad_request',
   provider_unavailable: 'bad_request',

@@ -63,7 +63,6 @@ export class StorageBudget {
     return this.databaseBytes - this.databaseFreeBytes + this.logBytes;
   }
 
-  /** The size of the database with its free pages. */
   get databaseBytes(): number {
     return this.#count(this.#pages) * this.#pageSize;
   }

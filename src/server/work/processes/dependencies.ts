@@ -1,9 +1,6 @@
 import type { Sandbox } from '../../../core/children/sandbox/sandbox.ts';
+import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { Supervisor } from '../../../core/children/supervisor.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
-import type { Ids } from '../../../core/lib/ids.ts';
-import type { Logger } from '../../../core/lib/log.ts';
-import type { Database } from '../../../core/store/database.ts';
 import type { SessionStore } from '../../conversations/sessions/store.ts';
 import type { ExitNotices } from './notices.ts';
 import type { ProcessStore } from './store.ts';
@@ -22,16 +19,12 @@ export interface ProcessSettings {
 }
 
 /** The dependencies of everything that accepts and runs processes. */
-export interface ProcessDependencies {
-  db: Database;
+export interface ProcessDependencies extends Pick<ServerParts, 'db' | 'clock' | 'ids' | 'logger'> {
   store: ProcessStore;
   sessionStore: SessionStore;
   supervisor: Supervisor;
   sandbox: Pick<Sandbox, 'planFor' | 'ownDirectories'>;
   notices: ExitNotices;
-  clock: Clock;
-  ids: Ids;
-  logger: Logger;
   /** The directory of the logs. */
   directory: string;
   settings: () => ProcessSettings;

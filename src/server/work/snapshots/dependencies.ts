@@ -1,6 +1,4 @@
-import type { Clock } from '../../../core/lib/clock.ts';
-import type { Logger } from '../../../core/lib/log.ts';
-import type { Database } from '../../../core/store/database.ts';
+import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { SessionStore } from '../../conversations/sessions/store.ts';
 import type { GitContext } from '../git/git-context.ts';
 import type { WorktreeStore } from '../worktrees/store.ts';
@@ -8,10 +6,7 @@ import type { SnapshotObjectStores } from './object-stores.ts';
 import type { SnapshotStore } from './store.ts';
 
 /** The dependencies of everything that takes, reads and restores snapshots. */
-export interface SnapshotDependencies {
-  db: Database;
-  clock: Clock;
-  logger: Logger;
+export interface SnapshotDependencies extends Pick<ServerParts, 'db' | 'clock' | 'logger'> {
   store: SnapshotStore;
   sessionStore: SessionStore;
   worktrees: WorktreeStore;

@@ -1,8 +1,7 @@
+import type { ServerParts } from '../../../core/events/server-parts.ts';
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import type { Clock } from '../../../core/lib/clock.ts';
 import { treeBytes } from '../../../core/lib/directory-size.ts';
-import type { Database } from '../../../core/store/database.ts';
 import type { SnapshotStore } from './store.ts';
 
 /** If an object store has more bytes, its session gets another one. */
@@ -11,9 +10,7 @@ const FULL_BYTES = 32 * 1024 * 1024;
 const TRIM_EVERY_MS = 10 * 60_000;
 const DAY_MS = 86_400_000;
 
-interface Dependencies {
-  db: Database;
-  clock: Clock;
+interface Dependencies extends Pick<ServerParts, 'db' | 'clock'> {
   store: SnapshotStore;
   /** The directory of all object stores. */
   root: string;

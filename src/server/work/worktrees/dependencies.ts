@@ -1,12 +1,8 @@
+import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { Worktree } from '../../../api/worktrees.ts';
 import type { Sandbox } from '../../../core/children/sandbox/sandbox.ts';
 import type { Supervisor } from '../../../core/children/supervisor.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
-import type { Failpoint } from '../../../core/lib/failpoint.ts';
-import type { Ids } from '../../../core/lib/ids.ts';
-import type { Logger } from '../../../core/lib/log.ts';
 import type { OneAtATime } from '../../../core/lib/one-at-a-time.ts';
-import type { Database } from '../../../core/store/database.ts';
 import type { SessionStore } from '../../conversations/sessions/store.ts';
 import type { GitContext } from '../git/git-context.ts';
 import type { ProcessStore } from '../processes/store.ts';
@@ -16,8 +12,10 @@ import type { PortSettings } from './ports.ts';
 import type { WorktreeStore } from './store.ts';
 
 /** The dependencies of everything that creates, merges, removes and recovers worktrees. */
-export interface WorktreeDependencies {
-  db: Database;
+export interface WorktreeDependencies extends Pick<
+  ServerParts,
+  'db' | 'clock' | 'ids' | 'failpoint' | 'logger'
+> {
   store: WorktreeStore;
   claims: Claims;
   sessionStore: SessionStore;
@@ -28,10 +26,6 @@ export interface WorktreeDependencies {
   initScripts: InitScripts;
   /** The mutexes of worktrees, by id, by name in a repository, and of the choice of ports. */
   mutexes: OneAtATime;
-  clock: Clock;
-  ids: Ids;
-  failpoint: Failpoint;
-  logger: Logger;
   settings: () => PortSettings & {
     init_script_path: string;
     deletion_policy_default: Worktree['deletion_policy'];

@@ -1,11 +1,10 @@
+import type { ServerParts } from '../../../core/events/server-parts.ts';
 import path from 'node:path';
 import type { QueryOf } from '../../../api/endpoint.ts';
 import type { Brought, listTrusted, Trusted } from '../../../api/worktree-trust.ts';
 import { notFoundError } from '../../../api/errors.ts';
 import { type SaveResponse, saveNothing } from '../../../core/store/idempotency-store.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
 import type { SessionStore } from '../../conversations/sessions/store.ts';
-import type { Database } from '../../../core/store/database.ts';
 import { type RecordPage, RecordTable } from '../../../core/store/records.ts';
 import { filtersIn, ownSettings } from '../git/isolated-git-dir.ts';
 import { type Committed, committedFiles, filtersText, sha256Of } from '../git/consent.ts';
@@ -16,12 +15,10 @@ import type { WorktreeStore } from './store.ts';
 /** The file of a repository that names the ignored files which new worktrees get; it has the syntax of `.gitignore`. */
 const PATTERNS_FILE = '.worktreeinclude';
 
-interface InitScriptsDependencies {
-  db: Database;
+interface InitScriptsDependencies extends Pick<ServerParts, 'db' | 'clock'> {
   git: Git;
   sessionStore: SessionStore;
   worktrees: WorktreeStore;
-  clock: Clock;
   script: () => string;
 }
 

@@ -13,7 +13,7 @@ import { closing, delta, event } from '../../../support/tui/events.ts';
 
 const textsOf = (rows: readonly EventRow[]) => rows.map(({ text }) => text);
 
-describe('The rows of events', () => {
+describe('the rows of events', () => {
   test('A message is one row, which grows with the message and has the whole text at its end.', () => {
     const said = [delta(1, 'a', 0, 'one '), delta(2, 'a', 4, 'two')];
     const growing = withEvents([], said);
@@ -108,7 +108,7 @@ const reading = fc
   });
 const pagesOf = fc.array(fc.tuple(fc.nat(30), fc.nat(30)), { maxLength: 6 });
 
-describe('A reader with a cursor', () => {
+describe('a reader with a cursor', () => {
   /** A reader of rows from `from` to `to`, of which `height` are visible. */
   function readerOf(height: number, from: number, to: number) {
     let rows = rowsOf(from, to);

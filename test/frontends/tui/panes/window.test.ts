@@ -6,7 +6,7 @@ import {
   linesFrom,
   moved,
   type LinePosition,
-} from '../../../../src/frontends/tui/panes/window.ts';
+} from '../../../../src/frontends/tui/panes/reader.ts';
 
 const sizes = fc.array(fc.integer({ min: 0, max: 6 }), { minLength: 1, maxLength: 12 });
 const rows = fc.integer({ min: 1, max: 10 });

@@ -48,7 +48,7 @@ async function damage({ directory, service }: TestSearch): Promise<void> {
   fs.closeSync(fd);
 }
 
-describe('An index that another program or the disk has changed', () => {
+describe('an index that another program or the disk has changed', () => {
   test.each([
     ['the time of a text', 'UPDATE docs SET at = 115610496135635'],
     ['the place of a text', 'UPDATE docs SET source = source + 4'],

@@ -12,7 +12,7 @@ const AT_ONCE = 20;
 const A_TURN = 200;
 const timeout = scaled(20_000 + RACES * 50);
 
-describe(`two requests that race ${RACES} times, of which exactly one wins each race`, () => {
+describe(`simultaneous requests in ${RACES} races`, () => {
   it('One of two simultaneous decisions of an approval wins.', { timeout }, async () => {
     const stage = await testStage();
     const won = { accept: 0, decline: 0 };

@@ -35,7 +35,7 @@ const openCount = async ({ api }: Given): Promise<number> => {
   return streams.followers;
 };
 
-describe('The cap of streams', () => {
+describe('the cap of streams', () => {
   test('The cap of streams lets so many be open; the next is 429 too_many, which says what to do.', async () => {
     const { api, open } = await roomForThree();
     for (let i = 0; i < 3; i++) await open();

@@ -29,7 +29,7 @@ const draining = (ms: number) => ({
 });
 const kinds = (events: RuntimeEventRecord[]) => events.map(({ kind }) => kind);
 
-describe('A graceful stop', () => {
+describe('a graceful stop', () => {
   test('A graceful stop gives each stream everything up to the last seq, and ends it in order.', async () => {
     await using directory = tempDirectory();
     const provider = scriptedProvider();

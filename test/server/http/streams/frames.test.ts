@@ -9,7 +9,7 @@ import { expectEventually } from '../../../support/expect-eventually.ts';
 import { tempDirectory } from '../../../support/temp.ts';
 import { shortEvent, writeLog } from '../../../support/written-log.ts';
 
-describe('A stream', () => {
+describe('a stream', () => {
   test('A stream is text/event-stream that nobody keeps, with the epoch and the seq it began at.', async () => {
     const given = await testRuntime();
     const stream = await openStream(given);
@@ -92,7 +92,7 @@ describe('A stream', () => {
   });
 });
 
-describe('The keepalive', () => {
+describe('the keepalive', () => {
   test('The keepalive is the comment `: ping <latest seq>` every 10 seconds, not sooner.', async () => {
     const clock = new ManualClock();
     const given = await testRuntime({ clock, providers: [scriptedProvider()] });
@@ -164,7 +164,7 @@ test('A client that takes every blank line for the end of an event gets no empty
   for (const block of blocks) expect(block).toMatch(/\ndata: \{.+\}$/);
 });
 
-describe('A stream', () => {
+describe('a stream', () => {
   test('A stream is what an answer has promised: an event is there as soon as its cause is answered.', async () => {
     const given = await testRuntime({
       providers: [scriptedProvider((turn) => turn.end(completed))],

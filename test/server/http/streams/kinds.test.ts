@@ -110,7 +110,7 @@ const filters = [
   ['every kind', [...eventKinds]],
 ] as const;
 
-describe.for(filters)('A filter by %s', ([, kinds]) => {
+describe.for(filters)('a filter by %s', ([, kinds]) => {
   test('The filter of a replay gives the matching events of the scope and no others.', async () => {
     const { api, ids, all } = await readHistory();
     const expected = filtered(all, kinds);
@@ -129,7 +129,7 @@ describe.for(filters)('A filter by %s', ([, kinds]) => {
   });
 });
 
-describe('A filter by kind', () => {
+describe('a filter by kind', () => {
   test('A filter by kind of a session’s stream gives what both let through.', async () => {
     const history = await readHistory();
     const kinds = ['turn.*', 'message.completed'];
@@ -246,7 +246,7 @@ async function withLog(
 const { example } = kinds['turn.failed'];
 const rare: EventDraft = { kind: 'turn.failed', payload: example };
 
-describe('A rare kind among 50,000 events of a session', () => {
+describe('a rare kind among 50,000 events of a session', () => {
   const session_id = 'sess_long';
 
   /** They lie so far apart that there are many windows to look through. */
@@ -306,7 +306,7 @@ test('A rare kind of the whole runtime is found by a replay and a stream.', () =
     },
   ));
 
-describe('A replay of a rare kind', () => {
+describe('a replay of a rare kind', () => {
   /** Events so far apart that a page of a kind looks at one alone. */
   const spread = async ({ db, log }: TestStore, count: number, bytes: number) =>
     db.transact((tx) => {

@@ -26,7 +26,7 @@ interface Ids {
   team: string;
 }
 
-describe('A client that leaves while the server looks up what it asked for', () => {
+describe('a client that leaves while the server looks up what it asked for', () => {
   test.for(lasting)(
     'A client that leaves a request for %s leaves nothing behind, and the server stops in order.',
     async ([, pathOf]) => {

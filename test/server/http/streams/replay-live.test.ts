@@ -64,7 +64,7 @@ async function withWriters(
   );
 }
 
-describe('A stream that replays and then follows', () => {
+describe('a stream that replays and then follows', () => {
   test('A stream that replays and then follows misses, repeats and reorders nothing, wherever and whenever it began.', () =>
     withWriters(async (given, _sessions, written) => {
       const readers: { stream: Stream; after: number }[] = [];

@@ -58,7 +58,7 @@ function sharedFlood() {
 const lag = async ({ client }: TestRuntime) =>
   (await client.call(endpoints.getDiagnostics, {})).streams;
 
-describe('A reader that does not read', () => {
+describe('a reader that does not read', () => {
   test('A reader that does not read disturbs no other, shows as lag, and gets everything later.', async () => {
     const provider = scriptedProvider();
     const given = await testRuntime({ providers: [provider] });

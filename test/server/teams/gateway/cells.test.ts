@@ -183,7 +183,7 @@ describe('the effects of the tools of an agent', () => {
       const verdict = row[kind];
       const turns = modes.map(String).join(', ');
       it(
-        `${tool} ${action}: ${verdict} in a turn that is ${turns}.`,
+        `The policy for ${tool} ${action} is ${verdict} in a turn with ${turns}.`,
         { timeout: scaled(60_000) },
         async () => {
           const ofSession = modes.map((mode) => ({ session: mode, turn: null }));

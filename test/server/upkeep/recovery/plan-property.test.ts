@@ -2,7 +2,10 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Approval } from '../../../../src/api/approvals.ts';
 import type { Session, Turn } from '../../../../src/api/sessions.ts';
-import { type UnfinishedWork, planRecovery } from '../../../../src/server/upkeep/recovery/plan.ts';
+import {
+  type UnfinishedWork,
+  planRecovery,
+} from '../../../../src/server/upkeep/recovery/recover.ts';
 import { anApproval, aSession, aTurn } from '../../../support/records.ts';
 
 const NOW = 1000;

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Session, Turn } from '../../../../src/api/sessions.ts';
-import { planRecovery } from '../../../../src/server/upkeep/recovery/plan.ts';
+import { planRecovery } from '../../../../src/server/upkeep/recovery/recover.ts';
 import { hasEnded } from '../../../../src/server/conversations/sessions/turn.ts';
 import { aSession, aTurn } from '../../../support/records.ts';
 

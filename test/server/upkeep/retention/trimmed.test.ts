@@ -99,7 +99,7 @@ describe.for([
   { name: 'a large ring', ringBytes: 4 * 1024 * 1024 },
   { name: 'no ring at all', ringBytes: 0 },
   { name: 'a ring of some events', ringBytes: 40_000 },
-])('with $name', ({ ringBytes }) => {
+])('a follower with $name', ({ ringBytes }) => {
   const session = fc.constantFrom('a', 'b');
   const act = fc.oneof(
     fc.record({ does: fc.constant('append'), session, count: fc.integer({ min: 1, max: 300 }) }),

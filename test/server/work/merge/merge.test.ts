@@ -218,7 +218,7 @@ test('A merge ignores replace refs and grafts.', async () => {
   expect(read(stage.repo, 'theirs.txt')).toBe('theirs\n');
 });
 
-describe('a merge is refused, and nothing changes,', () => {
+describe('a refused merge', () => {
   const cases: Record<string, { make: (stage: Stage, tree: Worktree) => unknown; says: RegExp }> = {
     'where the checkout of the target has changes': {
       make: ({ repo }) => write(repo, { 'sub/b.txt': 'edited\n' }),

@@ -25,7 +25,7 @@ async function storeHealth(given: TestRuntime): Promise<unknown> {
   return checks.store;
 }
 
-describe('The output of a process that has ended', () => {
+describe('the output of a process that has ended', () => {
   test('The output of an ended process is verified, and the output of a running one is not.', async () => {
     const given = on();
     const over = await ranTo(given, 'echo one');

@@ -115,7 +115,7 @@ describe('a log', () => {
   });
 });
 
-describe('A closed log', () => {
+describe('a closed log', () => {
   const CHUNKS = Array.from({ length: 60 }, (_, i) => 1 + ((i * 7919) % 9000));
   const damaged: unknown = expect.objectContaining({ code: 'storage_damaged' });
 

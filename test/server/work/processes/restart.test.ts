@@ -47,7 +47,7 @@ async function acrossKill<T>(
   }
 }
 
-describe('after a SIGKILL of the server', () => {
+describe('processes after a SIGKILL of the server', () => {
   const afterKill = shared<{ server: TestServer } & Awaited<ReturnType<typeof leave>>>(
     'server that was killed',
     (use) =>

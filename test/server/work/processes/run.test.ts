@@ -275,7 +275,7 @@ describe('a bad request', () => {
   });
 });
 
-describe('without a shell', () => {
+describe('a configuration without a shell', () => {
   const noShell = { config: { processes: { allow_shell: false } } };
   const on = sharedRuntime(noShell);
 

@@ -13,7 +13,7 @@ import {
 } from '../../../support/worktrees/work.ts';
 import { scaled } from '../../../support/patience.ts';
 
-describe('worktrees at once', { timeout: scaled(180_000) }, () => {
+describe('concurrent worktrees', { timeout: scaled(180_000) }, () => {
   test.for(['at once', 'one after the other'])(
     'Two worktrees at one commit that are released %s both keep the commit and can be restored.',
     async (order) => {

@@ -77,7 +77,6 @@ export class BudgetStore {
     this.tell(tx, budget, { kind: 'budget.removed', payload: { budget, why } });
   }
 
-  /** Appends an event of a budget. */
   tell(tx: Writer, { session_id, team_id }: Budget, body: EventDraft<KindIn<'budget'>>): void {
     this.#log.append(tx, { ...body, session_id, team_id });
   }

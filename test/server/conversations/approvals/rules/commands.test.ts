@@ -140,7 +140,7 @@ describe('a rule to allow', () => {
   });
 });
 
-describe('A rule to allow whose * stands behind a program', () => {
+describe('a rule to allow with a * behind a program', () => {
   it.each(
     (
       'find hatch pdm tox nox mise asdf volta pyenv gosu torsocks xvfb-run nix-shell ansible man less pytest eslint psql ' +
@@ -202,7 +202,7 @@ describe('A rule to allow whose * stands behind a program', () => {
   );
 });
 
-describe('A * to allow, wherever it stands,', () => {
+describe('a * in a rule to allow', () => {
   it.each([
     ['git diff --output=*', 'git diff --output=/home/you/.bashrc'],
     ['git diff --output=*', 'git diff --output=link/x'],

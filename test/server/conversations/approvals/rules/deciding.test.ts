@@ -268,7 +268,7 @@ it('A rule to deny in a directory looks at the directory that a model names, and
   expect(await isAsked(stage, play, running('make', path.dirname(stage.directory)))).toBe(true);
 });
 
-describe('Rules of an earlier version that could not be added now', () => {
+describe('rules of an earlier version that could not be added now', () => {
   it('An outdated rule to allow asks, an outdated rule to deny still denies, and both report what to do.', async () => {
     const own = testDirectory('rules');
     const directory = path.join(own, 'data');
@@ -326,7 +326,7 @@ describe('Rules of an earlier version that could not be added now', () => {
   });
 });
 
-describe('A rule that is added twice', () => {
+describe('a rule that is added twice', () => {
   it('A rule that is added twice is one rule, which ends when it is removed.', async () => {
     const stage = await testStage();
     const body = { effect: 'allow', command: 'ls docs', directory: stage.directory };

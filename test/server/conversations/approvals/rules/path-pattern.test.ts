@@ -62,7 +62,7 @@ it('A path pattern fits the paths that a search through all lengths of its stars
     );
 });
 
-describe('The cost of a path pattern', () => {
+describe('the cost of a path pattern', () => {
   afterEach(() => vi.restoreAllMocks());
 
   /** Returns the number of characters that the comparison of a path with a pattern searched. */
@@ -107,7 +107,7 @@ describe('The cost of a path pattern', () => {
   });
 });
 
-describe('A path pattern to allow', () => {
+describe('a path pattern to allow', () => {
   it.each([
     ['docs/**', 'docs/a/b.md', true],
     ['docs/**', 'docs', true],
@@ -125,7 +125,7 @@ describe('A path pattern to allow', () => {
     ['e*', '\u200d.env', false],
     ['*', '\u200d.env', false],
     ['.env', '.env', true],
-  ])('"%s" with the file %s: %s.', (pattern, file, fits) => {
+  ])('The match of the pattern "%s" with the file %s is %s.', (pattern, file, fits) => {
     expect(
       fitsPath(pattern, '/home/you/.local/work', `/home/you/.local/work/${file}`, 'strict'),
     ).toBe(fits);

@@ -30,7 +30,7 @@ async function meet(stage: Stage, session: Session, more: Partial<ReportedLimit>
   return stage.session(session.id);
 }
 
-describe('A session whose turn meets a usage limit', () => {
+describe('a session whose turn meets a usage limit', () => {
   it('A turn that meets a usage limit is sent again once after the reset, before waiting entries.', async () => {
     const stage = await testStage();
     const session = await stage.open({ model: 'large' });
@@ -165,7 +165,7 @@ describe('A session whose turn meets a usage limit', () => {
   });
 });
 
-describe('The other sessions of an account that is at a limit', () => {
+describe('the other sessions of an account that is at a limit', () => {
   it('The other sessions hold their queues until the limit resets.', async () => {
     const stage = await testStage();
     const [one, other] = [await stage.open(), await stage.open()];
