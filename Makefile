@@ -159,6 +159,13 @@ damage: deps ## Flip bits in databases and remove files beside them: nothing is 
 hostile: deps ## Attack a server of another user with hostile files, children, requests and connections (ROUNDS=20)
 	HOSTILE_ROUNDS=$(or $(ROUNDS),20) TEST_LIMIT_MS=7200000 $(CAMPAIGN) test/campaigns/hostile
 
+.PHONY: sandbox
+sandbox: export SANDBOX_TESTS = required
+sandbox: export SANDBOX_KILLS = $(or $(KILLS),100)
+sandbox: deps ## Attack the sandbox from inside and kill the server KILLS times; fails without bubblewrap (KILLS=100)
+	TEST_LIMIT_MS=3600000 vitest run test/core/children/sandbox test/server/work/processes/sandbox test/server/work/worktrees/sandbox
+	TEST_LIMIT_MS=3600000 $(CAMPAIGN) test/campaigns/sandbox
+
 .PHONY: screen
 screen: deps ## Count the bytes that the screen writes for 10,000 deltas and for 10 s idle
 	SCREEN_DELTAS=10000 SCREEN_IDLE_SECONDS=10 $(CAMPAIGN) test/campaigns/screen

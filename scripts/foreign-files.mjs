@@ -72,7 +72,7 @@ export const served = [
 export const synchronous = {
   'core/children/detached':
     'it opens a log of cadre in the data directory, in a command that starts a server',
-  'core/children/open-again': 'it reopens a descriptor of this process',
+  'core/children/descriptors': 'it reopens or closes descriptors of this process',
   'core/children/procfs': 'it reads /proc, which is in memory, and needs a consistent state',
   'fleet/keys': 'it writes a key of cadre once, in a command',
   'server/hooks/signature':

@@ -41,10 +41,16 @@ export const houses = {
       'core/config',
       'core/children/identity',
       'core/children/notify',
-      'core/children/open-again',
+      'core/children/descriptors',
       'api',
     ],
-    lazily: ['agents/configured', 'agents/demo', 'core/children/detached', 'core/store'],
+    lazily: [
+      'agents/configured',
+      'agents/demo',
+      'core/children/detached',
+      'core/children/sandbox',
+      'core/store',
+    ],
     because:
       'a front end is a client of the server; parts that run in the process of a command are loaded on demand',
   },

@@ -22,7 +22,7 @@ await writePages(path.resolve(process.argv[2] ?? path.join(root, 'dist/man')));
 async function writePages(directory: string): Promise<void> {
   const edition = { version, date: dateOfCommit() };
   const program = await createProgram({} as World, commands);
-  const schema = ['screen-section.ts', 'schema.ts']
+  const schema = ['screen-section.ts', 'sandbox-section.ts', 'schema.ts']
     .map((name) => fs.readFileSync(path.join(root, 'src/core/config', name), 'utf8'))
     .join('\n');
   const sections = {

@@ -29,6 +29,7 @@ export const serverErrorCodes = [
   'idempotency_conflict',
   'provider_managed',
   'budget_reached',
+  'sandbox_unavailable',
   'too_many',
   'internal',
   'storage_full',

@@ -56,6 +56,9 @@ export const processRecord = z
     queued_at: timestamp,
     started_at: timestamp.nullable(),
     ended_at: timestamp.nullable(),
+    sandbox: flag(
+      'Whether the process runs or ran in a sandbox. Absent in older servers.',
+    ).optional(),
     trimmed: flag('Whether retention has deleted the events and output of the process.'),
   })
   .meta({ id: 'Process', description: 'A command that the server runs or ran.' });
@@ -104,7 +107,14 @@ export const createProcess = endpoint('POST /v1/processes', {
   summary: 'Run a command; it is queued while the maximum number of processes is running',
   body: newProcess,
   response: envelope,
-  errors: ['not_found', 'session_closed', 'session_failed', 'too_many', 'storage_full'],
+  errors: [
+    'not_found',
+    'session_closed',
+    'session_failed',
+    'too_many',
+    'sandbox_unavailable',
+    'storage_full',
+  ],
 });
 
 export const listProcesses = endpoint('GET /v1/processes', {
@@ -220,7 +230,14 @@ export const restartProcess = endpoint('POST /v1/processes/{process_id}/restart'
       'New process, with the command, directory, owner, time limit, on_exit and stdin of the old one. It is queued until the old process has ended.',
     ),
   }),
-  errors: ['not_found', 'session_closed', 'session_failed', 'too_many', 'storage_full'],
+  errors: [
+    'not_found',
+    'session_closed',
+    'session_failed',
+    'too_many',
+    'sandbox_unavailable',
+    'storage_full',
+  ],
 });
 
 export const writeToProcess = endpoint('POST /v1/processes/{process_id}/stdin', {

@@ -71,6 +71,10 @@ export const refusals: Record<ServerErrorCode, { status: number; when: string }>
     status: 409,
     when: 'a budget of the session, of one of its teams, or of all sessions is used up; the message names the budget',
   },
+  sandbox_unavailable: {
+    status: 409,
+    when: 'the configuration requires a sandbox that the machine does not allow; the message names the reason and a remedy',
+  },
   payload_too_large: {
     status: 413,
     when: 'the request body is larger than the limit of the route',

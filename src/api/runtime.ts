@@ -32,6 +32,21 @@ const fleetStatus = z
   .meta({ id: 'FleetStatus', description: 'The membership of the server in its fleet.' });
 export type FleetStatus = z.output<typeof fleetStatus>;
 
+const sandboxStatus = z
+  .looseObject({
+    mode: z.enum(['off', 'auto', 'require']).describe('Setting `sandbox.mode`.'),
+    level: z
+      .enum(['off', 'unknown', 'full', 'partial', 'none'])
+      .describe(
+        'Level of isolation. `off`: the configuration switches the sandbox off. `unknown`: the check after the start is running. `full`: files, processes and network are isolated. `partial`: one part is not isolated. `none`: the machine allows no sandbox.',
+      ),
+    detail: z.string().optional().meta({
+      description: 'Reason for a level of `partial` or `none`, and a remedy. Otherwise absent.',
+    }),
+  })
+  .meta({ id: 'SandboxStatus', description: 'The sandbox of child processes.' });
+export type SandboxStatus = z.output<typeof sandboxStatus>;
+
 export const health = z
   .looseObject({
     status: healthStatus,
@@ -40,6 +55,9 @@ export const health = z
     fleet: fleetStatus.optional().meta({
       description:
         'Fleet membership. The server keeps working in every state. Absent in older servers.',
+    }),
+    sandbox: sandboxStatus.optional().meta({
+      description: 'Sandbox of child processes. Absent in older servers.',
     }),
     checks: z.looseObject({
       store: healthCheck.describe(

@@ -181,7 +181,14 @@ export const createWorktree = endpoint('POST /v1/worktrees', {
     claim: claim.describe('Claim of the source session.'),
     created: z.boolean().describe('Whether the worktree was created. False if it existed already.'),
   }),
-  errors: ['not_found', 'conflict', 'session_closed', 'session_failed', 'storage_full'],
+  errors: [
+    'not_found',
+    'conflict',
+    'session_closed',
+    'session_failed',
+    'sandbox_unavailable',
+    'storage_full',
+  ],
 });
 
 export const listWorktrees = endpoint('GET /v1/worktrees', {

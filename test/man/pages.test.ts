@@ -15,7 +15,7 @@ import { keys } from '../../src/core/config/keys.ts';
 
 const edition = { version: '1.2.3', date: '2026-01-02' };
 const comments = commentsOf(
-  ['screen-section.ts', 'schema.ts']
+  ['screen-section.ts', 'sandbox-section.ts', 'schema.ts']
     .map((name) => fs.readFileSync(`src/core/config/${name}`, 'utf8'))
     .join('\n'),
 );

@@ -1,6 +1,7 @@
 /** The facts of the system about a process. */
 export interface Found {
   pid: number;
+  parent: number;
   group: number;
   /** When it started, in the unit of the table: a later process with the same pid has another number. */
   started: number;

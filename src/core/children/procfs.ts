@@ -56,6 +56,7 @@ function find(pid: number): Found | undefined {
   const [state = ''] = fields;
   return {
     pid,
+    parent: Number(fields[1]),
     group: Number(fields[2]),
     started: Number(fields[19]),
     isDead: state === 'Z' || state === 'X',

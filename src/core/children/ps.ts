@@ -40,7 +40,6 @@ const FIXED = { LC_ALL: 'C', TZ: 'UTC' };
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
 
 interface Line extends Found {
-  parent: number;
   command: string;
 }
 

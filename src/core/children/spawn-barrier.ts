@@ -29,6 +29,16 @@ export interface BarrierCommand {
   env: Record<string, string>;
   /** `none`: the command reads the end of the file at once. */
   stdin?: 'pipe' | 'none';
+  /** The sandbox that the command runs in; null or absent: none. */
+  sandbox?: BarrierSandbox | null;
+}
+
+/** A program that runs the command in a sandbox. */
+export interface BarrierSandbox {
+  /** The words before the command. */
+  words: readonly string[];
+  /** A file that the program reads from descriptor 9. */
+  filter: string | null;
 }
 
 /** A process that leads a group of its own and waits behind the barrier. */
@@ -85,7 +95,12 @@ function keepForLater(): void {}
  * Returns the words of the shell at the barrier. The shell itself runs a shell command, which saves the start of a
  * second shell; any other command replaces the shell.
  */
-function wordsOf({ command, args }: BarrierCommand): string[] {
+function wordsOf({ command, args, sandbox }: BarrierCommand): string[] {
+  if (sandbox) {
+    const { words, filter } = sandbox;
+    const run = filter === null ? 'exec "$@"' : 'exec "$@" 9<"$0"';
+    return ['-c', `${WAIT}; ${run}`, filter ?? 'cadre', ...words, command, ...args];
+  }
   const [flag, text = ''] = args;
   const own = `${WAIT}; ${text}`;
   if (command === SHELL && flag === '-c' && args.length === 2 && fitsArgument(own))

@@ -1,3 +1,4 @@
+import os from 'node:os';
 import { type Readable, Writable } from 'node:stream';
 import type { Clock } from '../lib/clock.ts';
 import type { Failpoint } from '../lib/failpoint.ts';
@@ -20,6 +21,10 @@ export type { ChildExit } from './spawn-barrier.ts';
 
 /** How long to wait, in milliseconds, for a killed process to exit before the signal is sent again. */
 const KILLED_MS = 1000;
+
+const signalNames = new Map(
+  Object.entries(os.constants.signals).map(([name, number]) => [number, name as NodeJS.Signals]),
+);
 
 /** A process group that the supervisor started. */
 export interface Child {
@@ -60,6 +65,8 @@ export interface Waiting {
 
 /** A started group. */
 interface Group extends BarrierProcess {
+  /** Whether the leader is the program of a sandbox, and the command one of its descendants. */
+  readonly isSandboxed: boolean;
   /** The result of `end` with a grace period, once it was called. */
   ending: Promise<readonly number[]> | undefined;
 }
@@ -106,7 +113,7 @@ export class Supervisor {
     const started = this.#startAtBarrier(command);
     if (started instanceof Promise)
       throw new Error(`cannot start the process "${command.what}"`, { cause: await started });
-    const waiting = this.#waitingOf(started, command.what);
+    const waiting = this.#waitingOf(started, command);
     try {
       await this.#deps.ledger.transact((tx) => {
         onRegister?.(tx, waiting.pid);
@@ -125,7 +132,7 @@ export class Supervisor {
    */
   wait(command: ChildCommand): Waiting | undefined {
     const started = this.#startAtBarrier(command);
-    return started instanceof Promise ? undefined : this.#waitingOf(started, command.what);
+    return started instanceof Promise ? undefined : this.#waitingOf(started, command);
   }
 
   /** The variables that commands in a directory get, also where an agent starts them itself. */
@@ -144,7 +151,7 @@ export class Supervisor {
     return started;
   }
 
-  #waitingOf(gated: BarrierProcess, what: string): Waiting {
+  #waitingOf(gated: BarrierProcess, { what, sandbox }: ChildCommand): Waiting {
     const { keeper, ledger, failpoint, log } = this.#deps;
     const { leader } = gated;
     return {
@@ -152,7 +159,7 @@ export class Supervisor {
       register: (tx) => ledger.add(tx, leader, what),
       open: () => {
         failpoint('child.registered');
-        const group: Group = { ...gated, ending: undefined };
+        const group: Group = { ...gated, isSandboxed: Boolean(sandbox), ending: undefined };
         const child = this.#childOf(group);
         openBarrier(gated);
         this.#live.add(child);
@@ -175,7 +182,7 @@ export class Supervisor {
       stdin: process.stdin ?? new Writable().end(),
       stdout: process.stdout as Readable,
       stderr: process.stderr as Readable,
-      exited: exit.promise,
+      exited: group.isSandboxed ? exit.promise.then(exitInside) : exit.promise,
       // The leader's remaining processes are killed at once, or have the grace period of an `end` that is under way.
       rest: exit.promise.catch(() => undefined).then(() => group.ending ?? this.#end(group, 0)),
       end: (graceMs) => {
@@ -213,8 +220,7 @@ export class Supervisor {
 
   async #endMembers(group: Group, graceMs: number): Promise<readonly number[]> {
     const { pid } = group.leader;
-    if (graceMs > 0 && signal(-pid, 'SIGTERM') !== 'gone')
-      await this.#while(async () => leaderRuns(group) || groupRuns(pid), graceMs);
+    if (graceMs > 0) await this.#terminate(group, graceMs);
     for (;;) {
       const members = await membersOf(pid);
       if (!members.some(isReachable)) return members;
@@ -225,6 +231,22 @@ export class Supervisor {
         KILLED_MS,
       );
     }
+  }
+
+  /** Sends SIGTERM, and waits for the end of the group for at most `graceMs`. */
+  async #terminate(group: Group, graceMs: number): Promise<void> {
+    const { pid } = group.leader;
+    const runs = async () => leaderRuns(group) || groupRuns(pid);
+    if (!group.isSandboxed) {
+      if (signal(-pid, 'SIGTERM') !== 'gone') await this.#while(runs, graceMs);
+      return;
+    }
+    let isSent = false;
+    await this.#while(async () => {
+      // A sandbox that is starting has no command yet that could get the signal.
+      isSent ||= await signalInside(pid, 'SIGTERM');
+      return runs();
+    }, graceMs);
   }
 
   /** Waits while `isSo` returns true, for at most `ms`. It polls, because the kernel sends no notification. */
@@ -254,4 +276,24 @@ function letGo(group: Group): void {
 /** Whether a process accepts this user's signals. */
 function isReachable(pid: number): boolean {
   return signal(pid, 0) !== 'refused';
+}
+
+/**
+ * Signals the members of a sandboxed group, except bubblewrap itself: its end would kill the command at once. Bubblewrap is
+ * the leader of the group, and the child of the leader that is the first process of the new namespace. Resolves with whether
+ * there was a member to signal.
+ */
+async function signalInside(leader: number, name: NodeJS.Signals): Promise<boolean> {
+  const members = await membersOf(leader);
+  const inside = members.filter(
+    (pid) => pid !== leader && processTable.find(pid)?.parent !== leader,
+  );
+  for (const pid of inside) signal(pid, name);
+  return inside.length > 0;
+}
+
+/** Returns the exit of a sandboxed command: bubblewrap exits with 128 + n if signal n ended the command. */
+function exitInside(exit: ChildExit): ChildExit {
+  const name = signalNames.get((exit.code ?? 0) - 128);
+  return name === undefined ? exit : { code: null, signal: name };
 }

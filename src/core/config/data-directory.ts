@@ -14,7 +14,7 @@ const BROUGHT = new Set(['auth', 'config.toml', HISTORY_FILE, 'lost+found', '.DS
 /** Names that the server creates there. A directory may be a symbolic link of the same user. */
 const FILES =
   /^(README|lock|stopped|server\.json|serve\.log(\.1)?|prompts\.jsonl|events\.cadre.*)$/;
-const DIRECTORIES = /^(auth|blobs|logs|scratch|worktrees)$/;
+const DIRECTORIES = /^(auth|blobs|logs|sandbox|scratch|worktrees)$/;
 
 /**
  * Prepares a data directory: with mode 0700 and a README. A directory that exists has to belong to this user, to be

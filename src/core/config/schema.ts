@@ -6,6 +6,7 @@ import { nearest } from '../lib/nearest.ts';
 import { fleetContradictions } from './fleet-section.ts';
 import { clientSection, screenSection } from './screen-section.ts';
 import { hookSection, linkBase } from './hooks-section.ts';
+import { sandboxSection } from './sandbox-section.ts';
 
 const milliseconds = z.int().min(0).max(2_147_483_647);
 
@@ -237,6 +238,7 @@ export const configSchema = z.strictObject({
       'port_last is less than port_first',
     )
     .prefault({}),
+  sandbox: sandboxSection,
   snapshots: z
     .strictObject({
       /** Whether the files of each session are kept at the beginning and end of each turn. A session may choose otherwise. */

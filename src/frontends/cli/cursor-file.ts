@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import { z } from 'zod';
-import { openAgain } from '../../core/children/open-again.ts';
+import { openAgain } from '../../core/children/descriptors.ts';
 import { conflictError, usageError } from '../../api/errors.ts';
 import { readSmallFile } from '../../core/lib/foreign-file.ts';
 import { removeLeftDrafts, replaceFile } from '../../core/lib/replace-file.ts';

@@ -47,6 +47,7 @@ const exitCodeOf: Record<ErrorCode, number> = {
   idempotency_conflict: exitCodes.conflict,
   provider_managed: exitCodes.conflict,
   budget_reached: exitCodes.conflict,
+  sandbox_unavailable: exitCodes.refused,
   timeout: exitCodes.timeout,
   provider_unavailable: exitCodes.failed,
   too_many: exitCodes.refused,

@@ -9,6 +9,8 @@ export interface Background {
   spawns: Promise<void>;
   /** Worktrees whose last claim was released are cleaned up. */
   cleanups: Promise<void>;
+  /** The machine is probed, and sandboxes of closed sessions are removed. */
+  sandbox: Promise<void>;
   /** Messages to large teams are sent to the members that they have not reached. */
   broadcasts: Promise<void>;
   /** Sessions that their provider no longer has are marked as failed. */
@@ -26,6 +28,7 @@ export function startBackground(base: Base, nouns: Nouns, summary: RecoverySumma
   const background = {
     cleanups: orLog(nouns.worktrees.service.resumeCleanups(), 'a due cleanup failed'),
     spawns: orLog(undoUnfinished(nouns), 'cannot undo work that a crash interrupted'),
+    sandbox: orLog(openSandbox(base, nouns), 'cannot prepare the sandbox'),
     broadcasts: orLog(teams.broadcasts.recover(), 'cannot resume unfinished broadcasts'),
   };
   const pending = base.db.peek((rx) => sessions.store.allPendingApprovals(rx));
@@ -45,6 +48,13 @@ export function startBackground(base: Base, nouns: Nouns, summary: RecoverySumma
     verification: orLog(verification, 'cannot verify sessions'),
     stopVerification: () => verifying.abort(),
   };
+}
+
+/** Probes the machine. A server that was killed may have left the directories of a closed session. */
+async function openSandbox({ db }: Base, { children, sessions }: Nouns): Promise<void> {
+  const statusOf = (id: string) => db.peek((rx) => sessions.store.sessions.get(rx, id)?.status);
+  await children.sandbox.removeClosed((id) => (statusOf(id) ?? 'closed') !== 'closed');
+  await children.sandbox.open();
 }
 
 async function undoUnfinished({ worktrees, teams }: Nouns): Promise<void> {

@@ -5,13 +5,15 @@ import type { Nouns } from './build.ts';
 
 /** Connects each noun with the nouns that are built after it. It must run before any agent starts. */
 export function connect({ logger }: Base, nouns: Nouns): void {
-  const { providers, sessions, goals, processes, worktrees, snapshots, teams, gateway } = nouns;
+  const { children, providers, sessions, goals, processes } = nouns;
+  const { worktrees, snapshots, teams, gateway } = nouns;
   const { observers, budgets } = sessions;
   providers.connectTools(gateway.toolsFor);
   observers.add({
     closing(tx, { id, provider }) {
       tx.whenDurable(() => {
         gateway.offers.forget(id);
+        void children.sandbox.removeSession(id);
         // A process of all sessions keeps the MCP servers of a closed one.
         const isShared = (providers.registry.find(provider)?.stats().pid ?? null) !== null;
         if (isShared)

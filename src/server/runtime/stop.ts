@@ -68,6 +68,7 @@ async function endBackground({ nouns: { teams }, background }: Running): Promise
   await background.cleanups;
   await background.spawns;
   await background.broadcasts;
+  await background.sandbox;
   await teams.broadcasts.stop();
   await teams.spawns.idle();
   await background.verification;

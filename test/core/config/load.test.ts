@@ -68,6 +68,16 @@ describe('the defaults', () => {
         env_pass: [],
       },
       sessions: { turn_timeout_ms: null, after_limit: 'resume' },
+      sandbox: {
+        mode: 'off',
+        children: ['tools', 'init'],
+        network: 'none',
+        read: [],
+        write: [],
+        hide: [],
+        nests: false,
+        max_processes: 4096,
+      },
       snapshots: { enabled: false, max_bytes: 1024 ** 3, max_age_days: 14 },
       approvals: {
         timeout_ms: null,

@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { testDemo } from '../../support/demo-server.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { testRuntime } from '../../support/runtime.ts';
+import { hasSandbox } from '../../support/sandbox/available.ts';
 import { testServer } from '../../support/server.ts';
 import { tempDirectory, testDirectory } from '../../support/temp.ts';
 import { cadreOn, type Ended, runCadre, runHere } from '../../support/cli/cadre.ts';
@@ -63,6 +64,7 @@ const names = [
   'disk space',
   'token',
   'registration',
+  'sandbox',
   'server',
   'provider acp',
   'rules',
@@ -191,6 +193,32 @@ describe('cadre doctor', () => {
       'warn',
       expect.stringMatching(/^the program grep was not found: install grep/),
     ]);
+  });
+
+  test('The doctor names the level of the sandbox, and fails if a required sandbox is not available.', async () => {
+    const home = testDirectory();
+    const bin = path.join(home, 'bin');
+    fs.mkdirSync(bin);
+    for (const name of ['sh', 'flock', 'grep', 'git'])
+      fs.symlinkSync(`/usr/bin/${name}`, path.join(bin, name));
+    const found = async (mode: string, PATH: string) => {
+      const env = { PATH, CADRE_SANDBOX_MODE: mode };
+      const ended = await runHere(home, ['doctor', '--json'], { env });
+      return [ended.code, ...(findingsOf(ended).sandbox ?? [])];
+    };
+    const reason = expect.stringMatching(/^none, because .*(install the package bubblewrap|Linux)/);
+    expect(await found('auto', bin)).toEqual([0, 'warn', reason]);
+    expect(await found('require', bin)).toEqual([1, 'fail', reason]);
+    if (!hasSandbox) return;
+    const level = expect.stringMatching(/^(full: files, processes and network|partial, because)/);
+    expect(await found('require', `${process.env.PATH}`)).toEqual([
+      0,
+      expect.stringMatching(/ok|warn/),
+      level,
+    ]);
+    const tool = `${bin}:${process.env.PATH}`;
+    expect(await found('auto', tool)).toContainEqual(expect.stringContaining(bin));
+    expect(fs.readdirSync(home)).toEqual(['bin']);
   });
 
   test('The doctor finds an ACP agent on PATH and names the option for it.', async () => {

@@ -25,6 +25,7 @@ describe('health', () => {
       version,
       uptime_ms: expect.any(Number),
       fleet: { state: 'off' },
+      sandbox: { mode: 'off', level: 'off' },
       checks: { store: { status: 'ok' }, providers: { status: 'ok' }, agents: { status: 'ok' } },
     });
   });

@@ -10,6 +10,7 @@ import {
   git,
   node,
   prerequisites,
+  sandbox,
 } from '../doctor/machine.ts';
 import {
   type Check,
@@ -34,6 +35,7 @@ const checks: Record<string, Check> = {
   'disk space': diskSpace,
   token,
   registration,
+  sandbox,
   server,
 };
 

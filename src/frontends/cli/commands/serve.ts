@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { fleetFileProblems } from '../../../core/config/fleet.ts';
+import { closeInherited } from '../../../core/children/descriptors.ts';
 import { dataDirectory, findConfig, usable } from '../../../core/config/load.ts';
 import type { Config } from '../../../core/config/schema.ts';
 import { invalidError } from '../../../api/errors.ts';
@@ -53,6 +54,7 @@ async function detach(world: World, options: ServeOptions): Promise<void> {
 
 async function serve(world: World, options: ServeOptions): Promise<void> {
   keepHeapSmall();
+  closeInherited();
   const onTrouble = (message: string) => void world.stderr.write(`cadre: ${message}\n`);
   const notifier = Notifier.takenFrom(world.env, { clock: world.clock, onTrouble });
   try {

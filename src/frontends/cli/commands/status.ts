@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { serversOf } from '../../../client/routed.ts';
-import type { FleetStatus } from '../../../api/runtime.ts';
+import type { FleetStatus, SandboxStatus } from '../../../api/runtime.ts';
 import { endpoints } from '../../../api/index.ts';
 import { durationText } from '../../terminal/time.ts';
 import { details, mebibytes } from '../output.ts';
@@ -18,7 +18,7 @@ export function statusCommand(program: Command, world: World): void {
         const servers = serversOf(client);
         if (servers) return (await import('../top-of-all.ts')).showStatus(context, servers);
         const found = await client.call(endpoints.getDiagnostics, {});
-        const { checks, fleet } = found.health;
+        const { checks, fleet, sandbox } = found.health;
         const { store, hooks } = checks;
         show(found, () =>
           details(
@@ -28,6 +28,9 @@ export function statusCommand(program: Command, world: World): void {
               ...(store.detail === undefined ? {} : { store: store.detail }),
               ...(hooks?.detail === undefined ? {} : { hooks: hooks.detail }),
               ...(fleet === undefined || fleet.state === 'off' ? {} : { fleet: fleetText(fleet) }),
+              ...(sandbox === undefined || sandbox.level === 'off'
+                ? {}
+                : { sandbox: sandboxText(sandbox) }),
               version: found.health.version,
               uptime: durationText(found.health.uptime_ms),
               events: found.storage.latest_seq,
@@ -50,6 +53,10 @@ function waitingText(waiting: readonly { session_id: string; reason: string }[])
   if (!first) return {};
   const turns = counted(waiting.length, 'turn');
   return { waiting: `${turns} for an agent, first session ${first.session_id}: ${first.reason}` };
+}
+
+function sandboxText({ level, detail }: SandboxStatus): string {
+  return detail === undefined ? level : `${level}: ${detail}`;
 }
 
 function fleetText({ state, detail }: FleetStatus): string {

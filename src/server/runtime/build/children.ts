@@ -1,6 +1,10 @@
+import os from 'node:os';
+import path from 'node:path';
 import { Keeper } from '../../../core/children/keeper.ts';
 import { Ledger } from '../../../core/children/ledger.ts';
+import { Sandbox } from '../../../core/children/sandbox/sandbox.ts';
 import { Supervisor } from '../../../core/children/supervisor.ts';
+import { withHome } from '../../../core/config/sandbox-section.ts';
 import { newSecret } from '../../../core/lib/ids.ts';
 import { portVariables } from '../../work/worktrees/ports.ts';
 import type { WorktreeStore } from '../../work/worktrees/store.ts';
@@ -19,5 +23,29 @@ export function buildChildren(base: Base, worktrees: WorktreeStore) {
     return worktree ? portVariables(worktree) : {};
   };
   const supervisor = new Supervisor({ keeper, ledger, clock, failpoint, log, marker, variablesAt });
-  return { marker, keeper, ledger, supervisor };
+  return { marker, keeper, ledger, supervisor, sandbox: buildSandbox(base) };
+}
+
+/** Builds the sandbox of child processes. Only a server whose configuration has a sandbox loads the probe. */
+function buildSandbox({ config, clock, logger, directory }: Base): Sandbox {
+  const { sandbox, worktrees } = config.now;
+  const home = os.homedir();
+  const settings = withHome(sandbox, home);
+  const searchPath = process.env.PATH ?? '';
+  return new Sandbox({
+    settings,
+    clock,
+    logger,
+    paths: {
+      home,
+      dataDirectory: directory,
+      worktrees: worktrees.root_dir ?? path.join(directory, 'worktrees'),
+      searchPath,
+    },
+    async probe(own) {
+      const { probeThisMachine } = await import('../../../core/children/sandbox/run-probe.ts');
+      const { network, nests } = settings;
+      return probeThisMachine({ searchPath, network, nests, directory: own }, clock);
+    },
+  });
 }

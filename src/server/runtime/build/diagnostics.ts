@@ -67,6 +67,7 @@ export function buildDiagnostics(
     hooks: nouns.hooks,
     supervisor: nouns.children.supervisor,
     keeper: nouns.children.keeper,
+    sandbox: nouns.children.sandbox,
     fleet: () => nouns.fleet.status,
   };
   return {

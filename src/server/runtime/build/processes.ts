@@ -16,13 +16,14 @@ export function buildProcesses(
   needs: { storage: Storage; children: Children; sessions: Sessions },
 ) {
   const { config } = base;
+  const { sandbox, supervisor } = needs.children;
   const { inbox, store: sessionStore } = needs.sessions;
   const store = new ProcessStore(base);
   const notices = new ExitNotices({ inbox, store, sessionStore });
   const runner = new ProcessRunner({
     ...base,
     store,
-    supervisor: needs.children.supervisor,
+    supervisor,
     directory: needs.storage.logs,
     settings: () => config.now.processes,
     secretVariables: () => agentVariables(config.now).map(([name]) => name),
@@ -32,6 +33,7 @@ export function buildProcesses(
     ...base,
     store,
     sessionStore,
+    sandbox,
     runner,
     settings: () => config.now.processes,
     assertRoom: needs.storage.assertRoom,

@@ -30,7 +30,7 @@ export function buildWorktrees(
 ) {
   const { config, directory, failpoint } = base;
   const { store } = needs;
-  const { marker, supervisor, keeper } = needs.children;
+  const { marker, supervisor, sandbox, keeper } = needs.children;
   const sessionStore = needs.sessions.store;
   const stopping = new AbortController();
   const claims = new Claims({ ...base, store, sessionStore });
@@ -68,6 +68,7 @@ export function buildWorktrees(
     processes: needs.processes.store,
     gitContext,
     supervisor,
+    sandbox,
     settings: () => config.now.worktrees,
     initScripts,
     mutexes: new OneAtATime(),

@@ -39,6 +39,7 @@ const codes: Record<ServerErrorCode, ToolErrorCode> = {
   idempotency_conflict: 'conflict',
   provider_managed: 'conflict',
   budget_reached: 'conflict',
+  sandbox_unavailable: 'conflict',
   too_many: 'limit_reached',
   internal: 'internal',
   storage_full: 'limit_reached',

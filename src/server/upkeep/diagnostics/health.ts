@@ -25,7 +25,7 @@ const DEGRADING: ReadonlySet<FleetStatus['state']> = new Set([
 export function readHealth(
   sources: Pick<
     Sources,
-    'clock' | 'startedAt' | 'budget' | 'providers' | 'agents' | 'fleet' | 'hooks'
+    'clock' | 'startedAt' | 'budget' | 'providers' | 'agents' | 'fleet' | 'hooks' | 'sandbox'
   > & {
     db: Pick<Database, 'syncTimes' | 'damage' | 'lacksRoom'>;
   },
@@ -37,17 +37,20 @@ export function readHealth(
   const told = sources.hooks.problems();
   const hooks = told === null ? {} : { hooks: checkOf(told) };
   const fleet = sources.fleet();
+  const sandbox = sources.sandbox.status;
   // A member with a detail works, but somebody has to look.
   const isBad =
     DEGRADING.has(fleet.state) || (fleet.state === 'member' && fleet.detail !== undefined);
   const worst =
     [store, providers, agents, ...Object.values(hooks)].some(({ status }) => status !== 'ok') ||
-    isBad;
+    isBad ||
+    (sandbox.mode === 'require' && sandbox.level === 'none');
   return {
     status: worst ? 'degraded' : 'ok',
     version,
     uptime_ms: Math.round(uptimeMs(sources)),
     fleet,
+    sandbox,
     checks: { store, providers, agents, ...hooks },
   };
 }

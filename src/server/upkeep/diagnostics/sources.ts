@@ -1,6 +1,6 @@
 import type { ProcessDiagnostics } from '../../../api/processes.ts';
 import type { ProviderDiagnostics } from '../../../api/providers.ts';
-import type { FleetStatus, RecoverySummary } from '../../../api/runtime.ts';
+import type { FleetStatus, RecoverySummary, SandboxStatus } from '../../../api/runtime.ts';
 import type { QueueDiagnostics } from '../../../api/queue.ts';
 import type { ProviderId } from '../../../api/provider-kinds.ts';
 import type { CommsDiagnostics } from '../../../api/team-view.ts';
@@ -42,6 +42,7 @@ export interface Sources extends Pick<ServerParts, 'db' | 'clock'> {
   hooks: { problems(): string[] | null };
   supervisor: { readonly live: number; readonly outOfReach: number };
   keeper: { readonly pid: number | null };
+  sandbox: { readonly status: SandboxStatus };
   fleet: () => FleetStatus;
 }
 

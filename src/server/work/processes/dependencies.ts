@@ -1,3 +1,4 @@
+import type { Sandbox } from '../../../core/children/sandbox/sandbox.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { Supervisor } from '../../../core/children/supervisor.ts';
 import type { SessionStore } from '../../conversations/sessions/store.ts';
@@ -22,6 +23,7 @@ export interface ProcessDependencies extends Pick<ServerParts, 'db' | 'clock' | 
   store: ProcessStore;
   sessionStore: SessionStore;
   supervisor: Supervisor;
+  sandbox: Pick<Sandbox, 'planFor' | 'ownDirectories'>;
   notices: ExitNotices;
   /** The directory of the logs. */
   directory: string;

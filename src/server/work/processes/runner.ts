@@ -19,7 +19,7 @@ import { logPath } from './log-file.ts';
 import type { ProcessDependencies } from './dependencies.ts';
 import { NOTICE_TAIL } from './notices.ts';
 import { readPrinted } from './reading.ts';
-import { type Running, runningOf } from './running.ts';
+import { type ProcessStart, type Running, runningOf } from './running.ts';
 import { splitWords } from './words.ts';
 
 type Dependencies = Pick<
@@ -103,13 +103,12 @@ export class ProcessRunner {
 
   /**
    * Prepares a process for `accept`. If there is a place for it, it takes that place and waits at its spawn barrier, so
-   * that its start is stored together with its acceptance. If it is not accepted, `Symbol.dispose` ends it. `after` is the
-   * id of a process that has to end before.
+   * that its start is stored together with its acceptance. If it is not accepted, `Symbol.dispose` ends it.
    */
-  prepare(process: Process, reserved: Disposable, after?: string): Prepared {
-    const running = runningOf(process, this.#deps, after);
-    if (after === undefined && this.#hasRoomFor(process)) {
-      running.waiting = this.#deps.supervisor.wait(this.#commandOf(process));
+  prepare(process: Process, reserved: Disposable, start: ProcessStart): Prepared {
+    const running = runningOf(process, this.#deps, start);
+    if (start.after === undefined && this.#hasRoomFor(process)) {
+      running.waiting = this.#deps.supervisor.wait(this.#commandOf(running));
       if (running.waiting) {
         reserved[Symbol.dispose]();
         this.#running.add(running);
@@ -274,14 +273,15 @@ export class ProcessRunner {
     await this.#finish(running, { exit, failure, cause });
   }
 
-  #startChild({ process }: Running): Promise<Child> {
+  #startChild(running: Running): Promise<Child> {
     const { supervisor, store, clock } = this.#deps;
-    return supervisor.start(this.#commandOf(process), (tx, pid) =>
-      store.move(tx, startProcess(process, pid, clock.now()), 'process.started'),
+    return supervisor.start(this.#commandOf(running), (tx, pid) =>
+      store.move(tx, startProcess(running.process, pid, clock.now()), 'process.started'),
     );
   }
 
-  #commandOf({ process_id, session_id, command, cwd, stdin }: Process): ChildCommand {
+  #commandOf({ process, sandbox }: Running): ChildCommand {
+    const { process_id, session_id, command, cwd, stdin } = process;
     const { settings, secretVariables } = this.#deps;
     const { allow_shell, env_remove, env_pass: pass } = settings();
     const [program, ...args] = allow_shell
@@ -293,7 +293,7 @@ export class ProcessRunner {
       remove: new Set([...env_remove, ...secretVariables()]),
       pass,
     });
-    return { command: program, args, cwd, env, what: `process ${process_id}`, stdin };
+    return { command: program, args, cwd, env, what: `process ${process_id}`, stdin, sandbox };
   }
 
   #timeLimit(running: Running, child: Child): Disposable {

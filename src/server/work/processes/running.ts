@@ -1,5 +1,6 @@
 import { PassThrough, type Writable } from 'node:stream';
 import type { Process } from '../../../api/processes.ts';
+import type { BarrierSandbox } from '../../../core/children/spawn-barrier.ts';
 import type { Child, Waiting } from '../../../core/children/supervisor.ts';
 import { AppError, conflictError } from '../../../api/errors.ts';
 import type { ProcessDependencies } from './dependencies.ts';
@@ -7,8 +8,16 @@ import { logPath } from './log-file.ts';
 import { ProcessOutput, type StreamName } from './output.ts';
 import type { Cause } from './process.ts';
 
+/** How a process starts. */
+export interface ProcessStart {
+  /** Null: it runs without a sandbox. */
+  readonly sandbox: BarrierSandbox | null;
+  /** The process that it replaces, for whose end it waits in the queue. */
+  readonly after: string | undefined;
+}
+
 /** A process of this server that is queued or runs. */
-export interface Running {
+export interface Running extends ProcessStart {
   readonly process: Process;
   readonly output: ProcessOutput;
   readonly done: PromiseWithResolvers<void>;
@@ -20,8 +29,6 @@ export interface Running {
   child: Child | undefined;
   /** Null if the process was created without input. */
   readonly input: ProcessInput | null;
-  /** The process that it replaces, for whose end it waits in the queue. */
-  readonly after: string | undefined;
   isHeld: boolean;
   /** The reason to end it before it exits by itself. Only the first one counts. */
   cause: Cause | null;
@@ -35,17 +42,17 @@ type Dependencies = Pick<
 >;
 
 /** Returns the state of a process that has not begun. */
-export function runningOf(process: Process, deps: Dependencies, after?: string): Running {
+export function runningOf(process: Process, deps: Dependencies, start: ProcessStart): Running {
   const listeners: Running['listeners'] = new Set();
   return {
+    ...start,
     process,
     listeners,
     waiting: undefined,
     isAccepted: false,
     child: undefined,
     input: process.stdin === 'pipe' ? new ProcessInput() : null,
-    after,
-    isHeld: after !== undefined,
+    isHeld: start.after !== undefined,
     cause: null,
     ending: undefined,
     done: Promise.withResolvers<void>(),

@@ -32,7 +32,7 @@ type NewProcess = BodyOf<typeof createProcess> & { caller_id?: string | null };
 
 type Dependencies = Pick<
   ProcessDependencies,
-  'db' | 'store' | 'sessionStore' | 'clock' | 'ids' | 'settings' | 'assertRoom'
+  'db' | 'store' | 'sessionStore' | 'sandbox' | 'clock' | 'ids' | 'settings' | 'assertRoom'
 > & { runner: ProcessRunner };
 
 /** The use-cases of processes. Each method resolves once its result is on disk. */
@@ -73,9 +73,10 @@ export class ProcessService {
         'on_exit: the process has no session to notify: set session_id to the session that owns the process',
       );
     const cwd = await this.#directoryOf(body, settings);
+    const sandbox = await this.#sandboxOf(body, cwd);
     using place = this.#deps.runner.reserve(session_id ?? caller_id ?? null);
-    const queued = this.#queued(body, cwd, settings);
-    using prepared = this.#deps.runner.prepare(queued, place, old);
+    const queued = this.#queued(body, cwd, sandbox !== null);
+    using prepared = this.#deps.runner.prepare(queued, place, { sandbox, after: old });
     return await this.#deps.db.transact((tx) => {
       if (session_id) this.#owner(tx, session_id);
       if (old !== undefined) this.#kill(tx, old, undefined, 'restarted');
@@ -85,8 +86,20 @@ export class ProcessService {
     });
   }
 
+  /**
+   * Resolves with the sandbox of a command. A process of a session may write the directory of the session, whatever its own
+   * working directory is.
+   */
+  #sandboxOf({ session_id = null, caller_id = null }: NewProcess, cwd: string) {
+    const { sandbox, db } = this.#deps;
+    const owner = session_id ? db.peek((rx) => this.#owner(rx, session_id)) : undefined;
+    const own = sandbox.ownDirectories({ session_id, caller_id });
+    const childClass = (session_id ?? caller_id) === null ? 'user' : 'tools';
+    return sandbox.planFor(childClass, { root: owner?.cwd ?? cwd, cwd, own });
+  }
+
   /** Returns the record of a command that may be accepted. */
-  #queued(body: NewProcess, cwd: string, settings: ProcessSettings): Process {
+  #queued(body: NewProcess, cwd: string, isSandboxed: boolean): Process {
     const { session_id, caller_id, command, on_exit } = body;
     return {
       process_id: this.#deps.ids.next('proc'),
@@ -99,7 +112,7 @@ export class ProcessService {
       exit_code: null,
       signal: null,
       stdin: body.stdin ?? 'none',
-      timeout_ms: body.timeout_ms ?? settings.default_timeout_ms,
+      timeout_ms: body.timeout_ms ?? this.#deps.settings().default_timeout_ms,
       kill_reason: null,
       failure: null,
       stdout_bytes: 0,
@@ -111,6 +124,7 @@ export class ProcessService {
       queued_at: this.#deps.clock.now(),
       started_at: null,
       ended_at: null,
+      sandbox: isSandboxed,
       trimmed: false,
     };
   }

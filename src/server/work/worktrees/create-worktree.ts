@@ -207,7 +207,7 @@ async function initialise(
 ): Promise<Worktree['init_script']> {
   const { request, script } = about;
   const { run_init_script } = request;
-  const { settings, initScripts, gitContext, stopping, supervisor, clock } = deps;
+  const { settings, initScripts, gitContext, stopping, supervisor, sandbox, clock } = deps;
   if (run_init_script === false) return worktree.init_script;
   if (script === null) return noScript('not_found');
   const mayRun =
@@ -216,6 +216,7 @@ async function initialise(
   return gitContext.withScratch(worktree, (scratch) =>
     runInitScript(worktree, script, {
       supervisor,
+      sandbox,
       clock,
       scratch,
       name: settings().init_script_path,

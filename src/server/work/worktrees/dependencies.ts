@@ -1,5 +1,6 @@
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { Worktree } from '../../../api/worktrees.ts';
+import type { Sandbox } from '../../../core/children/sandbox/sandbox.ts';
 import type { Supervisor } from '../../../core/children/supervisor.ts';
 import type { OneAtATime } from '../../../core/lib/one-at-a-time.ts';
 import type { SessionStore } from '../../conversations/sessions/store.ts';
@@ -21,6 +22,7 @@ export interface WorktreeDependencies extends Pick<
   processes: ProcessStore;
   gitContext: GitContext;
   supervisor: Supervisor;
+  sandbox: Pick<Sandbox, 'planFor'>;
   initScripts: InitScripts;
   /** The mutexes of worktrees, by id, by name in a repository, and of the choice of ports. */
   mutexes: OneAtATime;

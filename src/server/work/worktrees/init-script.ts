@@ -3,6 +3,7 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { Worktree } from '../../../api/worktrees.ts';
 import { agentEnvironment } from '../../../core/children/environment.ts';
+import type { Sandbox } from '../../../core/children/sandbox/sandbox.ts';
 import type { Child, ChildExit, Supervisor } from '../../../core/children/supervisor.ts';
 import { conflictError } from '../../../api/errors.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
@@ -24,6 +25,7 @@ export async function runInitScript(
   script: Committed,
   options: {
     supervisor: Supervisor;
+    sandbox: Pick<Sandbox, 'planFor'>;
     clock: Clock;
     /** An empty directory of cadre's. */
     scratch: string;
@@ -34,6 +36,14 @@ export async function runInitScript(
 ): Promise<Worktree['init_script']> {
   const file = path.join(options.scratch, 'worktree-init');
   await fs.writeFile(file, script.content, { mode: script.isExecutable ? 0o500 : 0o400 });
+  const { path: root, repo_root } = worktree;
+  const sandbox = await options.sandbox.planFor('init', {
+    root,
+    cwd: root,
+    own: { home: path.join(options.scratch, 'home'), tmp: path.join(options.scratch, 'tmp') },
+    // Scripts copy files from the main worktree.
+    read: [repo_root, file],
+  });
   const child = await options.supervisor.start({
     command: script.isExecutable ? file : '/bin/sh',
     args: script.isExecutable ? [] : [file],
@@ -48,6 +58,7 @@ export async function runInitScript(
     }),
     what: `init script of ${worktree.id}`,
     stdin: 'none',
+    sandbox,
   });
   const tail = tailOf(child);
   const { clock, signal: stop } = options;

@@ -51,6 +51,7 @@ describe('a process', () => {
       queued_at: expect.any(Number),
       started_at: null,
       ended_at: null,
+      sandbox: false,
       trimmed: false,
     });
     const over = await ended(given, queued);

@@ -1,0 +1,93 @@
+import fs from 'node:fs/promises';
+import path from 'node:path';
+
+/** A file or directory that exists. */
+export interface Found {
+  /** Its path as it was asked for. */
+  asked: string;
+  /** Its path without links. */
+  path: string;
+  isDirectory: boolean;
+  /** The links that lead from `asked` to `path`, each by its path without links. */
+  links: readonly string[];
+}
+
+/** A file or directory on which another path is mounted. */
+export type MountPoint = Pick<Found, 'path' | 'isDirectory'>;
+
+/** The number of links that the kernel follows in one path. */
+const MAX_LINKS = 40;
+
+/** Whether a path is a directory or in it. */
+export function isInside(file: string, directory: string): boolean {
+  return file === directory || file.startsWith(directory === '/' ? '/' : `${directory}/`);
+}
+
+/** Resolves with the files and directories of `paths` that exist. */
+export async function findExisting(paths: readonly string[]): Promise<Found[]> {
+  const found = await Promise.all(paths.map(find));
+  return found.filter((one) => one !== null);
+}
+
+async function find(named: string): Promise<Found | null> {
+  const asked = path.resolve(named);
+  try {
+    const real = await fs.realpath(asked);
+    const isDirectory = (await fs.stat(real)).isDirectory();
+    const links = real === asked ? [] : await linksOf(asked);
+    return { asked, path: real, isDirectory, links };
+  } catch {
+    return null;
+  }
+}
+
+/** Follows a path that exists, and resolves with the links that it contains. */
+async function linksOf(file: string): Promise<string[]> {
+  const links: string[] = [];
+  let at = '/';
+  const names = partsOf(file);
+  for (let name = names.shift(); name !== undefined; name = names.shift()) {
+    const next = path.join(at, name);
+    const target = await fs.readlink(next).catch(() => null);
+    if (target === null) {
+      at = next;
+      continue;
+    }
+    links.push(next);
+    // A program may be changing the links just now.
+    if (links.length > MAX_LINKS) break;
+    names.unshift(...partsOf(path.resolve(at, target)));
+    at = '/';
+  }
+  return links;
+}
+
+function partsOf(file: string): string[] {
+  return file.split('/').filter(Boolean);
+}
+
+/** Resolves with a path without links; with the path itself if it does not exist. */
+export async function realPath(file: string): Promise<string> {
+  return fs.realpath(file).catch(() => path.resolve(file));
+}
+
+/**
+ * Creates mount points in directories that sandboxed programs write. A link or a file of the wrong type is removed first, so
+ * that no mount follows it. `points` has parents first.
+ */
+export async function createMountPoints(points: readonly MountPoint[]): Promise<void> {
+  for (const { path: at, isDirectory } of points) {
+    const now = await fs.lstat(at).catch(() => null);
+    const isRight = isDirectory ? now?.isDirectory() : now?.isFile();
+    if (isRight) continue;
+    if (now) await fs.rm(at, { recursive: true });
+    await (
+      isDirectory ? fs.mkdir(at, { mode: 0o700 }) : fs.writeFile(at, '', { flag: 'wx' })
+    ).catch(
+      // Another child of the same session may have been first.
+      (error: unknown) => {
+        if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+      },
+    );
+  }
+}

@@ -1,0 +1,139 @@
+import fs from 'node:fs/promises';
+import path from 'node:path';
+import { type Found, findExisting, isInside, realPath } from './files.ts';
+import {
+  HOME_SECRETS,
+  HOME_READABLE,
+  PROC_HIDDEN,
+  PROC_READ_ONLY,
+  SYSTEM,
+  SYSTEM_SECRETS,
+  TOP_LEVEL,
+} from './host-paths.ts';
+
+/** The facts about the files of the host that all plans need. */
+export interface HostView {
+  home: string;
+  dataDirectory: string;
+  /** The directory of the worktrees, which may be in the data directory. */
+  worktrees: string;
+  /** The directories directly below /. `link` is the target of a link. */
+  top: readonly { path: string; link: string | null }[];
+  system: readonly Found[];
+  homeReadable: readonly Found[];
+  /** Directories below the home directory that the programs of PATH need. */
+  tools: readonly Found[];
+  secrets: readonly Found[];
+  procReadOnly: readonly Found[];
+  procHidden: readonly Found[];
+}
+
+export interface HostPaths {
+  home: string;
+  dataDirectory: string;
+  worktrees: string;
+  /** The value of PATH. */
+  searchPath: string;
+}
+
+/** The number of entries of a directory of PATH whose links are followed. */
+const MAX_LINKS = 500;
+/** The names of directories beside `bin` that show that programs need the directory above. */
+const PARTS = ['lib', 'libexec', 'share'];
+
+/** Reads the facts about the host. */
+export async function readHostView(paths: HostPaths): Promise<HostView> {
+  const [home, dataDirectory, worktrees] = (await Promise.all(
+    [paths.home, paths.dataDirectory, paths.worktrees].map(realPath),
+  )) as [string, string, string];
+  const inHome = (names: readonly string[]) => names.map((name) => path.join(home, name));
+  const [top, system, homeReadable, tools, secrets, procReadOnly, procHidden] = await Promise.all([
+    readTop(),
+    findExisting(SYSTEM),
+    findSettings(inHome(HOME_READABLE)),
+    findTools(paths.searchPath, home),
+    findExisting([...SYSTEM_SECRETS, ...inHome(HOME_SECRETS)]),
+    findExisting(PROC_READ_ONLY),
+    findExisting(PROC_HIDDEN),
+  ]);
+  return {
+    home,
+    dataDirectory,
+    worktrees,
+    top,
+    system,
+    homeReadable,
+    tools,
+    secrets,
+    procReadOnly,
+    procHidden,
+  };
+}
+
+/** Resolves with the directories of PATH that exist and are not visible in a sandbox. */
+export async function hiddenEntries(
+  searchPath: string,
+  { system, tools, homeReadable }: HostView,
+): Promise<string[]> {
+  const found = await findExisting(searchPath.split(':').filter((entry) => path.isAbsolute(entry)));
+  const shown = [...system, ...tools, ...homeReadable].map((one) => one.path);
+  const isHidden = (file: string) => !shown.some((directory) => isInside(file, directory));
+  return [...new Set(found.map((one) => one.path))].filter(isHidden);
+}
+
+/** Only one link is followed: agents may write the directory to which it leads, and could make a second link lead anywhere. */
+async function findSettings(paths: readonly string[]): Promise<Found[]> {
+  return (await findExisting(paths)).filter((one) => one.links.length <= 1);
+}
+
+async function readTop(): Promise<HostView['top']> {
+  const found = await Promise.all(
+    TOP_LEVEL.map(async (at) => {
+      const there = await fs.lstat(at).catch(() => null);
+      if (!there) return null;
+      return { path: at, link: there.isSymbolicLink() ? await fs.readlink(at) : null };
+    }),
+  );
+  return found.filter((one) => one !== null);
+}
+
+/**
+ * Finds the directories that the programs of PATH need, below the home directory. The program
+ * `~/.nvm/versions/node/v22/bin/node` needs the directory v22.
+ */
+async function findTools(searchPath: string, home: string): Promise<Found[]> {
+  const asked = searchPath.split(':').filter((entry) => path.isAbsolute(entry));
+  const directories = (await findExisting(asked)).map((one) => one.path);
+  const ofHome = directories.filter((one) => one !== home && isInside(one, home));
+  const found = await Promise.all(ofHome.map((one) => neededBy(one, home)));
+  return findExisting([...new Set(found.flat())]);
+}
+
+async function neededBy(directory: string, home: string): Promise<string[]> {
+  const parent = path.dirname(directory);
+  const isShared = parent === home || parent === path.join(home, '.local');
+  const isPrefix =
+    path.relative(home, directory).startsWith('.') ||
+    (await findExisting(PARTS.map((name) => path.join(parent, name)))).length > 0;
+  const root = !isShared && isPrefix ? parent : directory;
+  const rustup = directory.endsWith('/.cargo/bin') ? [path.join(home, '.rustup')] : [];
+  const linked = await linksOf(directory);
+  return [root, ...rustup, ...linked.filter((one) => isInside(one, home) && !isInside(one, root))];
+}
+
+/**
+ * Resolves with the directories to which links in a directory of PATH lead. Only one link is followed: agents can write the
+ * directories to which it leads, and could make a second link lead anywhere.
+ */
+async function linksOf(directory: string): Promise<string[]> {
+  const entries = await fs.readdir(directory, { withFileTypes: true }).catch(() => []);
+  const links = entries.filter((entry) => entry.isSymbolicLink()).slice(0, MAX_LINKS);
+  const targets = await Promise.all(
+    links.map(async ({ name }) => {
+      const link = await fs.readlink(path.join(directory, name)).catch(() => '');
+      const target = path.dirname(path.resolve(directory, link));
+      return link !== '' && (await realPath(target)) === target ? [target] : [];
+    }),
+  );
+  return targets.flat();
+}

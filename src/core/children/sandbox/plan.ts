@@ -1,0 +1,282 @@
+import path from 'node:path';
+import { invalidError } from '../../../api/errors.ts';
+import { type Found, isInside, type MountPoint } from './files.ts';
+import type { HostView } from './host-view.ts';
+import { NEVER_WORKED_IN, UNSET } from './host-paths.ts';
+import type { GitDirectories } from './git-directories.ts';
+
+/** The directories of cadre that a sandbox has as its home directory and as /tmp. */
+export interface OwnDirectories {
+  home: string;
+  tmp: string;
+}
+
+/** How much of a full sandbox the machine allows. */
+export interface SandboxVariant {
+  /** `new`: only processes of the sandbox are in /proc. `host`: the kernel allows no new /proc. */
+  proc: 'new' | 'host';
+  /** The file of the system call filter. Null: cadre has no filter for this architecture. */
+  filter: string | null;
+}
+
+export interface PlanInput {
+  view: HostView;
+  variant: SandboxVariant;
+  /** The directory that the child may write. */
+  root: string;
+  /** The working directory of the child: the root, or a directory that the sandbox shows. */
+  cwd: string;
+  own: OwnDirectories;
+  /** More paths that are shown read-only. */
+  read: readonly Found[];
+  /** More paths that the child may write. */
+  write: readonly Found[];
+  /** More paths that are hidden. */
+  hide: readonly Found[];
+  /** The repository of the root. */
+  repository: GitDirectories | null;
+  network: 'none' | 'all';
+  /** Whether programs inside may create namespaces. */
+  nests: boolean;
+  maxProcesses: number;
+}
+
+/** The view and the rights of one child, as arguments of bubblewrap. */
+export interface SandboxPlan {
+  /** The words before the command: options of bubblewrap, and the shell inside that starts the command. */
+  words: readonly string[];
+  /** The file of the filter, which is passed as descriptor 9. */
+  filter: string | null;
+  /** Files and directories that have to exist in the own directories, parents first: other paths are mounted on them. */
+  mountPoints: readonly MountPoint[];
+}
+
+type Kind = 'read' | 'write' | 'own' | 'hidden';
+
+interface Mount {
+  at: string;
+  source: string;
+  kind: Kind;
+  isDirectory: boolean;
+}
+
+/** The namespaces of every sandbox. It ends with the server, and has no capabilities. */
+const ISOLATION = [
+  '--unshare-user',
+  '--unshare-pid',
+  '--unshare-ipc',
+  '--unshare-uts',
+  '--unshare-cgroup-try',
+  '--die-with-parent',
+  '--cap-drop',
+  'ALL',
+];
+
+/** The home directory inside if the server has `/` as its home directory. */
+const HOME_INSTEAD_OF_ROOT = '/home/cadre';
+
+/**
+ * The shell inside. It limits the number of processes, which counts in the new user namespace alone (the option is `-u` in
+ * bash, `-p` in dash and BusyBox), and exits with 127 for a command that does not exist.
+ */
+const shellInside = (maxProcesses: number) => [
+  '/bin/sh',
+  '-c',
+  `ulimit -u ${maxProcesses} 2>/dev/null || ulimit -p ${maxProcesses} 2>/dev/null; exec "$@"`,
+  'cadre',
+];
+
+/**
+ * Returns the plan of a child. It looks at nothing: `input` has all facts about the files. Throws `invalid` for a directory
+ * in which a sandbox could hide nothing.
+ */
+export function planOf(input: PlanInput): SandboxPlan {
+  assertRoot(input);
+  const mounts = new Map<string, Mount>();
+  addShown(mounts, input);
+  addHidden(mounts, input);
+  const mountPoints = pinAncestors(mounts);
+  assertVisible(input, mounts);
+  const { view, variant, cwd, network, nests, maxProcesses } = input;
+  const sorted = sortedByPath(mounts);
+  const words = [
+    ...ISOLATION,
+    ...(network === 'none' ? ['--unshare-net'] : []),
+    // Without a filter, only this option refuses further namespaces.
+    ...(variant.filter === null && !nests ? ['--disable-userns'] : []),
+    ...view.top.flatMap(({ path: at, link }) =>
+      link === null ? ['--ro-bind', at, at] : ['--symlink', link, at],
+    ),
+    ...(variant.proc === 'new' ? ['--proc', '/proc'] : ['--ro-bind', '/proc', '/proc']),
+    '--dev',
+    '/dev',
+    '--tmpfs',
+    '/run',
+    // A masked /proc would prevent programs inside from mounting a new one.
+    ...(variant.proc === 'new' && !nests ? procMasks(view) : []),
+    ...sorted.flatMap(wordsOf),
+    // Last, because deeper mounts need their mount points.
+    ...[...hiddenDirectories(sorted), '/run', '/'].flatMap((at) => ['--remount-ro', at]),
+    '--chdir',
+    cwd,
+    ...environmentInside(view),
+    ...(variant.filter === null ? [] : ['--seccomp', '9']),
+    '--',
+    ...shellInside(maxProcesses),
+  ];
+  return { words, filter: variant.filter, mountPoints };
+}
+
+function hiddenDirectories(mounts: readonly Mount[]): string[] {
+  return mounts.filter((one) => one.kind === 'hidden' && one.isDirectory).map(({ at }) => at);
+}
+
+function environmentInside(view: HostView): string[] {
+  const set = { HOME: homeInside(view), TMPDIR: '/tmp' };
+  return [
+    ...Object.entries(set).flatMap(([name, value]) => ['--setenv', name, value]),
+    ...UNSET.flatMap((name) => ['--unsetenv', name]),
+  ];
+}
+
+function homeInside({ home }: HostView): string {
+  return home === '/' ? HOME_INSTEAD_OF_ROOT : home;
+}
+
+/** Throws `invalid` for a root that shows secrets of the user or files of the system. */
+function assertRoot({ view, root, write, hide }: PlanInput): void {
+  const { home, dataDirectory, worktrees } = view;
+  const refuse = (reason: string) => {
+    throw invalidError(
+      `cannot use "${root}" in the sandbox, because ${reason}: use another directory, or switch the sandbox off with sandbox.mode`,
+    );
+  };
+  if (isInside(home, root)) refuse('this directory is or contains the home directory');
+  if (isInside(dataDirectory, root)) refuse('this directory is or contains the data directory');
+  const isWorktree = root !== worktrees && isInside(root, worktrees);
+  if (isWorktree) return;
+  if (isInside(root, dataDirectory)) refuse('this directory is in the data directory');
+  const isSystem = (one: string) => isInside(one, root) || isInside(root, one);
+  if (NEVER_WORKED_IN.some(isSystem) && !root.startsWith('/dev/shm/'))
+    refuse('this directory belongs to the system');
+  if (root === '/tmp' || root === '/var/tmp')
+    refuse('this directory has files of all programs of the machine');
+  if (hide.some((one) => isInside(root, one.path))) refuse('sandbox.hide hides this directory');
+  const isHiddenName =
+    home !== '/' &&
+    isInside(root, path.join(home, '.')) &&
+    path.relative(home, root).startsWith('.');
+  if (isHiddenName && !write.some((one) => isInside(root, one.path)))
+    refuse('programs read their settings from such directories, unless sandbox.write lists it');
+}
+
+/** Throws `invalid` for a working directory that does not exist inside. */
+function assertVisible({ view, root, cwd }: PlanInput, mounts: ReadonlyMap<string, Mount>): void {
+  if (cwd === '/tmp' || cwd === homeInside(view)) return;
+  const mount = nearest(mounts, cwd);
+  if (mount && mount.kind !== 'hidden' && mount.kind !== 'own') return;
+  throw invalidError(
+    `cwd "${cwd}" is not visible in the sandbox of "${root}": use a directory below it, or add the directory to sandbox.read or sandbox.write`,
+  );
+}
+
+/** Adds what the sandbox shows. A later line replaces an earlier one at the same path. */
+function addShown(mounts: Map<string, Mount>, input: PlanInput): void {
+  const { view, root, own, read, write, repository } = input;
+  const put = (at: string, kind: Kind, isDirectory = true, source = at) =>
+    mounts.set(at, { at, source, kind, isDirectory });
+  const show = (kind: Kind) => (found: Found) => {
+    if (!isMisleading(found, input)) put(found.path, kind, found.isDirectory);
+  };
+  view.system.forEach(show('read'));
+  put('/tmp', 'own', true, own.tmp);
+  put('/var/tmp', 'own', true, own.tmp);
+  put(homeInside(view), 'own', true, own.home);
+  for (const found of view.homeReadable) {
+    show('read')(found);
+    // A link to a file keeps its name. In a directory, names of secrets would not be hidden.
+    if (!found.isDirectory && !isMisleading(found, input))
+      put(found.asked, 'read', false, found.path);
+  }
+  [...view.tools, ...read].forEach(show('read'));
+  write.forEach(show('write'));
+  put(root, 'write');
+  if (repository === null) return;
+  // After the root, because the root contains them: programs of git outside run what is in these directories.
+  put(repository.commonDirectory, 'read');
+  if (repository.file !== null) put(repository.file, 'read', false);
+}
+
+/**
+ * Whether a link on the way to a path is in a directory that programs inside write: they could make it lead anywhere.
+ */
+function isMisleading({ links }: Found, { root, write }: PlanInput): boolean {
+  const writable = [root, ...write.map((one) => one.path)];
+  return links.some((link) => writable.some((directory) => isInside(link, directory)));
+}
+
+/** Hides secrets, the data directory and `hide` where a directory of the host above them is shown. */
+function addHidden(mounts: Map<string, Mount>, { view, read, write, hide }: PlanInput): void {
+  const named = new Set([...read, ...write].map((one) => one.path));
+  const data = { path: view.dataDirectory, isDirectory: true };
+  const secrets = [...view.secrets, data].filter((one) => !named.has(one.path));
+  for (const { path: at, isDirectory } of [...secrets, ...hide]) {
+    const above = nearest(mounts, at);
+    if (above && (above.kind === 'read' || above.kind === 'write'))
+      mounts.set(at, { at, source: at, kind: 'hidden', isDirectory });
+  }
+}
+
+/**
+ * Makes each directory between an own directory and a deeper mount a mount itself, and returns the mount points in own
+ * directories. Programs inside cannot rename or replace a mount. Otherwise they could replace such a directory by a link, and
+ * bubblewrap would create the mount points of the next child wherever the link leads, outside of the sandbox.
+ */
+function pinAncestors(mounts: Map<string, Mount>): MountPoint[] {
+  const points: MountPoint[] = [];
+  const addPoint = (at: string, isDirectory: boolean) => points.push({ path: at, isDirectory });
+  for (const { at, isDirectory } of sortedByPath(mounts)) {
+    const base = nearest(mounts, path.dirname(at));
+    if (base?.kind !== 'own' || at === base.at) continue;
+    const names = path.relative(base.at, at).split('/');
+    const last = names.pop() ?? '';
+    let [inside, source] = [base.at, base.source];
+    for (const name of names) {
+      [inside, source] = [path.join(inside, name), path.join(source, name)];
+      mounts.set(inside, { at: inside, source, kind: 'own', isDirectory: true });
+      addPoint(source, true);
+    }
+    addPoint(path.join(source, last), isDirectory);
+  }
+  return points;
+}
+
+/** Returns the mount at a path or nearest above it. */
+function nearest(mounts: ReadonlyMap<string, Mount>, file: string): Mount | undefined {
+  const found = mounts.get(file);
+  return found ?? (file === '/' ? undefined : nearest(mounts, path.dirname(file)));
+}
+
+/** Returns the mounts so that a deeper one comes after those above it. */
+function sortedByPath(mounts: ReadonlyMap<string, Mount>): Mount[] {
+  return [...mounts.values()].toSorted((a, b) => (a.at < b.at ? -1 : 1));
+}
+
+function wordsOf({ at, source, kind, isDirectory }: Mount): string[] {
+  if (kind === 'hidden') return maskOf(at, isDirectory);
+  return [kind === 'read' ? '--ro-bind' : '--bind', source, at];
+}
+
+function maskOf(at: string, isDirectory: boolean): string[] {
+  return isDirectory ? ['--tmpfs', at] : ['--ro-bind', '/dev/null', at];
+}
+
+function procMasks({ procReadOnly, procHidden }: HostView): string[] {
+  return [
+    ...procReadOnly.flatMap(({ path: at }) => ['--ro-bind', at, at]),
+    ...procHidden.flatMap(({ path: at, isDirectory }) => [
+      ...maskOf(at, isDirectory),
+      ...(isDirectory ? ['--remount-ro', at] : []),
+    ]),
+  ];
+}

@@ -1,0 +1,199 @@
+import fs from 'node:fs/promises';
+import path from 'node:path';
+import { AppError, invalidError } from '../../../api/errors.ts';
+import type { SandboxStatus } from '../../../api/runtime.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { BarrierSandbox } from '../spawn-barrier.ts';
+import { createMountPoints, findExisting, isInside, realPath } from './files.ts';
+import { findGitDirectories } from './git-directories.ts';
+import { type HostPaths, type HostView, readHostView } from './host-view.ts';
+import { type OwnDirectories, planOf } from './plan.ts';
+import { PROBE_PREFIX, type SandboxLevel } from './probe.ts';
+import { textOf } from './reasons.ts';
+
+/** The children that can run in a sandbox: processes of sessions and external callers, init scripts, other processes. */
+export type SandboxedClass = 'tools' | 'init' | 'user';
+
+export interface SandboxSettings {
+  mode: 'off' | 'auto' | 'require';
+  children: readonly SandboxedClass[];
+  network: 'none' | 'all';
+  /** Absolute paths. */
+  read: readonly string[];
+  write: readonly string[];
+  hide: readonly string[];
+  nests: boolean;
+  max_processes: number;
+}
+
+export interface SandboxRequest {
+  /** The directory that the child may write. */
+  root: string;
+  cwd: string;
+  own: OwnDirectories;
+  /** More directories that the child may read. One that contains the home directory is not shown. */
+  read?: readonly string[];
+}
+
+interface SandboxDependencies {
+  settings: SandboxSettings;
+  paths: HostPaths;
+  probe: (directory: string) => Promise<SandboxLevel>;
+  clock: Clock;
+  logger: Logger;
+}
+
+/** The age at which the facts about the files of the host are read again, in milliseconds. */
+const VIEW_MS = 10_000;
+
+/** Plans the sandboxes of children. A server probes its machine once. */
+export class Sandbox {
+  readonly #deps: SandboxDependencies;
+  #probed: Promise<SandboxLevel> | undefined;
+  #level: SandboxLevel | undefined;
+  #view: { read: Promise<HostView>; at: number } | undefined;
+
+  constructor(deps: SandboxDependencies) {
+    this.#deps = deps;
+  }
+
+  get status(): SandboxStatus {
+    const { mode } = this.#deps.settings;
+    if (mode === 'off') return { mode, level: 'off' };
+    if (!this.#level) return { mode, level: 'unknown' };
+    const detail = detailOf(this.#level);
+    return { mode, level: this.#level.level, ...(detail === null ? {} : { detail }) };
+  }
+
+  /** Probes the machine, unless the sandbox is off. */
+  async open(): Promise<void> {
+    if (this.#deps.settings.mode !== 'off') await this.#probe();
+  }
+
+  /**
+   * Resolves with the sandbox of a child; null if the child runs without one. Throws `sandbox_unavailable` if the
+   * configuration requires a sandbox that the machine does not allow, and `invalid` for a directory that no sandbox can have.
+   */
+  async planFor(
+    childClass: SandboxedClass,
+    request: SandboxRequest,
+  ): Promise<BarrierSandbox | null> {
+    const { settings, paths } = this.#deps;
+    const { mode, children, network, read, write, hide, nests, max_processes } = settings;
+    if (mode === 'off' || !children.includes(childClass)) return null;
+    const level = await this.#probe();
+    if (level.level === 'none') {
+      if (mode === 'auto') return null;
+      throw new AppError(
+        'sandbox_unavailable',
+        `sandbox.mode is "require", but no sandbox is available, because ${detailOf(level)}`,
+      );
+    }
+    const root = await this.#rootOf(request.root);
+    const [view, shown, writable, hidden, repository, cwd] = await Promise.all([
+      this.#readView(),
+      findExisting([...read, ...(request.read ?? []).filter((one) => !isInside(paths.home, one))]),
+      findExisting(write),
+      findExisting(hide),
+      findGitDirectories(root),
+      realPath(request.cwd),
+    ]);
+    const plan = planOf({
+      view,
+      variant: level.variant,
+      root,
+      cwd,
+      own: request.own,
+      read: shown,
+      write: writable,
+      hide: hidden,
+      repository,
+      network,
+      nests,
+      maxProcesses: max_processes,
+    });
+    for (const own of [request.own.home, request.own.tmp])
+      await fs.mkdir(own, { recursive: true, mode: 0o700 });
+    await createMountPoints(plan.mountPoints);
+    return { words: [level.program, ...plan.words], filter: plan.filter };
+  }
+
+  /** The own directories of the processes of a session, of an external caller, or of people. */
+  ownDirectories(owner: { session_id: string | null; caller_id: string | null }): OwnDirectories {
+    const { session_id, caller_id } = owner;
+    const name = session_id ?? (caller_id === null ? 'user' : `caller-${caller_id}`);
+    const directory = path.join(this.#directory, name);
+    return { home: path.join(directory, 'home'), tmp: path.join(directory, 'tmp') };
+  }
+
+  /** Removes the own directories of a session. Its processes may still be ending. */
+  async removeSession(id: string): Promise<void> {
+    await fs
+      .rm(path.join(this.#directory, id), { recursive: true, force: true, maxRetries: 5 })
+      .catch((error: unknown) =>
+        this.#deps.logger.warn({ err: error, session_id: id }, 'cannot remove a sandbox'),
+      );
+  }
+
+  /** Removes the own directories of sessions that are not open, and the files of an interrupted probe. */
+  async removeClosed(isOpen: (sessionId: string) => boolean): Promise<void> {
+    const names = await fs.readdir(this.#directory).catch(() => []);
+    const isLeft = (name: string) =>
+      name.startsWith(PROBE_PREFIX) || (name.startsWith('sess_') && !isOpen(name));
+    for (const name of names.filter(isLeft)) await this.removeSession(name);
+  }
+
+  get #directory(): string {
+    return path.join(this.#deps.paths.dataDirectory, 'sandbox');
+  }
+
+  #probe(): Promise<SandboxLevel> {
+    this.#probed ??= this.#probeOnce();
+    return this.#probed;
+  }
+
+  async #probeOnce(): Promise<SandboxLevel> {
+    const { logger, probe, settings } = this.#deps;
+    await fs.mkdir(this.#directory, { recursive: true, mode: 0o700 });
+    const level = await probe(this.#directory);
+    this.#level = level;
+    const detail = detailOf(level);
+    if (level.level === 'full') logger.info({ level: level.level }, 'the sandbox is available');
+    else if (level.level === 'partial') logger.warn({ detail }, 'the sandbox is only partial');
+    else if (settings.mode === 'auto')
+      logger.warn({ detail }, 'no sandbox is available: child processes run without a sandbox');
+    else
+      logger.error(
+        { detail },
+        'no sandbox is available: child processes that require one are refused',
+      );
+    return level;
+  }
+
+  /**
+   * Resolves with a root without links. Sessions have real directories: a link is there only if the directory was replaced.
+   * Worktrees may be in a data directory that is a link itself.
+   */
+  async #rootOf(asked: string): Promise<string> {
+    const root = await realPath(asked);
+    const { worktrees } = await this.#readView();
+    if (root === asked || isInside(root, worktrees)) return root;
+    throw invalidError(
+      `cwd "${asked}" was replaced by a link to "${root}": use the directory itself`,
+    );
+  }
+
+  #readView(): Promise<HostView> {
+    const { clock, paths } = this.#deps;
+    const now = clock.monotonic();
+    if (!this.#view || now - this.#view.at > VIEW_MS)
+      this.#view = { read: readHostView(paths), at: now };
+    return this.#view.read;
+  }
+}
+
+/** Returns why a level is not full, with what helps; null if it is full. */
+function detailOf(level: SandboxLevel): string | null {
+  return level.level === 'full' ? null : textOf(level);
+}

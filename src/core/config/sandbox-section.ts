@@ -1,0 +1,49 @@
+import { z } from 'zod';
+
+const children = ['tools', 'init', 'user'] as const;
+
+/** A path of the user; the home directory is `~`. */
+const hostPath = z
+  .string()
+  .regex(/^(\/|~\/|~$)/, 'has to be an absolute path, or start with ~/')
+  .refine((text) => !text.includes('\0'), 'contains a NUL character');
+
+function noClass(value: unknown): string {
+  if (value === 'agents')
+    return '"agents" is not supported yet: agents run without a sandbox of cadre';
+  return `"${String(value)}" is not a class of child processes; classes: ${children.join(', ')}`;
+}
+
+/** `[sandbox]`: the isolation of child processes. */
+export const sandboxSection = z
+  .strictObject({
+    /** off: no sandbox; auto: a sandbox if the machine allows one; require: child processes without a sandbox are refused. */
+    mode: z.enum(['off', 'auto', 'require']).default('off'),
+    /** tools: processes of sessions and external callers; init: init scripts; user: all other processes. */
+    children: z
+      .array(z.enum(children, { error: ({ input }) => noClass(input) }))
+      .default(['tools', 'init']),
+    /** none: no network; all: the network of the machine, with all ports of the machine itself. */
+    network: z.enum(['none', 'all']).default('none'),
+    /** More paths that child processes may read. */
+    read: z.array(hostPath).default([]),
+    /** More paths that child processes may write. */
+    write: z.array(hostPath).default([]),
+    /** More paths that are hidden where a directory above them is shown. */
+    hide: z.array(hostPath).default([]),
+    /** Whether programs inside may create namespaces, as browsers and container engines do. */
+    nests: z.boolean().default(false),
+    /** The maximum number of processes in one sandbox. It has no effect for a server of root. */
+    max_processes: z.int().min(16).max(1_000_000).default(4096),
+  })
+  .prefault({});
+
+type SandboxPaths = Pick<z.output<typeof sandboxSection>, 'read' | 'write' | 'hide'>;
+
+/** Returns the section with absolute paths. */
+export function withHome<T extends SandboxPaths>(section: T, home: string): T {
+  const expand = (paths: readonly string[]) =>
+    paths.map((one) => one.replace(/^~(?=\/|$)/, () => home));
+  const { read, write, hide } = section;
+  return { ...section, read: expand(read), write: expand(write), hide: expand(hide) };
+}

@@ -1,0 +1,106 @@
+import fs from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import { endpoints } from '../../../src/api/index.ts';
+import { expectEventually } from '../../support/expect-eventually.ts';
+import { unprivileged } from '../hostile/unprivileged.ts';
+import { printed, run } from '../../support/processes/work.ts';
+import { hasSandbox } from '../../support/sandbox/available.ts';
+import { type Escapes, hasPython, tryEscapes, type User, withWorld } from './world.ts';
+
+/** The attempts that a sandbox does not stop; docs/sandbox.md names them. */
+const OPEN = ['a socket of the host in the root'];
+/** The number of attempts that succeed without a sandbox, at least: they show that the attempts are real. */
+const CONTROLS = 25;
+
+const users: [string, User][] = [
+  ['the user of the tests', undefined],
+  ...(unprivileged ? [['an unprivileged user', unprivileged] as [string, User]] : []),
+];
+
+function succeeded({ got }: Escapes): string[] {
+  return Object.keys(got).filter((name) => !name.startsWith('work: ') && got[name] !== null);
+}
+
+function failedWork({ got }: Escapes): string[] {
+  return Object.keys(got).filter((name) => name.startsWith('work: ') && got[name] === null);
+}
+
+describe.skipIf(!hasSandbox || !hasPython).each(users)('a hostile process of %s', (_name, user) => {
+  test('A hostile process leaves the sandbox by no attempt but the listed ones, and without a sandbox by many.', async () => {
+    const bare = await withWorld({ user, mode: 'off' }, tryEscapes);
+    const inside = await withWorld({ user, mode: 'require' }, async (world) => {
+      const escapes = await tryEscapes(world);
+      const { sandbox } = await world.server.client.call(endpoints.getHealth, {});
+      expect(sandbox?.level).toMatch(/full|partial/);
+      return escapes;
+    });
+    const attempts = Object.keys(inside.got).filter((name) => !name.startsWith('work: ')).length;
+    console.log(
+      `${attempts} attempts: ${succeeded(bare).length} succeed without a sandbox, ${succeeded(inside).length} inside; ` +
+        `files changed outside: ${bare.planted.length} without a sandbox, ${inside.planted.length} inside`,
+    );
+    expect(failedWork(inside)).toEqual([]);
+    expect(succeeded(bare).length).toBeGreaterThanOrEqual(CONTROLS);
+    expect(bare.planted.length).toBeGreaterThanOrEqual(10);
+    expect(succeeded(inside)).toEqual(OPEN);
+    expect(inside.planted).toEqual([]);
+  });
+});
+
+/** Starts three processes without the environment, group and parent by which the keeper finds processes; each sleeps for `seconds`. */
+const hoppers = (seconds: string) => `
+env -i setsid sleep ${seconds} </dev/null >/dev/null 2>&1 &
+(env -i setsid sh -c 'setsid sleep ${seconds} & exit 0' </dev/null >/dev/null 2>&1 &)
+env -i perl -e 'fork and exit; require POSIX; POSIX::setsid(); fork and exit; exec "sleep", "${seconds}"' </dev/null >/dev/null 2>&1
+`;
+
+/** Returns the processes that sleep for so long. */
+function sleepersOf(seconds: string): number[] {
+  return fs.readdirSync('/proc').flatMap((name) => {
+    if (!/^\d+$/.test(name)) return [];
+    try {
+      const words = fs.readFileSync(`/proc/${name}/cmdline`, 'latin1').split('\0');
+      return words[0] === 'sleep' && words[1] === seconds ? [Number(name)] : [];
+    } catch {
+      return [];
+    }
+  });
+}
+
+describe.skipIf(!hasSandbox)('a SIGKILL of the server', () => {
+  test('No process of a sandbox outlives the server, and without a sandbox some do.', async () => {
+    const left: Record<string, number> = {};
+    for (const mode of ['off', 'require'] as const) {
+      const seconds = `86${mode.length}0.${process.pid}`;
+      await withWorld({ user: undefined, mode }, async ({ server, session }) => {
+        const started = await run(
+          server,
+          `${hoppers(seconds)} sleep 0.3; echo ready; sleep 600`,
+          session,
+        );
+        await printed(server, started, 'ready');
+        expect(sleepersOf(seconds)).toHaveLength(3);
+        await server.end('SIGKILL');
+        if (mode === 'require') await expectEventually(() => sleepersOf(seconds)).toEqual([]);
+        left[mode] = sleepersOf(seconds).length;
+        for (const pid of sleepersOf(seconds)) process.kill(pid, 'SIGKILL');
+      });
+    }
+    expect(left).toEqual({ off: 3, require: 0 });
+  });
+
+  test('No process is left if the server is killed while a sandbox starts.', async () => {
+    const rounds = Number(process.env.SANDBOX_KILLS ?? 5);
+    for (let round = 0; round < rounds; round++) {
+      const seconds = `8650.${process.pid}${round}`;
+      await withWorld({ user: undefined, mode: 'require' }, async ({ server, session }) => {
+        await run(server, 'true', session);
+        await run(server, `sleep ${seconds}`, session);
+        await sleep((round * 7) % 11);
+        await server.end('SIGKILL');
+        await expectEventually(() => sleepersOf(seconds)).toEqual([]);
+      });
+    }
+  });
+});

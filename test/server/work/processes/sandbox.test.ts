@@ -1,0 +1,321 @@
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { endpoints } from '../../../../src/api/index.ts';
+import { carriersOf } from '../../../../src/core/children/procfs.ts';
+import { findProgram } from '../../../../src/core/lib/find-program.ts';
+import { expectEventually } from '../../../support/expect-eventually.ts';
+import {
+  ended,
+  get,
+  kill,
+  logs,
+  printed,
+  ranTo,
+  run,
+  stdout,
+} from '../../../support/processes/work.ts';
+import { sharedRuntime, type TestRuntime, withRuntime } from '../../../support/runtime.ts';
+import { hasSandbox, required } from '../../../support/sandbox/available.ts';
+import { scriptedProvider } from '../../../support/scripted-provider.ts';
+import { tempDirectory } from '../../../support/temp.ts';
+import { openSession } from '../../../support/turns.ts';
+
+interface Stage extends TestRuntime {
+  root: string;
+  session: { session_id: string };
+}
+
+const options = (more?: Record<string, unknown>) => ({
+  providers: [scriptedProvider()],
+  config: required(more),
+});
+const shared = sharedRuntime(options());
+
+/** Runs a test with a session whose processes run in a sandbox. */
+async function onStage(
+  test: (stage: Stage) => Promise<void>,
+  given: TestRuntime = shared(),
+): Promise<void> {
+  await using directory = tempDirectory('root');
+  const root = directory.path;
+  const { id } = await openSession(given.client, root);
+  await test({ ...given, root, session: { session_id: id } });
+}
+
+/** A command that prints that it is ready, and then handles SIGTERM. */
+const HANDLER = `trap 'echo got TERM; sleep 0.1; echo done; exit 3' TERM; echo ready; while :; do sleep 0.02; done`;
+
+describe.skipIf(!hasSandbox)('a process in a sandbox', () => {
+  test('A process of a session writes its directory, and sees neither the data directory nor other files of the user.', () =>
+    onStage(async (stage) => {
+      await using other = tempDirectory('other');
+      fs.writeFileSync(path.join(other.path, 'secret'), 'secret');
+      const command = `echo new > file; cat ${stage.directory}/auth/token ${other.path}/secret; ls -A ~; echo $HOME $TMPDIR`;
+      const over = await ranTo(stage, command, stage.session);
+      expect(over).toMatchObject({ status: 'completed', sandbox: true });
+      expect(fs.readFileSync(path.join(stage.root, 'file'), 'utf8')).toBe('new\n');
+      const output = await logs(stage, over);
+      expect(output.stderr?.content.match(/No such file or directory/g)).toHaveLength(2);
+      expect(output.stdout?.content).toContain(`${os.homedir()} /tmp\n`);
+      expect(await get(stage, over)).toMatchObject({ sandbox: true });
+    }));
+
+  test('Processes of a session share a home directory and /tmp, and other sessions do not see them.', () =>
+    onStage(async (stage) => {
+      await ranTo(stage, 'echo mine > ~/kept; echo mine > /tmp/kept', stage.session);
+      const again = await ranTo(stage, 'cat ~/kept /tmp/kept /var/tmp/kept', stage.session);
+      expect(await stdout(stage, again)).toBe('mine\nmine\nmine\n');
+      const other = { session_id: (await openSession(stage.client, stage.root)).id };
+      expect(await stdout(stage, await ranTo(stage, 'ls ~/kept /tmp/kept', other))).toBe('');
+      expect(fs.existsSync(path.join(os.homedir(), 'kept'))).toBe(false);
+    }));
+
+  test('The directories of a session are removed when the session is closed.', () =>
+    onStage(async (stage) => {
+      await ranTo(stage, 'echo mine > ~/kept', stage.session);
+      const own = path.join(stage.directory, 'sandbox', stage.session.session_id);
+      expect(fs.existsSync(path.join(own, 'home/kept'))).toBe(true);
+      await stage.client.call(endpoints.closeSession, { params: stage.session, body: {} });
+      await expectEventually(() => fs.existsSync(own)).toBe(false);
+    }));
+
+  test('A process has no network, and reaches no port of the machine.', () =>
+    onStage(async (stage) => {
+      const { port } = new URL(stage.url);
+      const hexadecimal = Number(port).toString(16).toUpperCase().padStart(4, '0');
+      const command = 'cat /proc/net/tcp; ls /sys/class/net 2>/dev/null; cat /proc/net/dev';
+      const text = await stdout(stage, await ranTo(stage, command, stage.session));
+      expect(text).not.toContain(hexadecimal);
+      expect(text.match(/^ *\w+:(?= +\d)/gm)).toEqual([expect.stringContaining('lo:')]);
+    }));
+
+  test('A working directory outside of the sandbox is refused, and a directory below it is possible.', () =>
+    onStage(async (stage) => {
+      await using other = tempDirectory('other');
+      fs.mkdirSync(path.join(stage.root, 'sub'));
+      const below = await ranTo(stage, 'pwd', { ...stage.session, cwd: 'sub' });
+      expect(await stdout(stage, below)).toBe(`${stage.root}/sub\n`);
+      await expect(run(stage, 'pwd', { ...stage.session, cwd: other.path })).rejects.toMatchObject({
+        code: 'invalid',
+        message: expect.stringMatching(/not visible in the sandbox of .*sandbox\.read/),
+      });
+    }));
+
+  test('A session at the home directory, above it or in the data directory has no sandbox.', () =>
+    onStage(async (stage) => {
+      for (const cwd of [os.homedir(), '/', stage.directory]) {
+        const { id } = await openSession(stage.client, cwd);
+        await expect(run(stage, 'pwd', { session_id: id })).rejects.toMatchObject({
+          code: 'invalid',
+          message: expect.stringContaining('in the sandbox, because this directory'),
+        });
+      }
+    }));
+
+  test('A directory of a session that was replaced by a link is refused.', () =>
+    onStage(async (stage) => {
+      await using other = tempDirectory('other');
+      const cwd = path.join(stage.root, 'sub');
+      fs.mkdirSync(cwd);
+      const { id } = await openSession(stage.client, cwd);
+      fs.rmdirSync(cwd);
+      fs.symlinkSync(other.path, cwd);
+      await expect(run(stage, 'pwd', { session_id: id })).rejects.toThrow(/replaced by a link/);
+    }));
+
+  test('A link that a process planted in its home directory or /tmp creates nothing outside in the next process.', () =>
+    onStage(async (stage) => {
+      await using victim = tempDirectory('victim');
+      const base = fs.mkdtempSync('/tmp/cadre-root-');
+      try {
+        const root = path.join(base, 'deep/root');
+        fs.mkdirSync(root, { recursive: true });
+        const session = { session_id: (await openSession(stage.client, root)).id };
+        const names = `${path.basename(base)} .config .local .gitconfig $(ls -A)`;
+        // Unlike mv, rename copies nothing if it fails.
+        const move = `perl -e 'rename $ARGV[0], "moved-$ARGV[0]"' $name; rmdir $name; rm -f $name`;
+        // Bubblewrap creates mount points while the files of the host are still at /oldroot.
+        for (const target of [`/oldroot${victim.path}`, victim.path, `../../..${victim.path}`])
+          for (const place of ['/tmp', '~']) {
+            const plant = `cd ${place}; for name in ${names}; do ${move}; ln -s ${target} $name; done`;
+            await ranTo(stage, plant, session);
+            const next = await ranTo(stage, 'pwd', session);
+            expect(await stdout(stage, next)).toBe(`${root}\n`);
+            expect(fs.readdirSync(victim.path)).toEqual([]);
+          }
+      } finally {
+        fs.rmSync(base, { recursive: true });
+      }
+    }));
+
+  test('The git directory of a repository is visible and read-only.', () =>
+    onStage(async (stage) => {
+      const git = path.join(stage.root, '.git');
+      fs.mkdirSync(path.join(git, 'hooks'), { recursive: true });
+      fs.writeFileSync(path.join(git, 'HEAD'), 'ref: refs/heads/main\n');
+      const command =
+        'cat .git/HEAD; echo x > .git/config; echo x > .git/hooks/post-commit; mv .git other; rm -rf .git; ls -A .git';
+      const over = await ranTo(stage, command, stage.session);
+      expect(await stdout(stage, over)).toBe('ref: refs/heads/main\nHEAD\nhooks\n');
+      expect(fs.readdirSync(git).toSorted()).toEqual(['HEAD', 'hooks']);
+    }));
+
+  test('A process exits with its own code, signal, or 127 for a command that does not exist.', () =>
+    onStage(async (stage) => {
+      const exit = async (command: string) => {
+        const { exit_code, signal } = await ranTo(stage, command, stage.session);
+        return [exit_code, signal];
+      };
+      expect(await exit('exit 0')).toEqual([0, null]);
+      expect(await exit('exit 7')).toEqual([7, null]);
+      expect(await exit('kill -TERM $$')).toEqual([null, 'SIGTERM']);
+      expect(await exit('kill -KILL $$')).toEqual([null, 'SIGKILL']);
+      expect(await exit('no-such-program')).toEqual([127, null]);
+    }));
+
+  test('A command that handles SIGTERM has its grace period, in a sandbox as without one.', () =>
+    onStage(async (stage) => {
+      for (const owner of [stage.session, {}]) {
+        const process = await run(stage, HANDLER, owner);
+        await printed(stage, process, 'ready');
+        await kill(stage, process);
+        const over = await ended(stage, process);
+        expect(over).toMatchObject({
+          status: 'killed',
+          exit_code: 3,
+          sandbox: owner === stage.session,
+        });
+        expect(await stdout(stage, over)).toBe('ready\ngot TERM\ndone\n');
+      }
+    }));
+
+  test('A process that is killed while its sandbox starts ends at once.', () =>
+    onStage(async (stage) => {
+      for (let n = 0; n < 5; n++) {
+        const process = await run(stage, 'sleep 300', stage.session);
+        await kill(stage, process);
+        expect(await ended(stage, process)).toMatchObject({ status: 'killed', signal: 'SIGTERM' });
+      }
+    }));
+
+  test('No process is left after the end of a command or a kill, even without group and environment.', () =>
+    onStage(async (stage) => {
+      const left = path.join(stage.root, 'alive');
+      const hop = `env -i setsid /bin/sh -c 'while :; do echo >> ${left}; sleep 0.02; done' </dev/null >/dev/null 2>&1 &`;
+      const wait = `while [ ! -e ${left} ]; do sleep 0.01; done; echo ready`;
+      for (const end of ['exit 0', 'sleep 300']) {
+        const process = await run(stage, `${hop} ${wait}; ${end}`, stage.session);
+        await printed(stage, process, 'ready');
+        if (end !== 'exit 0') await kill(stage, process);
+        await ended(stage, process);
+        fs.rmSync(left);
+        // A process that is left would create the file again.
+        await ranTo(stage, 'sleep 0.2', stage.session);
+        expect(fs.existsSync(left)).toBe(false);
+        expect(carriersOf(`CADRE_PROCESS_ID=${process.process_id}`)).toEqual([]);
+      }
+    }));
+
+  test('A restarted process runs in a sandbox again.', () =>
+    onStage(async (stage) => {
+      const { process_id } = await ranTo(stage, 'true', stage.session);
+      const { process } = await stage.client.call(endpoints.restartProcess, {
+        params: { process_id },
+        body: {},
+      });
+      expect(await ended(stage, process)).toMatchObject({ status: 'completed', sandbox: true });
+    }));
+
+  test('A process that belongs to nobody runs without a sandbox, unless the class "user" is configured.', async () => {
+    await onStage(async (stage) => {
+      expect(await ranTo(stage, 'true')).toMatchObject({ sandbox: false });
+    });
+    await withRuntime(
+      async (given) => {
+        await using directory = tempDirectory('root');
+        const over = await ranTo(given, `cat ${given.directory}/auth/token`, {
+          cwd: directory.path,
+        });
+        expect(over).toMatchObject({ sandbox: true, exit_code: 1 });
+      },
+      options({ children: ['user'] }),
+    );
+  });
+
+  test('Paths of sandbox.read are read-only, and paths of sandbox.write are writable.', async () => {
+    await using readable = tempDirectory('readable');
+    await using writable = tempDirectory('writable');
+    const more = { read: [readable.path], write: [writable.path], network: 'all' };
+    await withRuntime(async (given) => {
+      await onStage(async (stage) => {
+        const command = `touch ${writable.path}/new; touch ${readable.path}/new; echo $?`;
+        expect(await stdout(stage, await ranTo(stage, command, stage.session))).toBe('1\n');
+      }, given);
+    }, options(more));
+    expect(fs.readdirSync(writable.path)).toEqual(['new']);
+    expect(fs.readdirSync(readable.path)).toEqual([]);
+  });
+
+  test('The health of a server names the level of its sandbox.', () =>
+    onStage(async (stage) => {
+      const { sandbox } = await stage.client.call(endpoints.getHealth, {});
+      expect(sandbox).toMatchObject({
+        mode: 'require',
+        level: expect.stringMatching(/full|partial/),
+      });
+    }));
+});
+
+describe('a machine without a sandbox', () => {
+  /** Runs a test with a server that finds no bubblewrap. */
+  async function withoutBubblewrap(mode: string, test: (given: TestRuntime) => Promise<void>) {
+    await using directory = tempDirectory('path');
+    const before = process.env.PATH;
+    for (const name of ['flock', 'grep', 'git', 'sleep', 'cat', 'ps', 'awk', 'lsof']) {
+      const program = findProgram(name, before);
+      if (program !== null) fs.symlinkSync(program, path.join(directory.path, name));
+    }
+    process.env.PATH = directory.path;
+    try {
+      const config = { sandbox: { mode, children: ['user', 'tools'] } };
+      await withRuntime(test, { providers: [scriptedProvider()], config });
+    } finally {
+      process.env.PATH = before;
+    }
+  }
+
+  test('A server that requires a sandbox refuses processes with the reason and a remedy, and is degraded.', () =>
+    withoutBubblewrap('require', async (given) => {
+      await expect(run(given, 'true')).rejects.toMatchObject({
+        code: 'sandbox_unavailable',
+        message: expect.stringMatching(/install the package bubblewrap|only on Linux/),
+      });
+      const health = await given.client.call(endpoints.getHealth, {});
+      expect(health).toMatchObject({ status: 'degraded', sandbox: { level: 'none' } });
+    }));
+
+  test('A server with the mode auto runs processes without a sandbox, and logs the reason once.', () =>
+    withoutBubblewrap('auto', async (given) => {
+      for (let n = 0; n < 3; n++)
+        expect(await ranTo(given, 'true')).toMatchObject({ status: 'completed', sandbox: false });
+      const said = given.logLines().filter(({ msg }) => String(msg).includes('without a sandbox'));
+      expect(said).toEqual([
+        expect.objectContaining({
+          level: 'warn',
+          detail: expect.stringMatching(/bubblewrap|Linux/),
+        }),
+      ]);
+      const health = await given.client.call(endpoints.getHealth, {});
+      expect(health).toMatchObject({ status: 'ok', sandbox: { mode: 'auto', level: 'none' } });
+    }));
+
+  test('A server whose sandbox is off says so in its health, and does not probe.', () =>
+    withRuntime(async (given) => {
+      const { sandbox } = await given.client.call(endpoints.getHealth, {});
+      expect(sandbox).toEqual({ mode: 'off', level: 'off' });
+      expect(await ranTo(given, 'true')).toMatchObject({ sandbox: false });
+      expect(fs.existsSync(path.join(given.directory, 'sandbox'))).toBe(false);
+    }));
+});
