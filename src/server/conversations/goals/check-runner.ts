@@ -180,7 +180,13 @@ export class CheckRunner {
 }
 
 /** The errors of commands that no later try would run. All others, such as `too_many`, are tried again. */
-const refusals = new Set(['invalid', 'not_found', 'session_closed', 'session_failed']);
+const refusals = new Set([
+  'invalid',
+  'not_found',
+  'session_closed',
+  'session_failed',
+  'sandbox_unavailable',
+]);
 
 const nothing = {
   process_id: null,
