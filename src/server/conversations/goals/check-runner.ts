@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { BodyOf } from '../../../api/endpoint.ts';
 import type { CheckResult, Goal } from '../../../api/goals.ts';
 import type { createProcess, Process } from '../../../api/processes.ts';
@@ -114,29 +115,24 @@ export class CheckRunner {
     const { processes, failpoint } = this.#deps;
     const { session_id, command, check_timeout_ms: timeout_ms } = goal;
     failpoint('check.starting');
+    let isDue = true;
     try {
       await processes.run({ session_id, command, timeout_ms }, (tx, response) => {
         const { process_id } = (response as { process: Process }).process;
-        const now = this.#assertDue(tx, goal);
-        this.#deps.store.write(tx, { ...now, process_id }, 'goal.checking');
+        isDue = this.#isDue(tx, goal);
+        if (!isDue) throw conflictError(`the check of goal ${goal.goal_id} is no longer due`);
+        this.#deps.store.write(tx, { ...goal, process_id }, 'goal.checking');
       });
     } catch (error) {
-      if (error instanceof AppError && error.code === 'conflict') return;
+      if (!isDue) return;
       if (!(error instanceof AppError) || !refusals.has(error.code)) throw error;
       await this.#refuse(goal, error.message);
     }
   }
 
-  /** Returns the goal as it is now. Throws `conflict` if another check is due, or none. */
-  #assertDue(rx: Reader, { goal_id, process_id, updated_at, session_id }: Goal): Goal {
-    const now = this.#deps.store.active(rx, session_id);
-    const isDue =
-      now?.goal_id === goal_id &&
-      now.status === 'checking' &&
-      now.process_id === process_id &&
-      now.updated_at === updated_at;
-    if (isDue) return now;
-    throw conflictError(`the check of goal ${goal_id} is no longer due`);
+  /** Whether a goal is as it was read: another check may be due since, or none. */
+  #isDue(rx: Reader, goal: Goal): boolean {
+    return isDeepStrictEqual(this.#deps.store.active(rx, goal.session_id), goal);
   }
 
   /** Ends a goal whose command no process can run. */
@@ -144,9 +140,8 @@ export class CheckRunner {
     const { db, clock, inbox, store } = this.#deps;
     const last: CheckResult = { ...nothing, stderr: why };
     await db.transact((tx) => {
-      const now = store.active(tx, goal.session_id);
-      if (now?.goal_id !== goal.goal_id || now.status !== 'checking') return;
-      const checked = { ...now, round: now.round + 1, last };
+      if (!this.#isDue(tx, goal)) return;
+      const checked = { ...goal, round: goal.round + 1, last };
       store.writeChecked(tx, endedGoal(checked, 'cannot_run', clock.now()));
       inbox.beginNextTurn(tx, goal.session_id);
     });
@@ -160,9 +155,8 @@ export class CheckRunner {
     const isStuck = isSameResult(goal.last, last) && (await this.#hasLastTurnDoneNothing(goal));
     failpoint('check.ended');
     await db.transact((tx) => {
-      const now = store.active(tx, session_id);
-      if (now?.status !== 'checking' || now.process_id !== process.process_id) return;
-      const checked = afterCheck(now, process, last, { isStuck, now: clock.now() });
+      if (!this.#isDue(tx, goal)) return;
+      const checked = afterCheck(goal, process, last, { isStuck, now: clock.now() });
       store.writeChecked(tx, checked);
       const isBusy = sessionStore.activeTurn(tx, session_id) !== undefined;
       if (isActive(checked) && !isBusy)
