@@ -10,7 +10,7 @@ const sizes = [
 
 describe.skipIf(!hasPty)('a day of work on the screen', () => {
   test.each(sizes)(
-    'The screen shows the stored pictures during a day of work at $columns x $rows.',
+    'A screen of $columns x $rows characters shows the stored pictures during a day of work.',
     (size) => expectADayAsKept(size),
   );
 });

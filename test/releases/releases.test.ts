@@ -186,7 +186,7 @@ describe.each(releases)('the data of cadre %s', (version) => {
   ];
 
   test.for(someOf(killed, 2))(
-    'Either the older or the newer data are whole after a kill of the rollback at $point.',
+    'After a kill of the rollback at $point, either the older or the newer data are whole.',
     ({ point, isBack }) =>
       withOld(version, async ({ directory }) => {
         const before = await dump(storeIn(directory));

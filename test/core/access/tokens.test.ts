@@ -234,18 +234,21 @@ describe('a token of the scope read', () => {
     ({ secret } = await make(onSpeaking().client, 'read'));
   });
 
-  test.for(readable)('A token with the scope read may request $request.', async ({ endpoint }) => {
-    const { url } = onSpeaking();
-    const at = fill(endpoint.path, things);
-    if (endpoint.answers === 'stream') {
-      const stream = await openStream({ url, token: secret }, { path: at });
-      await stream.until(({ text }) => /^event: /m.test(text()));
-      return stream.close();
-    }
-    const reply = await send(url, { path: at, headers: bearer(secret) });
-    expect(reply.status).toBe(200);
-    expectAsDescribed('GET', at, reply);
-  });
+  test.for(readable)(
+    'The request $request is allowed with a token of the scope read.',
+    async ({ endpoint }) => {
+      const { url } = onSpeaking();
+      const at = fill(endpoint.path, things);
+      if (endpoint.answers === 'stream') {
+        const stream = await openStream({ url, token: secret }, { path: at });
+        await stream.until(({ text }) => /^event: /m.test(text()));
+        return stream.close();
+      }
+      const reply = await send(url, { path: at, headers: bearer(secret) });
+      expect(reply.status).toBe(200);
+      expectAsDescribed('GET', at, reply);
+    },
+  );
 
   test.for(rest)(
     'A token with the scope read is refused $request, whatever its body.',
@@ -464,6 +467,8 @@ async function thingsToRead(given: TestRuntime): Promise<Record<string, string>>
   const wish = { source_session_id: id, repo_root, worktree_name: 'tree' };
   const worktree = await client.call(endpoints.createWorktree, { body: wish });
   const entry = await client.call(endpoints.addToQueue, { params: { session_id: id }, body });
+  const ofSession = { session_id: id };
+  await client.call(endpoints.setGoal, { params: ofSession, body: { command: 'true' } });
   const budget = await client.call(endpoints.setBudget, { body: { turns: 1000 } });
   return {
     ...params,

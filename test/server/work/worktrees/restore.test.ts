@@ -141,7 +141,7 @@ const together = [
 
 describe('a restored worktree', () => {
   test.for(together.map((names) => ({ names, title: names.join('; ') })))(
-    'A restored worktree is as it was: $title.',
+    'A restored worktree is as it was ($title).',
     async ({ names }) => {
       const stage = await onShared();
       await expectBack(stage, (place) => {
