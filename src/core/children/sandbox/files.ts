@@ -3,7 +3,7 @@ import path from 'node:path';
 
 /** A file or directory that exists. */
 export interface Found {
-  /** Its path as it was asked for. */
+  /** The path that was searched, which may contain links. */
   asked: string;
   /** Its path without links. */
   path: string;
@@ -17,11 +17,6 @@ export type MountPoint = Pick<Found, 'path' | 'isDirectory'>;
 
 /** The number of links that the kernel follows in one path. */
 const MAX_LINKS = 40;
-
-/** Whether a path is a directory or in it. */
-export function isInside(file: string, directory: string): boolean {
-  return file === directory || file.startsWith(directory === '/' ? '/' : `${directory}/`);
-}
 
 /** Resolves with the files and directories of `paths` that exist. */
 export async function findExisting(paths: readonly string[]): Promise<Found[]> {
@@ -54,7 +49,7 @@ async function linksOf(file: string): Promise<string[]> {
       continue;
     }
     links.push(next);
-    // A program may be changing the links just now.
+    // A program can change the links during this search.
     if (links.length > MAX_LINKS) break;
     names.unshift(...partsOf(path.resolve(at, target)));
     at = '/';
@@ -64,11 +59,6 @@ async function linksOf(file: string): Promise<string[]> {
 
 function partsOf(file: string): string[] {
   return file.split('/').filter(Boolean);
-}
-
-/** Resolves with a path without links; with the path itself if it does not exist. */
-export async function realPath(file: string): Promise<string> {
-  return fs.realpath(file).catch(() => path.resolve(file));
 }
 
 /**

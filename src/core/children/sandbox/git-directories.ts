@@ -1,9 +1,9 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { readForeignFile } from '../../lib/foreign-file.ts';
-import { isInside, realPath } from './files.ts';
+import { isInside, realPath } from '../../lib/paths.ts';
 
-/** The directories of git that a child reads, and must not change: git outside runs what they configure. */
+/** The git directories of a repository. A child must not change them, because git outside runs the programs that they name. */
 export interface GitDirectories {
   /** The git directory that all worktrees of the repository share. */
   commonDirectory: string;

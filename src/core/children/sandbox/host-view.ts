@@ -1,6 +1,7 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { type Found, findExisting, isInside, realPath } from './files.ts';
+import { isInside, realPath } from '../../lib/paths.ts';
+import { type Found, findExisting } from './files.ts';
 import {
   HOME_SECRETS,
   HOME_READABLE,
@@ -117,7 +118,7 @@ async function neededBy(directory: string, home: string): Promise<string[]> {
     (await findExisting(PARTS.map((name) => path.join(parent, name)))).length > 0;
   const root = !isShared && isPrefix ? parent : directory;
   const rustup = directory.endsWith('/.cargo/bin') ? [path.join(home, '.rustup')] : [];
-  const linked = await linksOf(directory);
+  const linked = await linkTargets(directory);
   return [root, ...rustup, ...linked.filter((one) => isInside(one, home) && !isInside(one, root))];
 }
 
@@ -125,7 +126,7 @@ async function neededBy(directory: string, home: string): Promise<string[]> {
  * Resolves with the directories to which links in a directory of PATH lead. Only one link is followed: agents can write the
  * directories to which it leads, and could make a second link lead anywhere.
  */
-async function linksOf(directory: string): Promise<string[]> {
+async function linkTargets(directory: string): Promise<string[]> {
   const entries = await fs.readdir(directory, { withFileTypes: true }).catch(() => []);
   const links = entries.filter((entry) => entry.isSymbolicLink()).slice(0, MAX_LINKS);
   const targets = await Promise.all(

@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { invalidError } from '../../../api/errors.ts';
-import { type Found, isInside, type MountPoint } from './files.ts';
+import { isInside } from '../../lib/paths.ts';
+import type { Found, MountPoint } from './files.ts';
 import type { HostView } from './host-view.ts';
 import { NEVER_WORKED_IN, UNSET } from './host-paths.ts';
 import type { GitDirectories } from './git-directories.ts';
@@ -180,7 +181,7 @@ function assertVisible({ view, root, cwd }: PlanInput, mounts: ReadonlyMap<strin
   );
 }
 
-/** Adds what the sandbox shows. A later line replaces an earlier one at the same path. */
+/** Adds the visible paths. A later line replaces an earlier one at the same path. */
 function addShown(mounts: Map<string, Mount>, input: PlanInput): void {
   const { view, root, own, read, write, repository } = input;
   const put = (at: string, kind: Kind, isDirectory = true, source = at) =>
@@ -202,7 +203,7 @@ function addShown(mounts: Map<string, Mount>, input: PlanInput): void {
   write.forEach(show('write'));
   put(root, 'write');
   if (repository === null) return;
-  // After the root, because the root contains them: programs of git outside run what is in these directories.
+  // After the root, because the root contains them: git outside runs programs that these directories name.
   put(repository.commonDirectory, 'read');
   if (repository.file !== null) put(repository.file, 'read', false);
 }

@@ -8,7 +8,7 @@ export interface MachineSettings {
   isContainer: boolean;
 }
 
-/** Why a sandbox is not possible, or only a partial one, and what a person can do about it. */
+/** The reason why the machine allows no full sandbox, and a remedy. */
 export interface Reason {
   reason: string;
   help: string;
@@ -48,7 +48,7 @@ export const NO_FILTER: Reason = {
   help: 'use a machine with x86-64 or arm64',
 };
 
-/** Returns the reason for what bubblewrap has printed to stderr. */
+/** Returns the reason that the error output of bubblewrap shows. */
 export function reasonOf(printed: string, machine: MachineSettings): Reason {
   const { maxUserNamespaces, unprivilegedNamespaces, apparmorRestricts, isContainer } = machine;
   if (printed.includes('(ENOSPC)'))

@@ -54,7 +54,7 @@ export function endedGoal(goal: Goal, reason: Goal['reason'], now: number): Goal
 }
 
 /**
- * Returns what a goal does after a turn: it checks, waits for another turn, or ends for a reason. `isFollowed`: the next
+ * Returns the next step of a goal after a turn: a check, the wait for another turn, or the reason for its end. `isFollowed`: the next
  * turn of the session is certain.
  */
 export function afterTurn(

@@ -37,7 +37,7 @@ interface GoalServiceDeps extends Pick<ServerParts, 'db' | 'clock' | 'ids'> {
 
 /**
  * The goals of sessions. When a turn of a session with a goal ends, the check is due in the same transaction and holds
- * the session, until its result is stored together with what follows.
+ * the session, until its result and the next step are stored in one transaction.
  */
 export class GoalService implements HoldSource {
   readonly #deps: GoalServiceDeps;

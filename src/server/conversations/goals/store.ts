@@ -13,7 +13,7 @@ const ACTIVE = "status IN ('waiting', 'checking')";
 const IDLE = `status = 'waiting' AND NOT EXISTS (
   SELECT 1 FROM sessions WHERE sessions.id = goals.id AND active_turn_id IS NOT NULL)`;
 
-/** The rows of goals: for each session the one that was set last. */
+/** The rows of goals: the newest goal of each session. */
 export class GoalStore {
   readonly #log: EventLog;
   readonly #table: RecordTable<Goal>;
@@ -61,7 +61,7 @@ export class GoalStore {
     return this.#table.where(rx, "status = 'checking'");
   }
 
-  /** Returns when the next goal is to end by its time limit, in Unix ms; null if there is none. */
+  /** Returns the time at which the next goal reaches its time limit, in Unix ms; null if no goal has one. */
   nextEnd(rx: Reader, now: number): number | null {
     return this.#nextEnd.get(rx, now)?.[0] ?? null;
   }

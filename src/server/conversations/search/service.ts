@@ -1,3 +1,4 @@
+import { isInside } from '../../../core/lib/paths.ts';
 import path from 'node:path';
 import type { QueryOf } from '../../../api/endpoint.ts';
 import { type search, type SearchHit, type SearchIndex, searchKind } from '../../../api/search.ts';
@@ -135,7 +136,7 @@ export class SearchService {
         (kind === undefined || document.kind === kind) &&
         (!members || members.has(session.id)) &&
         (provider === undefined || session.provider === provider) &&
-        (cwd === undefined || isBelow(session.cwd, cwd));
+        (cwd === undefined || isInside(session.cwd, cwd));
       return { terms, marks, since: query.since ?? 0, isWanted, signal };
     });
   }
@@ -151,8 +152,4 @@ export class SearchService {
 
 function withoutSlash(directory: string): string {
   return directory.length > 1 && directory.endsWith('/') ? directory.slice(0, -1) : directory;
-}
-
-function isBelow(cwd: string, directory: string): boolean {
-  return `${cwd}/`.startsWith(directory === '/' ? '/' : `${directory}/`);
 }

@@ -268,11 +268,6 @@ function withoutLineEnd(text: string): string {
   return text.endsWith('\n') ? text.slice(0, -1) : text;
 }
 
-/** Returns the real path of a directory; if it does not exist, its absolute path. */
-export function realPath(directory: string): Promise<string> {
-  return fs.realpath(directory).catch(() => path.resolve(directory));
-}
-
 /** The commits of a worktree and its repository. */
 export interface Heads {
   /** The commit that the worktree's own branch points to; null: no such branch. */

@@ -1,3 +1,4 @@
+import { realPath } from '../../../core/lib/paths.ts';
 import type { Worktree } from '../../../api/worktrees.ts';
 import { AppError, conflictError, invalidError } from '../../../api/errors.ts';
 import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
@@ -12,7 +13,6 @@ import {
   findRepository,
   gitDirOf,
   recordedRepository,
-  realPath,
   refsOf,
   type Repository,
 } from '../git/repository.ts';

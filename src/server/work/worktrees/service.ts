@@ -31,7 +31,8 @@ import type { WorktreeDependencies } from './dependencies.ts';
 import { mergeWorktree, rebaseWorktree } from '../merge/merge-worktree.ts';
 import { openPullRequest } from '../merge/pull-request.ts';
 import { WorktreeCleanup } from './worktree-cleanup.ts';
-import { findRepository, realPath, type Repository } from '../git/repository.ts';
+import { realPath } from '../../../core/lib/paths.ts';
+import { findRepository, type Repository } from '../git/repository.ts';
 import { assertMatches, type WorktreeRequest } from './worktree.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 

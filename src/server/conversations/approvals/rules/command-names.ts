@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { reachesUnwritten } from './own-names.ts';
-import { isInside } from './path-pattern.ts';
+import { isInside } from '../../../../core/lib/paths.ts';
 import type { RealPath } from './real-paths.ts';
 
 /** More names of files in the commands of one request are not looked up. */

@@ -2,7 +2,8 @@ import type { ApprovalRule, RuleDecision } from '../../../../api/approval-rules.
 import { fitsAny } from './command-forms.ts';
 import { type Misfit, misfitOf, readPattern } from './command-pattern.ts';
 import { reachesOwnName, reachesUnwritten } from './own-names.ts';
-import { fitsAnyPath, fitsPath, isInside } from './path-pattern.ts';
+import { isInside } from '../../../../core/lib/paths.ts';
+import { fitsAnyPath, fitsPath } from './path-pattern.ts';
 import type { RequestedAction, RequestedCommand } from './requested-action.ts';
 
 /**

@@ -40,11 +40,6 @@ export function fitsAnyPath(
 /** No file has a longer name. Characters. */
 const MAX_PATH = 4096;
 
-/** Whether a directory is another one or below it; both are real paths. */
-export function isInside(directory: string, outer: string): boolean {
-  return directory === outer || directory.startsWith(outer.endsWith('/') ? outer : `${outer}/`);
-}
-
 /** A `*` in a name stands for itself: as a character that no pattern and no path has. */
 const STAR = '\u0000';
 
