@@ -32,10 +32,11 @@ export interface Accepted {
 }
 
 /**
- * Streams a turn to its end, or all turns of its session until `goal` has ended: the agent's messages to stdout and what it does to stderr; with `--json` every event to
- * stdout, as a line. Asks for approvals on the terminal. INT and TERM interrupt the turn; a second one ends the command
- * at once. Sets the exit code by the outcome of the turn or goal; it is `refused` where somebody leaves a request open. Throws `unreachable` where the server stays away for longer
- * than the options allow.
+ * Streams a turn to its end, or all turns of its session until `goal` has ended. Messages of the agent go to stdout, and its
+ * tools and notices to stderr. With `--json`, each event is a line of stdout. Asks for approvals on the terminal. SIGINT and
+ * SIGTERM interrupt the turn, and a second signal ends the command at once. Sets the exit code by the outcome of the turn or
+ * goal, or to `refused` if a person leaves a request open. Throws `unreachable` if the server stays away for longer than the
+ * options allow.
  */
 export async function followTurn(
   context: CommandContext,
@@ -61,6 +62,11 @@ export async function followTurn(
     void followed.interrupt(client);
   };
   signal.addEventListener('abort', interrupt, { once: true });
+  const exit = (code: number) => {
+    signal.removeEventListener('abort', interrupt);
+    world.exit(code);
+  };
+  const exitAfterEnd = (code: number) => exit(signal.aborted ? Number(signal.reason) : code);
   const events = sessionEvents(context, {
     sessionId: params.session_id,
     after,
@@ -80,11 +86,8 @@ export async function followTurn(
     if (isIn('goal', event)) {
       if (!global.json) for (const line of linesOf(event)) talkOutput.status(`cadre: ${line}\n`);
       if (event.kind !== 'goal.ended') continue;
-      signal.removeEventListener('abort', interrupt);
       const isPassed = event.payload.goal.status === 'passed';
-      const code = isPassed ? exitCodes.ok : exitCodes.notPassed;
-      world.exit(signal.aborted ? Number(signal.reason) : code);
-      return;
+      return exitAfterEnd(isPassed ? exitCodes.ok : exitCodes.notPassed);
     }
     if (!isEnding(event)) continue;
     await asker.idle();
@@ -95,14 +98,11 @@ export async function followTurn(
     // A failed turn calls for a person in all lists until its session is opened.
     if (turn.status !== 'failed') await markSeen(context, params.session_id, event.seq);
     if (goal) continue;
-    signal.removeEventListener('abort', interrupt);
-    world.exit(signal.aborted ? Number(signal.reason) : exitCodeOf(turn, mode));
-    return;
+    return exitAfterEnd(exitCodeOf(turn, mode));
   }
   // A request was left open: nobody has allowed what the turn waits for.
   await asker.idle();
-  signal.removeEventListener('abort', interrupt);
-  world.exit(exitCodes.refused);
+  exit(exitCodes.refused);
 }
 
 /** The turns that a command follows: one, or with a goal each turn of the session until the goal has ended. */

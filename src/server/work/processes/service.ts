@@ -9,6 +9,7 @@ import type {
   waitForProcess,
   writeToProcess,
 } from '../../../api/processes.ts';
+import type { Session } from '../../../api/sessions.ts';
 import { AppError, invalidError } from '../../../api/errors.ts';
 import { type SaveResponse, saveNothing } from '../../../core/store/idempotency-store.ts';
 import { assertOpen } from '../../conversations/sessions/session.ts';
@@ -72,8 +73,9 @@ export class ProcessService {
       throw invalidError(
         'on_exit: the process has no session to notify: set session_id to the session that owns the process',
       );
-    const cwd = await this.#directoryOf(body, settings);
-    const sandbox = await this.#sandboxOf(body, cwd);
+    const owner = session_id ? this.#deps.db.peek((rx) => this.#owner(rx, session_id)) : null;
+    const cwd = await this.#directoryOf(body, owner, settings);
+    const sandbox = await this.#sandboxOf(body, owner, cwd);
     using place = this.#deps.runner.reserve(session_id ?? caller_id ?? null);
     const queued = this.#queued(body, cwd, sandbox !== null);
     using prepared = this.#deps.runner.prepare(queued, place, { sandbox, after: old });
@@ -86,13 +88,13 @@ export class ProcessService {
     });
   }
 
-  /**
-   * Resolves with the sandbox of a command. A process of a session may write the directory of the session, whatever its own
-   * working directory is.
-   */
-  #sandboxOf({ session_id = null, caller_id = null }: NewProcess, cwd: string) {
-    const { sandbox, db } = this.#deps;
-    const owner = session_id ? db.peek((rx) => this.#owner(rx, session_id)) : undefined;
+  /** Resolves with the sandbox of a command. A process of a session can write only the directory of the session, not its own `cwd`. */
+  #sandboxOf(
+    { session_id = null, caller_id = null }: NewProcess,
+    owner: Session | null,
+    cwd: string,
+  ) {
+    const { sandbox } = this.#deps;
     const own = sandbox.ownDirectories({ session_id, caller_id });
     const childClass = (session_id ?? caller_id) === null ? 'user' : 'tools';
     return sandbox.planFor(childClass, { root: owner?.cwd ?? cwd, cwd, own });
@@ -131,10 +133,10 @@ export class ProcessService {
 
   /** Resolves with the directory of a command that may be run there. */
   async #directoryOf(
-    { session_id, command, cwd: asked }: NewProcess,
+    { command, cwd: asked }: NewProcess,
+    owner: Session | null,
     settings: ProcessSettings,
   ): Promise<string> {
-    const owner = session_id ? this.#deps.db.peek((rx) => this.#owner(rx, session_id)) : undefined;
     const cwd = await workingDirectory(path.resolve(owner?.cwd ?? '.', asked ?? '.'));
     if (!settings.allow_shell) await assertProgram(command, cwd, globalThis.process.env.PATH);
     return cwd;
