@@ -215,6 +215,11 @@ export const rooms = {
     because:
       'a goal puts the output of a failed check into the inbox of its session, and runs checks through an object that runtime passes in',
   },
+  'server/conversations/handoff': {
+    may: ['server/conversations/sessions', 'server/conversations/inbox'],
+    because:
+      'a handoff reads the rows of one session and opens another, and moves claims through an object that runtime passes in',
+  },
   'server/conversations/search': {
     may: ['server/conversations/sessions'],
     because:

@@ -6,6 +6,7 @@ import * as budgets from './budgets.ts';
 import { eventRoutes } from './event-routes.ts';
 import * as gateway from './gateway.ts';
 import * as goals from './goals.ts';
+import * as handoffs from './handoffs.ts';
 import * as hooks from './hooks.ts';
 import { namedLoginEndpoints } from './provider-logins.ts';
 import * as providers from './providers.ts';
@@ -73,6 +74,7 @@ export const endpoints = {
   dropReviewComment: reviews.dropReviewComment,
   dropReview: reviews.dropReview,
   sendReview: reviews.sendReview,
+  handOffSession: handoffs.handOffSession,
   setGoal: goals.setGoal,
   getGoal: goals.getGoal,
   cancelGoal: goals.cancelGoal,

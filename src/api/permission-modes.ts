@@ -15,6 +15,12 @@ export const permissionModes = [
 ] as const;
 export type PermissionMode = (typeof permissionModes)[number];
 
+/** The permission modes that a new agent inherits at a handoff. All others allow actions that somebody chose for the old agent only. */
+export const inheritedPermissionModes: readonly string[] = [
+  'require_approval',
+  'read_only',
+] satisfies PermissionMode[];
+
 /** Returns the letters of the name of a mode: agents write the same name as `read_only`, `read-only` or `readOnly`. */
 export function lettersOfMode(name: string): string {
   return name.toLowerCase().replaceAll(/[^a-z0-9]/g, '');

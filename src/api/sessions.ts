@@ -152,6 +152,14 @@ export const session = z
         'Usage limit that the agent has reported. While it applies, the queue of the session starts no turns. Null or absent without a usage limit.',
     }),
     after_limit: ownAfterLimit.optional(),
+    continues: z.string().optional().meta({
+      description:
+        'Session that was handed over to this session. Absent if this session continues no other.',
+    }),
+    continued_by: z.string().optional().meta({
+      description:
+        'Session that this session was handed over to last. Absent if it was not handed over.',
+    }),
     created_at: timestamp,
     updated_at: timestamp,
     closed_at: timestamp.nullable(),
@@ -178,6 +186,7 @@ export const turn = z
       'onboarding',
       'usage_limit',
       'goal',
+      'handoff',
     ]),
     input: z.array(storedInputItem),
     permission_mode: nullableText(

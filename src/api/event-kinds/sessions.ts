@@ -128,6 +128,13 @@ export const sessionKinds = {
     payload: { session: sessionInEvents },
     example: { session: { ...changed, usage_limit: null } },
   }),
+  'session.handed_over': kind({
+    when: 'Emitted when a session is handed over to another agent. The field `continued_by` contains the id of the new session, whose event `session.created` comes before.',
+    payload: { session: sessionInEvents },
+    example: {
+      session: { ...changed, continued_by: 'sess_019aa8d45e2f7b1c8a3d90e1f2b4c6d8' },
+    },
+  }),
   'session.notice': kind({
     when: 'Emitted when a session has a notice for the user, such as a warning of the agent, a compaction of the context, or a limit. A notice during a turn contains the id of the turn.',
     payload: {

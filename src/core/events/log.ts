@@ -2,6 +2,7 @@ import {
   type DeltaEvent,
   deltaKinds,
   type DescribedEvent,
+  type EventOf,
   isDelta,
   type RuntimeEventRecord,
   settlesWith,
@@ -20,6 +21,9 @@ import { type EventDraft, eventRecord, type Scope, scopeColumn, scopeKey } from 
 const SETTLED_KEEP_MS = 60_000;
 /** The number of items whose deltas one transaction removes, so that no other transaction waits for long. */
 const COMPACT_ITEMS = 20;
+
+/** The number of the newest events of a session in which its plan is searched, so that a search reads few rows. */
+const PLAN_EVENTS = 5000;
 
 /** An event as it is stored. `text` is its record as JSON, which is sent unchanged. */
 export interface LogEntry {
@@ -79,6 +83,7 @@ export class EventLog {
   readonly #trimmed: Statement<[number]>;
   readonly #before: Statement<[seq: number, begin: string]>[];
   readonly #lastUsage: Statement<EntryRow>;
+  readonly #lastPlan: Statement<EntryRow>;
 
   constructor({ db, clock, ids }: { db: Database; clock: Clock; ids: Ids }) {
     this.#db = db;
@@ -114,6 +119,12 @@ export class EventLog {
        AND seq > coalesce((SELECT seq FROM events INDEXED BY events_session
          WHERE session_id = ?1 AND kind = 'turn.accepted' ORDER BY seq DESC LIMIT 1), 0)
        ORDER BY seq DESC LIMIT 1`,
+    );
+    this.#lastPlan = db.prepare(
+      `SELECT seq, kind, record, sum FROM (
+         SELECT seq, kind, record, sum FROM events INDEXED BY events_session
+         WHERE session_id = ? ORDER BY seq DESC LIMIT ${PLAN_EVENTS})
+       WHERE kind = 'plan.updated' ORDER BY seq DESC LIMIT 1`,
     );
   }
 
@@ -207,6 +218,15 @@ export class EventLog {
     this.#verify(seq, kind, text, sum);
     const { payload } = JSON.parse(text) as { payload: { usage: Usage } };
     return payload.usage;
+  }
+
+  /** Returns the last plan in the newest events of a session; null if there is none. */
+  lastPlan(rx: Reader, sessionId: string): EventOf<'plan.updated'>['payload'] | null {
+    const row = this.#lastPlan.get(rx, sessionId);
+    if (!row) return null;
+    const [seq, kind, text, sum] = row;
+    this.#verify(seq, kind, text, sum);
+    return (JSON.parse(text) as EventOf<'plan.updated'>).payload;
   }
 
   /** Removes the deltas of a few items settled over `SETTLED_KEEP_MS` ago. Resolves with whether there may be more. */

@@ -10,6 +10,8 @@ export type FailpointName =
   | 'check.starting'
   | 'check.ended'
   | 'child.gated'
+  | 'handoff.prepared'
+  | 'handoff.stored'
   | 'child.registered'
   | 'mirror.before'
   | 'migration.copied'

@@ -1,11 +1,17 @@
 /** The XML-like frames around every text that reaches an agent from another source than a person. */
-export type FrameName = 'team_message' | 'process_exit' | 'process_output' | 'failed_check';
+export type FrameName =
+  | 'team_message'
+  | 'process_exit'
+  | 'process_output'
+  | 'failed_check'
+  | 'handoff_record';
 
 const names: readonly FrameName[] = [
   'team_message',
   'process_exit',
   'process_output',
   'failed_check',
+  'handoff_record',
 ];
 
 /** The beginning of any frame tag. A model ignores invisible characters, so they may stand anywhere in the name. */

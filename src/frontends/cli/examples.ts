@@ -49,6 +49,8 @@ const exampleTexts = [
   'sessions edit: fe7289aa --permission-mode "" # Let the configuration of the agent decide what it may do',
   'sessions until: fe7289aa "npm test" # Check the tests now, and after each turn until they pass',
   'sessions until: fe7289aa --cancel # Cancel the goal of a session',
+  'sessions handoff: fe7289aa --provider codex --note "finish the tests" # Let Codex continue the work of a session',
+  'sessions handoff: fe7289aa --agent gemini --close # Let another agent continue, and close the session',
   "sessions after-limit: fe7289aa wait # Keep the session waiting for you after the provider's usage limit resets",
   'sessions list: --status ready # List idle sessions',
   'sessions list: --limit 500 --json # Print up to 500 complete session records as JSON',

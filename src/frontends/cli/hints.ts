@@ -21,6 +21,7 @@ const commands: readonly [refusal: RegExp, command: string][] = [
   [/^session "[^"]*" is not a member of team /, 'see cadre teams show'],
   [/^session "[^"]*" has no goal$/, 'set a goal with cadre sessions until'],
   [/: cancel the goal first$/, 'run cadre sessions until SESSION --cancel'],
+  [/: hand over or close session \S+$/, 'see cadre sessions get SESSION'],
   [notFound('queue entry'), 'see cadre queue list'],
   [/^the queue of session "[^"]*" has no entry "/, 'see cadre queue list'],
   [/^session "[^"]*" has no review comment "/, 'see cadre review show'],

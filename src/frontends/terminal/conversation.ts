@@ -72,7 +72,12 @@ export function promptOf(
   turn: Pick<Turn, 'turn_id' | 'accepted_at' | 'source' | 'input' | 'trimmed'>,
 ): Block {
   const { turn_id, accepted_at, source, input, trimmed } = turn;
-  const text = trimmed ? '(text deleted to save space)' : inputText(input);
+  const isHandoff = source === 'handoff' && input.length > 1;
+  const text = trimmed
+    ? '(text deleted to save space)'
+    : isHandoff
+      ? `(record of the earlier conversation)\n\n${inputText(input.slice(-1))}`
+      : inputText(input);
   return { type: 'prompt', key: turn_id, at: accepted_at, source, text };
 }
 
@@ -143,6 +148,7 @@ export const speakers: Record<Exclude<Turn['source'], 'user'>, string> = {
   onboarding: 'Team introduction',
   usage_limit: 'After a usage limit',
   goal: 'Failed check',
+  handoff: 'Handoff',
 };
 
 function markdownOf(block: Block): string {

@@ -16,6 +16,7 @@ import type { Ids } from '../../core/lib/ids.ts';
 import type { Logger } from '../../core/lib/log.ts';
 import type { ProcessService } from '../work/processes/service.ts';
 import type { QueueService } from '../conversations/queue/service.ts';
+import type { HandoffService } from '../conversations/handoff/service.ts';
 import type { GoalService } from '../conversations/goals/service.ts';
 import type { ReviewService } from '../conversations/reviews/service.ts';
 import type { SessionService } from '../conversations/sessions/service.ts';
@@ -34,6 +35,7 @@ import {
   approvalRuleRoutes,
   diffRoutes,
   goalRoutes,
+  handoffRoutes,
   queueRoutes,
   reviewRoutes,
   sessionRoutes,
@@ -95,6 +97,7 @@ interface HttpServerDependencies {
   opening: SessionOpening;
   queue: QueueService;
   goals: GoalService;
+  handoffs: HandoffService;
   reviews: ReviewService;
   processes: ProcessService;
   worktrees: WorktreeService;
@@ -197,6 +200,7 @@ function mountRoutes(
   runtimeRoutes(mount, dependencies.self, requests);
   providerRoutes(mount, dependencies.providers);
   sessionRoutes(mount, dependencies.sessions, dependencies.opening);
+  handoffRoutes(mount, dependencies.handoffs);
   queueRoutes(mount, dependencies.queue);
   goalRoutes(mount, dependencies.goals);
   reviewRoutes(mount, dependencies.reviews);

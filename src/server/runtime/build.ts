@@ -1,3 +1,4 @@
+import { AppError } from '../../api/errors.ts';
 import { TokenService } from '../../core/access/tokens.ts';
 import type { RecoverySummary } from '../../api/runtime.ts';
 import type { Base } from './base.ts';
@@ -15,6 +16,8 @@ import { buildWorktrees } from './build/worktrees.ts';
 import { CheckRunner } from '../conversations/goals/check-runner.ts';
 import { GoalService } from '../conversations/goals/service.ts';
 import { GoalStore } from '../conversations/goals/store.ts';
+import type { CheckoutSummary } from '../conversations/handoff/digest.ts';
+import { HandoffService } from '../conversations/handoff/service.ts';
 import { QueueInboxSource } from '../conversations/queue/inbox-source.ts';
 import { QueueService } from '../conversations/queue/service.ts';
 import { QueueStore } from '../conversations/queue/store.ts';
@@ -24,6 +27,7 @@ import { TeamStore } from '../teams/store.ts';
 import { logPath } from '../work/processes/log-file.ts';
 import { NOTICE_TAIL } from '../work/processes/notices.ts';
 import { readPrinted } from '../work/processes/reading.ts';
+import type { SnapshotService } from '../work/snapshots/service.ts';
 import { WorktreeStore } from '../work/worktrees/store.ts';
 import { FleetSeat } from './fleet.ts';
 import { HookSeat } from './hook-seat.ts';
@@ -60,6 +64,7 @@ export function buildNouns(base: Base, options: RuntimeOptions, undo: Undo) {
   });
   const snapshots = buildSnapshots(base, { sessions, worktrees });
   const goals = buildGoals(base, { sessions, processes, snapshots, storage });
+  const handoffs = buildHandoffs(base, { children, sessions, worktrees, snapshots });
   const { toolsWithinMs: withinMs = TOOLS_WITHIN_MS } = options;
   const offers = new ToolOffers({ ...base, sessionStore, withinMs });
   const served = { storage, providers, sessions, worktrees, offers };
@@ -83,7 +88,7 @@ export function buildNouns(base: Base, options: RuntimeOptions, undo: Undo) {
       shortage: () => storage.budget.shortage(),
     }),
   );
-  const lower = { storage, children, providers, sessions, goals, queue, hooks };
+  const lower = { storage, children, providers, sessions, goals, handoffs, queue, hooks };
   return { ...lower, processes, worktrees, snapshots, reviews, teams, gateway, searching };
 }
 
@@ -113,6 +118,41 @@ function buildGoals(
   });
   const service = new GoalService({ ...base, store, checks, sessionStore, inbox, scheduler });
   return { checks, service };
+}
+
+/** Builds the handoffs of sessions to other agents. */
+function buildHandoffs(
+  base: Base,
+  needs: Pick<Nouns, 'children' | 'sessions' | 'worktrees' | 'snapshots'>,
+): HandoffService {
+  const { children, sessions, worktrees, snapshots } = needs;
+  return new HandoffService({
+    ...base,
+    ...sessions,
+    sessions: sessions.service,
+    claims: worktrees.claims,
+    readCheckout: (id) => readCheckout(snapshots.service, id),
+    temporaryDirectory: (id) =>
+      children.sandbox.ownDirectories({ session_id: id, caller_id: null }).tmp,
+  });
+}
+
+/** Resolves with the state of the files of a session; null if git cannot read them. */
+async function readCheckout(
+  files: Pick<SnapshotService, 'diff' | 'branch'>,
+  sessionId: string,
+): Promise<CheckoutSummary | null> {
+  const query = { path: [], stat: true, exact: false };
+  try {
+    const changed = await files.diff(sessionId, { ...query, against: 'start' });
+    const uncommitted = await files.diff(sessionId, { ...query, against: 'head' });
+    const branch = await files.branch(sessionId);
+    const { head_commit: commit } = uncommitted;
+    return { branch, commit, changed: changed.files, uncommitted: uncommitted.files };
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'conflict') return null;
+    throw error;
+  }
 }
 
 /** Builds the parts that admit requests. It must follow recovery, because tokens begin to expire here. */

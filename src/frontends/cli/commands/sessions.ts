@@ -14,6 +14,7 @@ import { limit, reason, session, turn, turnAs, valueOf } from '../parameters.ts'
 import { sessionEdit } from './session-edit.ts';
 import { sessionExport } from './session-export.ts';
 import { sessionFileCommands } from './session-files.ts';
+import { sessionHandoff } from './session-handoff.ts';
 import { sessionUntil } from './session-until.ts';
 import { sessionWait } from './session-wait.ts';
 import { type Command, Option } from 'commander';
@@ -77,6 +78,7 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
   sessionAttach,
   sessionWait,
   sessionUntil,
+  sessionHandoff,
   endpointCommand({
     name: 'turns',
     description: 'List the turns of a session, newest first',
@@ -186,6 +188,7 @@ function itemText({ kind, status, tool, text }: Item): string {
 
 function statusOf(one: Session): string {
   if (one.usage_limit) return `${one.status}, usage limit`;
+  if (one.continued_by !== undefined) return `${one.status}, handed over`;
   return hasFailedTurn(one) ? TURN_FAILED : one.status;
 }
 
@@ -351,7 +354,12 @@ async function showSession(
   const { conversationLines } = await import('../../terminal/conversation-lines.ts');
   const columns = Number.isFinite(layout.columns) ? layout.columns : COLUMNS;
   const mode = await chosenMode(client, session);
-  const heading = mode === null ? [] : [layout.palette.faint(`mode: ${plain(mode)}`), ''];
+  const facts = [
+    ...(mode === null ? [] : [`mode: ${plain(mode)}`]),
+    ...(session.continues === undefined ? [] : [`continues session ${session.continues}`]),
+    ...(session.continued_by === undefined ? [] : [`continued by session ${session.continued_by}`]),
+  ];
+  const heading = facts.length === 0 ? [] : [...facts.map((one) => layout.palette.faint(one)), ''];
   const lines = conversationLines(blocks, { columns, palette: layout.palette, folded: !full });
   const { writePaged } = await import('../talk/pager.ts');
   await writePaged([...heading, ...lines].map((line) => `${line}\n`).join(''), world);

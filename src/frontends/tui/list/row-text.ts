@@ -98,6 +98,7 @@ function wordsOf(
         words: [
           session.muted ? 'muted' : '',
           limitText(session, now),
+          handoffText(session),
           thing.queued === undefined ? '' : `${thing.queued} queued`,
           oneLine(last),
         ]
@@ -142,6 +143,16 @@ export function limitText({ usage_limit: limit }: Session, now: number): string 
   return at === null
     ? 'usage limit: resume manually'
     : `usage limit: resumes in ${durationText(Math.max(60_000, at - now))}`;
+}
+
+/** The sessions that a session continues, and that continue it, by the ends of their ids; else empty. */
+function handoffText({ continues, continued_by: next }: Session): string {
+  return [
+    continues === undefined ? '' : `continues ${continues.slice(-8)}`,
+    next === undefined ? '' : `continued by ${next.slice(-8)}`,
+  ]
+    .filter(Boolean)
+    .join(', ');
 }
 
 /** How a process ended; empty while it runs. */

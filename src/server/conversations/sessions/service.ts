@@ -148,23 +148,29 @@ export class SessionService extends SessionQueries {
     return this.#deps.db.transact((tx) => {
       const session = this.#deps.store.session(tx, sessionId);
       assertAcceptsTurn(session, body.expected_turn_id);
-      this.#deps.budgets.assertFree(tx, sessionId);
-      const turn = newTurn({
-        session_id: sessionId,
-        turn_id: this.#deps.ids.next('turn'),
-        source: 'user',
-        input,
-        ...requestedSettings(body),
-        accepted_at: this.#deps.clock.now(),
-      });
-      this.#deps.store.acceptTurn(tx, beginTurn(session, turn, turn.accepted_at), turn);
-      this.#deps.inbox.turnSent(tx, turn);
-      this.#deps.limits.turnSent(tx, sessionId);
-      this.#deps.observers.turnSent(tx, session);
+      const turn = this.sendNow(tx, session, { source: 'user', input, ...requestedSettings(body) });
       saveResponse(tx, acceptance(turn));
-      this.#deps.runner.accepted(tx, session, turn);
       return turn;
     });
+  }
+
+  /** Accepts a turn that a user causes, in a session that is free. Throws `budget_reached`. */
+  sendNow(
+    tx: Writer,
+    session: Session,
+    fields: Pick<Turn, 'source' | 'input'> & Partial<ReturnType<typeof requestedSettings>>,
+  ): Turn {
+    const { store, ids, clock, inbox, limits, observers, runner, budgets } = this.#deps;
+    const { id: session_id } = session;
+    budgets.assertFree(tx, session_id);
+    const about = { session_id, turn_id: ids.next('turn'), accepted_at: clock.now() };
+    const turn = newTurn({ ...about, ...fields });
+    store.acceptTurn(tx, beginTurn(session, turn, turn.accepted_at), turn);
+    inbox.turnSent(tx, turn);
+    limits.turnSent(tx, session_id);
+    observers.turnSent(tx, session);
+    runner.accepted(tx, session, turn);
+    return turn;
   }
 
   /**
@@ -224,13 +230,14 @@ export class SessionService extends SessionQueries {
   ): Promise<Session> {
     return this.#deps.db.transact((tx) => {
       const session = this.#deps.store.session(tx, sessionId);
-      const closed = session.status === 'closed' ? session : this.#close(tx, session, reason);
+      const closed = session.status === 'closed' ? session : this.closeNow(tx, session, reason);
       saveResponse(tx, closed);
       return closed;
     });
   }
 
-  #close(tx: Writer, session: Session, reason: string | null): Session {
+  /** Closes an open session, as {@link close} does. */
+  closeNow(tx: Writer, session: Session, reason: string | null): Session {
     const { store, runner, inbox, pool, clock, observers } = this.#deps;
     const turn = store.activeTurn(tx, session.id);
     if (turn) runner.endNow(tx, turn, { status: 'interrupted', error: null }, { isLast: true });

@@ -30,6 +30,7 @@ export class SessionStore {
   readonly #commands: Statement<[commands: string]>;
   readonly #setCommands: Statement;
   readonly #dropCommands: Statement;
+  readonly #countTurns: Statement<[number]>;
 
   constructor({ db, log }: { db: Database; log: EventLog }) {
     this.#log = log;
@@ -38,6 +39,7 @@ export class SessionStore {
       'INSERT OR REPLACE INTO session_commands (session_id, commands) VALUES (?, ?)',
     );
     this.#dropCommands = db.prepare('DELETE FROM session_commands WHERE session_id = ?');
+    this.#countTurns = db.prepare('SELECT count(*) FROM turns WHERE session_id = ?');
     this.sessions = new RecordTable(db, 'sessions', (session) => session.id, { keeps: true });
     this.turns = new RecordTable(db, 'turns', (turn) => turn.turn_id, { keeps: true });
     this.items = new RecordTable(db, 'items', (item) => item.item_id);
@@ -260,6 +262,23 @@ export class SessionStore {
   newestTurns(rx: Reader, sessionId: string, limit: number): Turn[] {
     const of = { index: 'turns_session', where: 'session_id = ?', order: 'n DESC' };
     return this.turns.first(rx, of, limit, sessionId);
+  }
+
+  /** Returns the first turn of a session; undefined if it has none. */
+  firstTurn(rx: Reader, sessionId: string): Turn | undefined {
+    const of = { index: 'turns_session', where: 'session_id = ?', order: 'n' };
+    return this.turns.first(rx, of, 1, sessionId)[0];
+  }
+
+  countTurns(rx: Reader, sessionId: string): number {
+    return this.#countTurns.get(rx, sessionId)?.[0] ?? 0;
+  }
+
+  /** Returns the approval of a session that was declined last; undefined if there is none. */
+  lastDeclined(rx: Reader, sessionId: string): Approval | undefined {
+    const where = "session_id = ? AND status = 'declined'";
+    const of = { index: 'approvals_session', where, order: 'n DESC' };
+    return this.approvals.first(rx, of, 1, sessionId)[0];
   }
 
   /** Returns the turns that have not ended, oldest first. */

@@ -5,6 +5,7 @@ import type { SessionOpening } from '../../work/worktrees/session-opening.ts';
 import { type Mount, onePage, senderOf } from '../mount.ts';
 import type { RuleService } from '../../conversations/approvals/rules/service.ts';
 import type { SnapshotService } from '../../work/snapshots/service.ts';
+import type { HandoffService } from '../../conversations/handoff/service.ts';
 import type { GoalService } from '../../conversations/goals/service.ts';
 import type { ReviewService } from '../../conversations/reviews/service.ts';
 import type { QueueService } from '../../conversations/queue/service.ts';
@@ -63,6 +64,12 @@ export function sessionRoutes(
   );
   mount(endpoints.listApprovals, async ({ query, setHeader }) =>
     onePage(await sessions.approvals(query), setHeader),
+  );
+}
+
+export function handoffRoutes(mount: Mount, handoffs: HandoffService): void {
+  mount(endpoints.handOffSession, ({ params, body, saveResponse }) =>
+    handoffs.handOver(params.session_id, body, saveResponse),
   );
 }
 

@@ -7,6 +7,7 @@ import type { Searching } from '../../http/routes/search.ts';
 import type { Base } from '../base.ts';
 import type { ServerDiagnostics } from './diagnostics.ts';
 import type { GoalService } from '../../conversations/goals/service.ts';
+import type { HandoffService } from '../../conversations/handoff/service.ts';
 import type { QueueService } from '../../conversations/queue/service.ts';
 import type { ReviewService } from '../../conversations/reviews/service.ts';
 import type { HookSeat } from '../hook-seat.ts';
@@ -27,6 +28,7 @@ interface Served {
   providers: Providers;
   sessions: Sessions;
   goals: { service: GoalService };
+  handoffs: HandoffService;
   queue: QueueService;
   hooks: HookSeat;
   reviews: ReviewService;
@@ -77,6 +79,7 @@ export function buildServer(
     sessions: nouns.sessions.service,
     opening: worktrees.opening,
     goals: nouns.goals.service,
+    handoffs: nouns.handoffs,
     queue: nouns.queue,
     reviews: nouns.reviews,
     processes: nouns.processes.service,

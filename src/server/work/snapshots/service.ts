@@ -4,6 +4,7 @@ import type { BodyOf, QueryOf, ResponseOf } from '../../../api/endpoint.ts';
 import type { getSnapshots, listSessionFiles, restoreFile } from '../../../api/snapshots.ts';
 import { assertNotClosed } from '../../conversations/sessions/session.ts';
 import type { Reader } from '../../../core/store/transaction.ts';
+import { branchAt } from '../git/repository.ts';
 import type { SnapshotRequests } from './snapshot-requests.ts';
 import type { SnapshotDependencies } from './dependencies.ts';
 import { diffSession } from './diff-session.ts';
@@ -46,6 +47,14 @@ export class SnapshotService {
 
   diff(sessionId: string, query: QueryOf<typeof getSessionDiff>): Promise<SessionDiff> {
     return diffSession(this.#deps.requests, sessionId, query);
+  }
+
+  /** Returns the branch that is checked out; null if none is. Throws `not_found`, and `conflict` without a checkout. */
+  branch(sessionId: string): Promise<string | null> {
+    return this.#deps.requests.work(sessionId, async ({ git, checkout }) => {
+      const { repository, gitDir } = await checkout();
+      return branchAt(git, { directory: repository.commonDir, gitDir });
+    });
   }
 
   restore(

@@ -49,6 +49,19 @@ export class Claims {
     return released;
   }
 
+  /** Moves all claims of a session to another one. The worktrees have a claim at each moment. */
+  moveAll(tx: Writer, from: string, to: string): void {
+    const { store, sessionStore } = this.#deps;
+    const { worktree_id: current } = sessionStore.session(tx, from);
+    const claims = store.activeClaimsOf(tx, from);
+    // The claim that is made last determines the worktree of the session.
+    const isCurrent = (claim: Claim) => Number(claim.worktree_id === current);
+    for (const claim of claims.toSorted((a, b) => isCurrent(a) - isCurrent(b))) {
+      this.make(tx, claim.worktree_id, to, claim.claim_role);
+      this.release(tx, claim.worktree_id, from);
+    }
+  }
+
   /** Releases all claims of a session that is closing or closed; returns the ids of the worktrees. */
   releaseAllOf(tx: Writer, sessionId: string): string[] {
     const claims = this.#deps.store.activeClaimsOf(tx, sessionId);

@@ -1,0 +1,170 @@
+import fs from 'node:fs/promises';
+import path from 'node:path';
+import type { BodyOf, ResponseOf } from '../../../api/endpoint.ts';
+import { AppError, conflictError } from '../../../api/errors.ts';
+import type { handOffSession } from '../../../api/handoffs.ts';
+import { inheritedPermissionModes } from '../../../api/permission-modes.ts';
+import type { Session } from '../../../api/sessions.ts';
+import type { ServerParts } from '../../../core/events/server-parts.ts';
+import type { Failpoint } from '../../../core/lib/failpoint.ts';
+import { type SaveResponse, saveNothing } from '../../../core/store/idempotency-store.ts';
+import type { Reader, Writer } from '../../../core/store/transaction.ts';
+import type { Inbox } from '../inbox/inbox.ts';
+import type { SessionService } from '../sessions/service.ts';
+import { assertNotClosed, titleFrom } from '../sessions/session.ts';
+import type { SessionStore } from '../sessions/store.ts';
+import { type CheckoutSummary, digestOf, fullRecordOf, inputFor } from './digest.ts';
+import { type ConversationRecord, readRecord } from './record.ts';
+
+/** The maximum number of turns that are read for a digest, and for a longer record. */
+const DIGEST_TURNS = 200;
+const RECORD_TURNS = 500;
+
+type Request = BodyOf<typeof handOffSession>;
+type Answer = ResponseOf<typeof handOffSession>;
+
+interface HandoffDeps extends Pick<ServerParts, 'db' | 'log' | 'clock'> {
+  store: SessionStore;
+  sessions: SessionService;
+  inbox: Inbox;
+  pool: { end: (sessionId: string) => Promise<void> };
+  limits: { turnSent: (tx: Writer, sessionId: string) => void };
+  claims: { moveAll: (tx: Writer, from: string, to: string) => void };
+  /** Resolves with the state of the files of a session; null if they are in no usable repository. */
+  readCheckout: (sessionId: string) => Promise<CheckoutSummary | null>;
+  /** Returns the directory for temporary files of a session, which is removed when the session is closed. */
+  temporaryDirectory: (sessionId: string) => string;
+  failpoint: Failpoint;
+}
+
+/** Hands sessions over to other agents. */
+export class HandoffService {
+  readonly #deps: HandoffDeps;
+
+  constructor(deps: HandoffDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Opens a session that continues another one. The new session, its first turn, the moved claims and the change of the old
+   * session are one transaction. Throws `turn_in_progress` or `conflict` if the old session is busy or was handed over before.
+   */
+  async handOver(
+    sessionId: string,
+    body: Request,
+    saveResponse: SaveResponse = saveNothing,
+  ): Promise<Answer> {
+    const { db, store, sessions, log, readCheckout, failpoint } = this.#deps;
+    const old = await sessions.get(sessionId);
+    db.peek((rx) => this.#assertFree(rx, old));
+    const session = await this.#draft(old, body);
+    const checkout = await readCheckout(sessionId);
+    const limit = body.full === true ? RECORD_TURNS : DIGEST_TURNS;
+    const record = await db.read((rx) => readRecord(rx, old, limit, { store, log }));
+    const file = body.full === true ? await this.#writeRecord(session, record, checkout) : null;
+    const note = body.note ?? null;
+    const input = inputFor(digestOf(record, checkout), old.agent ?? old.provider, { note, file });
+    failpoint('handoff.prepared');
+    const answer = await db
+      .transact((tx) => {
+        const now = store.session(tx, sessionId);
+        this.#assertFree(tx, now);
+        if (now.last_turn_id !== old.last_turn_id)
+          throw conflictError(
+            `session ${sessionId} has had another turn meanwhile: hand the session over again`,
+          );
+        const turn = this.#store(tx, session, { old: now, input });
+        if (body.close === true)
+          sessions.closeNow(tx, store.session(tx, sessionId), `handed over to ${session.id}`);
+        const stored = { session: store.session(tx, session.id), turn_id: turn.turn_id };
+        saveResponse(tx, stored);
+        return stored;
+      })
+      .catch(async (error: unknown) => {
+        await this.#removeRecord(session);
+        throw error;
+      });
+    failpoint('handoff.stored');
+    return answer;
+  }
+
+  /** Returns the record of the new session, not stored yet. Its permission mode allows no more than before. */
+  async #draft(old: Session, body: Request): Promise<Session> {
+    const { note: _note, full: _full, close: _close, title, ...settings } = body;
+    const session = await this.#deps.sessions.draft({
+      ...settings,
+      cwd: old.cwd,
+      permission_mode: body.permission_mode ?? inheritedMode(old),
+      title,
+    });
+    const titled = { title: old.title, title_source: old.title_source };
+    const named = titleFrom(body.note);
+    const untitled = { title: named, title_source: named === null ? null : ('prompt' as const) };
+    return {
+      ...session,
+      ...(session.title !== null ? {} : old.title === null ? untitled : titled),
+      continues: old.id,
+    };
+  }
+
+  #store(
+    tx: Writer,
+    session: Session,
+    { old, input }: { old: Session; input: ReturnType<typeof inputFor> },
+  ) {
+    const { store, sessions, claims, limits, inbox, pool, clock } = this.#deps;
+    store.createSession(tx, session);
+    claims.moveAll(tx, old.id, session.id);
+    // The turn that a usage limit cut off goes on in the new session.
+    limits.turnSent(tx, old.id);
+    const message = `session ${session.id} continues this session`;
+    inbox.holds.put(tx, old.id, { code: 'paused', message, until: null });
+    const handed = {
+      ...store.session(tx, old.id),
+      continued_by: session.id,
+      updated_at: clock.now(),
+    };
+    store.updateSession(tx, handed, 'session.handed_over');
+    tx.whenDurable(() => void pool.end(old.id));
+    const opened = store.session(tx, session.id);
+    return sessions.sendNow(tx, opened, { source: 'handoff', input });
+  }
+
+  /** Throws if a turn or a check of the session runs, it is closed, or an open session continues it already. */
+  #assertFree(rx: Reader, { id, active_turn_id: active, continued_by: next, ...session }: Session) {
+    assertNotClosed({ id, active_turn_id: active, ...session });
+    if (active !== null)
+      throw new AppError(
+        'turn_in_progress',
+        `turn ${active} of session ${id} is still running: wait until the turn ends, or interrupt the turn`,
+      );
+    const follower = next === undefined ? undefined : this.#deps.store.sessions.get(rx, next);
+    if (follower && follower.status !== 'closed')
+      throw conflictError(
+        `session ${id} was handed over to session ${follower.id}: hand over or close session ${follower.id}`,
+      );
+    const check = this.#deps.inbox.holds.of(rx, id).find(({ code }) => code === 'goal');
+    if (check) throw conflictError(`session ${id} is busy, because ${check.message}`);
+  }
+
+  async #writeRecord(
+    session: Session,
+    record: ConversationRecord,
+    checkout: CheckoutSummary | null,
+  ): Promise<string> {
+    const directory = this.#deps.temporaryDirectory(session.id);
+    await fs.mkdir(directory, { recursive: true, mode: 0o700 });
+    const file = path.join(directory, 'handoff-record.md');
+    await fs.writeFile(file, fullRecordOf(record, checkout), { mode: 0o600, flag: 'wx' });
+    return file;
+  }
+
+  async #removeRecord({ id }: Session): Promise<void> {
+    const directory = this.#deps.temporaryDirectory(id);
+    await fs.rm(directory, { recursive: true, force: true }).catch(() => undefined);
+  }
+}
+
+function inheritedMode({ permission_mode: mode }: Session): string | null {
+  return mode !== null && inheritedPermissionModes.includes(mode) ? mode : null;
+}
