@@ -44,6 +44,7 @@ const schemas: Record<string, unknown> = {
   'sessions after-limit what': bodyOf(endpoints.updateSession, 'after_limit'),
   'sessions create --after-limit': bodyOf(endpoints.createSession, 'after_limit'),
   'sessions create --provider': bodyOf(endpoints.createSession, 'provider'),
+  'sessions handoff --provider': bodyOf(endpoints.handOffSession, 'provider'),
   'sessions list --provider': endpoints.listSessions.query.provider,
   'sessions list --status': endpoints.listSessions.query.status,
   'sessions send --overlap': bodyOf(endpoints.addToQueue, 'overlap'),

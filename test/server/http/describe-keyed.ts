@@ -6,7 +6,7 @@ import { aRequestTo, replayed, withKey } from './keyed-requests.ts';
 import { kinds, onStage, sharedStage } from '../../support/sessions/stage.ts';
 
 /** Reports whether a route starts a turn, which has to end before the test waits for the next one. */
-const beginsATurn = (route: string) => /\/(turns|review\/send)$/.test(route);
+const beginsATurn = (route: string) => /\/(turns|review\/send|handoff)$/.test(route);
 
 /** Describes the effect of an Idempotency-Key on each route. */
 export function describeKeyed(routes: readonly string[]): void {

@@ -58,6 +58,11 @@ const makers: Record<string, (stage: Stage) => Promise<Keyed>> = {
     const input = (text: string) => ({ input: { type: 'text', text }, at });
     return { path: `/v1/sessions/${id}/queue`, body: input('one'), otherBody: input('two') };
   },
+  '/v1/sessions/{session_id}/handoff': async (stage) => ({
+    path: `/v1/sessions/${(await stage.open()).id}/handoff`,
+    body: { provider: 'acp', note: 'one' },
+    otherBody: { provider: 'acp', note: 'two' },
+  }),
   '/v1/sessions/{session_id}/goal': async (stage) => ({
     path: `/v1/sessions/${(await stage.open()).id}/goal`,
     body: { command: 'true' },

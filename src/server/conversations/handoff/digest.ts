@@ -48,6 +48,8 @@ const STEPS = 20;
 const LINE = 300;
 /** The room for the headings between the parts. */
 const RESERVE = 400;
+/** The room for the frame of a digest, and for the sentences before the frame. */
+const LEAD = 1000;
 
 /** The request to the new agent if the person has written none. */
 const DEFAULT_REQUEST =
@@ -75,7 +77,7 @@ export function inputFor(
 export function digestOf(record: ConversationRecord, checkout: CheckoutSummary | null): string {
   const attributes = { session: record.session.id, untrusted: 'true' };
   const text = recordText(record, checkout, {
-    limit: handoffLimits.digest - RESERVE,
+    limit: handoffLimits.digest - LEAD,
     whole: WHOLE_TURNS,
   });
   return frame('handoff_record', attributes, text);

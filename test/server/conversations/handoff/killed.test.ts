@@ -1,0 +1,109 @@
+import { expect, it } from 'vitest';
+import { endpoints } from '../../../../src/api/index.ts';
+import type { Client } from '../../../../src/client/client.ts';
+import { atLength } from '../../../support/at-length.ts';
+import { expectEventually } from '../../../support/expect-eventually.ts';
+import { scaled } from '../../../support/patience.ts';
+import { seededRandom } from '../../../support/random.ts';
+import { startServer } from '../../../support/server.ts';
+import { testDirectory } from '../../../support/temp.ts';
+import { openSession, runTurn } from '../../../support/turns.ts';
+import { makeRepository } from '../../../support/worktrees/work.ts';
+
+/** `KILLS=100` for a longer run. */
+const KILLS = Number(process.env.KILLS ?? atLength(1, 20, 3));
+const SEED = Number(process.env.SEED || 0) || Math.trunc(Date.now() % 1e9);
+/** The places around the transaction, each with the number of hits up to which a server is killed there. */
+const PLACES = [
+  ['handoff.prepared', 1],
+  ['handoff.stored', 1],
+  ['commit.before', 6],
+  ['commit.after', 6],
+  ['sync.after', 6],
+  ['turn.accepted', 1],
+  ['turn.started', 1],
+] as const;
+
+/** Opens a session in a worktree of its own, with one turn. */
+async function prepare(client: Client, cwd: string, name: string) {
+  const session = await openSession(client, cwd, { worktree: { worktree_name: name } });
+  await runTurn(client, session.id, 'say begun');
+  return { id: session.id, worktree_id: session.worktree_id ?? '' };
+}
+
+function handOff(client: Client, session_id: string) {
+  const body = { provider: 'acp' as const, note: 'say continued' };
+  const input = { params: { session_id }, body };
+  return client.call(endpoints.handOffSession, input, undefined, `handoff-${session_id}`);
+}
+
+async function stateOf(client: Client, { id, worktree_id }: { id: string; worktree_id: string }) {
+  const sessions = await client.call(endpoints.listSessions, { query: { limit: 500 } });
+  const next = sessions.filter(({ continues }) => continues === id);
+  const worktree = await client.call(endpoints.getWorktree, { params: { worktree_id } });
+  const active = worktree.claims.filter(({ released_at }) => released_at === null);
+  return {
+    status: worktree.status,
+    claimedBy: active.map(({ session_id }) => session_id),
+    next: next.map((one) => one.id),
+    continuedBy: sessions.find((one) => one.id === id)?.continued_by,
+  };
+}
+
+it(
+  'A server that is killed during a handoff has it done once or not at all, and its repeated request does it once.',
+  { timeout: scaled(60_000 + KILLS * 20_000) },
+  async () => {
+    const directory = testDirectory('handoff-killed');
+    const repository = makeRepository(testDirectory('handoff-repository'));
+    const random = seededRandom(SEED);
+    const below = (end: number) => Math.floor(random() * end);
+    let stored = 0;
+    for (let kill = 0; kill < KILLS; kill++) {
+      const before = await startServer(directory);
+      const old = await prepare(before.client, repository, `work-${kill}`);
+      await before.end('SIGTERM');
+
+      const [place, hits] = PLACES[below(PLACES.length)] ?? PLACES[0];
+      const failpoint = `${place}=kill@${1 + below(hits)}`;
+      const about = `SEED=${SEED}, kill ${kill} at ${failpoint}`;
+      const env = { CADRE_FAILPOINTS: failpoint };
+      const dying = await startServer(directory, { env }).catch(() => null);
+      if (dying) {
+        await handOff(dying.client, old.id).catch(() => undefined);
+        await dying.end('SIGKILL');
+      }
+
+      const after = await startServer(directory);
+      try {
+        const found = await stateOf(after.client, old);
+        expect(found.status, about).toBe('active');
+        expect(found.next.length, about).toBeLessThanOrEqual(1);
+        expect(found.continuedBy, about).toBe(found.next[0]);
+        expect(found.claimedBy, about).toEqual([found.next[0] ?? old.id]);
+        stored += found.next.length;
+
+        const answer = await handOff(after.client, old.id);
+        const done = await stateOf(after.client, old);
+        expect(done.next, about).toEqual([answer.session.id]);
+        expect(done.continuedBy, about).toBe(answer.session.id);
+        expect(done.claimedBy, about).toEqual([answer.session.id]);
+        if (found.next.length > 0) expect(done.next, about).toEqual(found.next);
+        const params = { session_id: answer.session.id };
+        const turns = () => after.client.call(endpoints.listTurns, { params, query: {} });
+        // A turn that an agent may have seen fails at the restart; all others run.
+        await expectEventually(
+          async () => (await turns()).map(({ status, turn_id }) => `${turn_id} ${status}`),
+          scaled(20_000),
+        ).toEqual([expect.stringMatching(`^${answer.turn_id} (completed|failed)$`)]);
+        expect((await turns())[0]?.source, about).toBe('handoff');
+      } finally {
+        await after.end('SIGTERM');
+      }
+    }
+    if (KILLS >= 20) {
+      expect(stored, `SEED=${SEED}`).toBeGreaterThan(0);
+      expect(stored, `SEED=${SEED}`).toBeLessThan(KILLS);
+    }
+  },
+);
