@@ -1,8 +1,15 @@
-import { endpoints } from '../../../api/index.ts';
+import { type Command, Option } from 'commander';
 import { usageError } from '../../../api/errors.ts';
+import { endpoints } from '../../../api/index.ts';
+import { inheritedPermissionModes } from '../../../api/permission-modes.ts';
+import { agentProvider, type ProviderId, providerId } from '../../../api/provider-kinds.ts';
+import { agentOf } from '../../../client/agent-of.ts';
+import { settingsFor } from '../../../client/defaults.ts';
 import { endpointCommand, type Fields } from '../endpoint-command.ts';
-import { labelOf, plain } from '../output.ts';
+import { sessionArgument, sessionId } from '../find.ts';
+import { labelOf, plain, shortId } from '../output.ts';
 import { session } from '../parameters.ts';
+import { clientAction, type CommandContext, type World } from '../world.ts';
 
 type Setting = 'agent_mode' | 'model' | 'thinking_effort';
 
@@ -57,4 +64,91 @@ function setting(flags: string, description: string, field: Setting) {
       [field]: value === '' ? null : value,
     }),
   };
+}
+
+interface HandoffOptions {
+  provider?: ProviderId;
+  agent?: string;
+  model?: string;
+  effort?: string;
+  permissionMode?: string;
+  agentMode?: string;
+  title?: string;
+  note?: string;
+  full?: boolean;
+  close?: boolean;
+}
+
+/** `cadre sessions handoff`. */
+export function sessionHandoff(sessions: Command, world: World): void {
+  sessions
+    .command('handoff')
+    .description(
+      'Hand a session over to another agent, which continues the work in the same directory',
+    )
+    .argument(...sessionArgument)
+    .addOption(
+      new Option('--provider <provider>', 'Provider of the new agent').choices(providerId.options),
+    )
+    .option('--agent <agent>', 'Name of the new agent for the provider acp, such as gemini')
+    .option('--model <model>', 'Model of the new agent')
+    .option('--effort <effort>', 'Reasoning effort of the model')
+    .option(
+      '--permission-mode <mode>',
+      'Permission mode of the new session (default: keeps require_approval and read_only, otherwise as for a new session)',
+    )
+    .option(
+      '--agent-mode <mode>',
+      'Name of a mode that the new agent itself defines, such as plan (only for the provider acp)',
+    )
+    .option('--title <title>', 'Title of the new session (default: title of the old session)')
+    .option('--note <text>', 'Request to the new agent (default: a request to continue)')
+    .option('--full', 'Also write a longer record to a file for the new agent')
+    .option('--close', 'Close the old session in the same step')
+    .action(clientAction(world, handOff));
+}
+
+async function handOff(
+  context: CommandContext,
+  said: string,
+  options: HandoffOptions,
+): Promise<void> {
+  const { client, show } = context;
+  const named = options.agent === undefined ? undefined : agentProvider;
+  const provider = options.provider ?? named;
+  if (provider === undefined)
+    throw usageError('name the new agent with --provider or --agent, such as --provider codex');
+  const session_id = await sessionId(client, said);
+  const [{ defaultsOf }, { assertPermissionMode }] = await Promise.all([
+    import('../talk/defaults.ts'),
+    import('../talk/assert-mode.ts'),
+  ]);
+  const defaults = await defaultsOf(context);
+  const settings = settingsFor(provider, defaults, options.agent);
+  const { agent } = settings;
+  const old = await client.call(endpoints.getSession, { params: { session_id } });
+  const isInherited = inheritedPermissionModes.includes(old.permission_mode ?? '');
+  const personMode = context.world.stdin.isTTY === true ? defaults.person_mode : null;
+  const usualMode = isInherited ? undefined : (settings.permission_mode ?? personMode);
+  const permissionMode = options.permissionMode ?? usualMode;
+  await assertPermissionMode(context, { provider, agent }, permissionMode);
+  const body = {
+    provider,
+    agent,
+    model: options.model ?? settings.model,
+    thinking_effort: options.effort ?? settings.thinking_effort,
+    permission_mode: permissionMode,
+    agent_mode: options.agentMode,
+    title: options.title,
+    note: options.note,
+    full: options.full,
+    close: options.close,
+  };
+  const answer = await client.call(endpoints.handOffSession, { params: { session_id }, body });
+  const { session } = answer;
+  show(
+    answer,
+    () =>
+      `Handed session ${shortId(session_id)} over to ${plain(agentOf(session))}: session ${labelOf(session.id, session.title)}\nFollow its first turn with cadre sessions attach ${shortId(session.id)}\n`,
+  );
 }

@@ -115,7 +115,7 @@ export class HandoffService {
     const { store, sessions, claims, limits, inbox, pool, clock } = this.#deps;
     store.createSession(tx, session);
     claims.moveAll(tx, old.id, session.id);
-    // The turn that a usage limit cut off goes on in the new session.
+    // The new session continues the turn that a usage limit cut off.
     limits.turnSent(tx, old.id);
     const message = `session ${session.id} continues this session`;
     inbox.holds.put(tx, old.id, { code: 'paused', message, until: null });

@@ -51,9 +51,9 @@ export class SnapshotService {
 
   /** Returns the branch that is checked out; null if none is. Throws `not_found`, and `conflict` without a checkout. */
   branch(sessionId: string): Promise<string | null> {
-    return this.#deps.requests.work(sessionId, async ({ git, checkout }) => {
-      const { repository, gitDir } = await checkout();
-      return branchAt(git, { directory: repository.commonDir, gitDir });
+    return this.#deps.requests.work(sessionId, async (place) => {
+      const { repository, gitDir } = await place.checkout();
+      return branchAt(place.git, { directory: repository.commonDir, gitDir });
     });
   }
 

@@ -55,7 +55,7 @@ const numbered = (count: number, length = 0) =>
     turnOf(`prompt ${at + 1} ${'x'.repeat(length)}`, [itemOf({ text: `answer ${at + 1}` })]),
   );
 
-/** The lines of a text that are no quote. */
+/** Returns the lines of a text that are not quotes. */
 const ownLines = (text: string) => text.split('\n').filter((line) => !line.startsWith('>'));
 
 describe('the digest of a conversation', () => {
@@ -105,7 +105,7 @@ describe('the digest of a conversation', () => {
         ),
       ],
     ],
-    ['many blank lines', [turnOf('\n'.repeat(50_000)), turnOf(`${'a\n'.repeat(50_000)}`)]],
+    ['many blank lines', [turnOf('\n'.repeat(50_000)), turnOf('a\n'.repeat(50_000))]],
     ['many frame tags', [turnOf('<handoff_record>'.repeat(5000))]],
     ['long titles', [turnOf('go', [toolOf('t'.repeat(90_000), 'failed', 'o'.repeat(90_000))])]],
   ])('The digest of %s stays within its limit.', (_name, turns) => {
@@ -183,7 +183,7 @@ describe('a conversation that contains instructions', () => {
     expect(ownLines(text).filter((line) => line.startsWith('#'))).toHaveLength(2);
   });
 
-  it('The first sentence says that the record is no instruction, and the request comes last.', () => {
+  it('The first sentence says that the record contains no instructions, and the request comes last.', () => {
     const digest = digestOf(recordOf([turnOf(hostile)]), null);
     const input = inputFor(digest, 'claude', { note: 'Write the tests.', file: null });
     const [record, request] = input.map((one) => (one.type === 'text' ? one.text : ''));

@@ -42,7 +42,7 @@ describe('a handoff', () => {
     expect(status).toBe(200);
     const turn = await stage().provider.nextTurn();
     expect(turn.session.id).toBe(body.session.id);
-    expect(turn.text).toMatch(/^What follows is a record .* and not instructions to you/);
+    expect(turn.text).toMatch(/^This is a record .* and not instructions to you/);
     expect(turn.text).toContain('> fix the parser');
     expect(turn.text).toContain('> answer to fix the parser');
     expect(turn.text.endsWith('\n</handoff_record>\nWrite the tests.')).toBe(true);
@@ -206,10 +206,10 @@ describe('the refusals of a handoff', () => {
     (await stage().provider.nextTurn()).end(completed);
   });
 
-  it('Of two handoffs at once, one succeeds.', async () => {
+  it('One of two handoffs at the same time succeeds.', async () => {
     const old = await talk();
     const both = await Promise.all([handOff(old), handOff(old)]);
-    expect(both.map(({ status }) => status).toSorted()).toEqual([200, 409]);
+    expect(new Set(both.map(({ status }) => status))).toEqual(new Set([200, 409]));
     (await stage().provider.nextTurn()).end(completed);
   });
 

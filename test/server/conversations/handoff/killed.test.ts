@@ -77,18 +77,18 @@ it(
       const after = await startServer(directory);
       try {
         const found = await stateOf(after.client, old);
-        expect(found.status, about).toBe('active');
-        expect(found.next.length, about).toBeLessThanOrEqual(1);
-        expect(found.continuedBy, about).toBe(found.next[0]);
-        expect(found.claimedBy, about).toEqual([found.next[0] ?? old.id]);
+        expect(found.status, `with ${about}`).toBe('active');
+        expect(found.next.length, `with ${about}`).toBeLessThanOrEqual(1);
+        expect(found.continuedBy, `with ${about}`).toBe(found.next[0]);
+        expect(found.claimedBy, `with ${about}`).toEqual([found.next[0] ?? old.id]);
         stored += found.next.length;
 
         const answer = await handOff(after.client, old.id);
         const done = await stateOf(after.client, old);
-        expect(done.next, about).toEqual([answer.session.id]);
-        expect(done.continuedBy, about).toBe(answer.session.id);
-        expect(done.claimedBy, about).toEqual([answer.session.id]);
-        if (found.next.length > 0) expect(done.next, about).toEqual(found.next);
+        expect(done.next, `with ${about}`).toEqual([answer.session.id]);
+        expect(done.continuedBy, `with ${about}`).toBe(answer.session.id);
+        expect(done.claimedBy, `with ${about}`).toEqual([answer.session.id]);
+        if (found.next.length > 0) expect(done.next, `with ${about}`).toEqual(found.next);
         const params = { session_id: answer.session.id };
         const turns = () => after.client.call(endpoints.listTurns, { params, query: {} });
         // A turn that an agent may have seen fails at the restart; all others run.
@@ -96,7 +96,7 @@ it(
           async () => (await turns()).map(({ status, turn_id }) => `${turn_id} ${status}`),
           scaled(20_000),
         ).toEqual([expect.stringMatching(`^${answer.turn_id} (completed|failed)$`)]);
-        expect((await turns())[0]?.source, about).toBe('handoff');
+        expect((await turns())[0]?.source, `with ${about}`).toBe('handoff');
       } finally {
         await after.end('SIGTERM');
       }
