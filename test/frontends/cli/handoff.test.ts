@@ -11,11 +11,11 @@ describe('a handoff on the command line', () => {
     const cadre = cadreOn(server());
     const cwd = directory.path;
     await cadre(['run', '--title', 'parser', 'say begun'], { cwd });
-    const options = ['--agent', 'demo', '--note', 'say continued', '--title', 'second'];
+    const options = ['--provider', 'acp', '--note', 'say continued', '--title', 'second'];
     const handed = await cadre(['sessions', 'handoff', 'parser', ...options], { cwd });
-    expect(handed.code).toBe(0);
+    expect([handed.code, handed.stderr]).toEqual([0, '']);
     expect(handed.stdout).toMatch(
-      /^Handed session \w{8} over to acp demo: session "second" \(sess_\w+\)\n/,
+      /^Handed session \w{8} over to acp( demo)?: session "second" \(sess_\w+\)\n/,
     );
     const next = /sess_\w+/.exec(handed.stdout)?.[0] ?? '';
     await cadre(['sessions', 'wait', next], { cwd });
