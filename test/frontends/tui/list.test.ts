@@ -222,6 +222,16 @@ describe('the list', () => {
     expect(text.place).toBe('shop/cadre/fix');
     expect(containsText({ kind: 'session', id: 'idle', now, worktree }, 'cadre/fix')).toBe(true);
   });
+
+  test('The row of a session names the sessions that it continues and that continue it.', () => {
+    const handed = session('middle', 1, {
+      continues: 'sess_old45678',
+      continued_by: 'sess_new45678',
+    });
+    const [row] = listItemsOf(overviewOf({ sessions: [handed] }));
+    const words = row && rowTextOf(row, NOW).words;
+    expect(words).toContain('continues old45678, continued by new45678');
+  });
 });
 
 describe('the room of the list', () => {
