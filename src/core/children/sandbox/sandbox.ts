@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { AppError, invalidError } from '../../../api/errors.ts';
@@ -7,9 +8,10 @@ import type { Logger } from '../../lib/log.ts';
 import type { BarrierSandbox } from '../spawn-barrier.ts';
 import { isInside, realPath } from '../../lib/paths.ts';
 import { createMountPoints, findExisting } from './files.ts';
-import { findGitDirectories } from './git-directories.ts';
+import { findGitDirectories, type GitDirectories } from './git-directories.ts';
+import { GIT_SETTINGS, type GitStandIn, prepareStandIn } from './git-stand-in.ts';
 import { type HostPaths, type HostView, readHostView } from './host-view.ts';
-import { type OwnDirectories, planOf } from './plan.ts';
+import { type OwnDirectories, ownDirectoriesIn, planOf } from './plan.ts';
 import { PROBE_PREFIX, type SandboxLevel } from './probe.ts';
 import { textOf } from './reasons.ts';
 
@@ -100,6 +102,7 @@ export class Sandbox {
       findGitDirectories(root),
       realPath(request.cwd),
     ]);
+    const standIn = await standInOf(repository, request.own);
     const plan = planOf({
       view,
       variant: level.variant,
@@ -110,6 +113,7 @@ export class Sandbox {
       write: writable,
       hide: hidden,
       repository,
+      standIn,
       network,
       nests,
       maxProcesses: max_processes,
@@ -117,15 +121,18 @@ export class Sandbox {
     for (const own of [request.own.home, request.own.tmp])
       await fs.mkdir(own, { recursive: true, mode: 0o700 });
     await createMountPoints(plan.mountPoints);
-    return { words: [level.program, ...plan.words], filter: plan.filter };
+    return {
+      words: [level.program, ...plan.words],
+      filter: plan.filter,
+      gitSettings: standIn === null ? {} : GIT_SETTINGS,
+    };
   }
 
   /** The own directories of the processes of a session, of an external caller, or of people. */
   ownDirectories(owner: { session_id: string | null; caller_id: string | null }): OwnDirectories {
     const { session_id, caller_id } = owner;
     const name = session_id ?? (caller_id === null ? 'user' : `caller-${caller_id}`);
-    const directory = path.join(this.#directory, name);
-    return { home: path.join(directory, 'home'), tmp: path.join(directory, 'tmp') };
+    return ownDirectoriesIn(path.join(this.#directory, name));
   }
 
   /** Removes the own directories of a session. Its processes may still be ending. */
@@ -192,6 +199,19 @@ export class Sandbox {
       this.#view = { read: readHostView(paths), at: now };
     return this.#view.read;
   }
+}
+
+/**
+ * Resolves with the stand-in of a worktree; null if the directory has none. In a main worktree, index and HEAD are beside
+ * the settings of the repository, so git has to be read-only there.
+ */
+async function standInOf(
+  repository: GitDirectories | null,
+  own: OwnDirectories,
+): Promise<GitStandIn | null> {
+  if (repository === null || repository.file === null) return null;
+  const name = createHash('sha256').update(repository.gitDirectory).digest('hex').slice(0, 32);
+  return prepareStandIn(repository, path.join(own.git, name));
 }
 
 /** Returns why a level is not full, with what helps; null if it is full. */
