@@ -33,6 +33,8 @@ export interface PlanInput {
   variant: SandboxVariant;
   /** The directory that the child may write. */
   root: string;
+  /** Whether the root is read-only too. */
+  isReadOnly: boolean;
   /** The working directory of the child: the root, or a directory that the sandbox shows. */
   cwd: string;
   own: OwnDirectories;
@@ -193,7 +195,7 @@ function assertVisible({ view, root, cwd }: PlanInput, mounts: ReadonlyMap<strin
 
 /** Adds the visible paths. A later line replaces an earlier one at the same path. */
 function addShown(mounts: Map<string, Mount>, input: PlanInput): void {
-  const { view, root, own, read, write, repository, standIn } = input;
+  const { view, root, isReadOnly, own, read, write, repository, standIn } = input;
   const put = (at: string, kind: Kind, isDirectory = true, source = at) =>
     mounts.set(at, { at, source, kind, isDirectory });
   const show = (kind: Kind) => (found: Found) => {
@@ -211,7 +213,7 @@ function addShown(mounts: Map<string, Mount>, input: PlanInput): void {
   }
   [...view.tools, ...read].forEach(show('read'));
   write.forEach(show('write'));
-  put(root, 'write');
+  put(root, isReadOnly ? 'read' : 'write');
   if (repository === null) return;
   // After the root, because the root contains them: git outside runs programs that these directories name.
   if (repository.file !== null) put(repository.file, 'read', false);

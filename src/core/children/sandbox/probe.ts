@@ -90,6 +90,7 @@ async function tryVariant(
       view,
       variant,
       root: at.root,
+      isReadOnly: false,
       cwd: at.root,
       own,
       read: [],

@@ -276,7 +276,8 @@ export class TurnRunner {
     running.live = undefined;
     try {
       const wait = this.#deps.outputs.waitNotice(turn);
-      const live = await this.#deps.pool.lease(session, (one) => this.#sinkOf(one), signal, wait);
+      const now = { ...session, permission_mode: settings.permissionMode };
+      const live = await this.#deps.pool.lease(now, (one) => this.#sinkOf(one), signal, wait);
       running.live = live;
       await offered(live.agent, settings, signal);
       await this.#deps.outputs.closeAside(live);

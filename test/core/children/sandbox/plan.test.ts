@@ -46,6 +46,7 @@ const input: PlanInput = {
   view,
   variant: { proc: 'new', filter: '/filter.bpf' },
   root: `${HOME}/project`,
+  isReadOnly: false,
   cwd: `${HOME}/project`,
   own: ownDirectoriesIn(OWN),
   read: [],
