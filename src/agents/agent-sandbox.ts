@@ -5,6 +5,9 @@ import type { BarrierSandbox } from '../core/children/spawn-barrier.ts';
 /** The files of an agent that its sandbox shows, and its keys in the configuration. */
 export type AgentFiles = Omit<SandboxedAgent, 'root' | 'own' | 'isReadOnly'>;
 
+/** The keys of the configuration for the sandbox of one agent. Null: none. */
+export type AgentSandboxKeys = SandboxedAgent['more'];
+
 /** A session, or the directory of a session of which only the agent knows. */
 export type SandboxedSession = Pick<Session, 'cwd' | 'permission_mode'> & { id: string | null };
 

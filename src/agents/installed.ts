@@ -3,7 +3,6 @@ import { type LoginProviderId, providerKinds } from '../api/provider-kinds.ts';
 import type { AuthStatus, Model } from '../api/providers.ts';
 import { AppError } from '../api/errors.ts';
 import { agentEnvironment, pickVariables } from '../core/children/environment.ts';
-import type { AgentSandboxSection } from '../core/config/sandbox-section.ts';
 import type { BarrierSandbox } from '../core/children/spawn-barrier.ts';
 import type { Session } from '../api/sessions.ts';
 import type { Clock } from '../core/lib/clock.ts';
@@ -11,7 +10,7 @@ import { findProgram } from '../core/lib/find-program.ts';
 import type { ProgramOptions } from './agent-process.ts';
 import { HealthRecord } from './health-record.ts';
 import { loginHint, type LoginSituation, LoginWatch } from './login-watch.ts';
-import type { AgentFiles } from './agent-sandbox.ts';
+import type { AgentFiles, AgentSandboxKeys } from './agent-sandbox.ts';
 import type { AgentTools, Provider, ProviderContext, TurnOutcome } from './provider.ts';
 import type { SeenLogin } from './seen-login.ts';
 
@@ -28,7 +27,7 @@ export interface InstalledSettings {
   /** A home of the agent that is cadre's alone; null: the user's own. */
   home: string | null;
   /** Keys for the sandbox of the agent. */
-  sandbox: AgentSandboxSection;
+  sandbox: AgentSandboxKeys;
 }
 
 /** The dependencies of an agent that serves one session. */

@@ -1,8 +1,8 @@
 import os from 'node:os';
 import path from 'node:path';
-import type { AgentSandboxSection } from '../../core/config/sandbox-section.ts';
 import { DEFAULT_AGENT } from '../../api/provider-kinds.ts';
 import { pickVariables } from '../../core/children/environment.ts';
+import type { AgentSandboxKeys } from '../agent-sandbox.ts';
 import { catalogue } from './catalogue.ts';
 import {
   type AgentModes,
@@ -23,7 +23,7 @@ export interface AcpSettings {
   /** The agent of sessions that name none; null: `default` where it has a command, else the only configured one. */
   default_agent: string | null;
   /** Keys for the sandbox of the agent that the section itself has. */
-  sandbox: AgentSandboxSection;
+  sandbox: AgentSandboxKeys;
   agents: Readonly<Record<string, AgentSettings>>;
 }
 
@@ -42,7 +42,7 @@ interface AgentSettings {
   /** Beside the modes of the catalogue. */
   modes: AgentModes;
   asks: boolean | null;
-  sandbox: AgentSandboxSection;
+  sandbox: AgentSandboxKeys;
 }
 
 const REQUEST_TIMEOUT_MS = 120_000;
@@ -67,7 +67,7 @@ export interface ResolvedAgent {
   /** The directories of its state and settings; with a home that is cadre's alone, that home. */
   readonly state: readonly string[];
   /** Keys for its sandbox. */
-  readonly sandbox: AgentSandboxSection;
+  readonly sandbox: AgentSandboxKeys;
   /** How long it may take to answer anything but a prompt. */
   readonly requestTimeoutMs: number;
   /** The method that cadre may call by itself; empty: none; null: none is named. */

@@ -48,8 +48,6 @@ export const agentSandboxSection = z
   .nullable()
   .default(null);
 
-export type AgentSandboxSection = z.output<typeof agentSandboxSection>;
-
 type SandboxPaths = Record<'read' | 'write' | 'hide', readonly string[]>;
 
 /** Returns the section with absolute paths. */

@@ -7,7 +7,6 @@ import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { BarrierSandbox } from '../spawn-barrier.ts';
 import { isInside, realPath } from '../../lib/paths.ts';
-import { withHome } from '../../config/sandbox-section.ts';
 import { createMountPoints, findExisting } from './files.ts';
 import { findGitDirectories, type GitDirectories } from './git-directories.ts';
 import { GIT_SETTINGS, type GitStandIn, prepareStandIn } from './git-stand-in.ts';
@@ -53,7 +52,7 @@ export interface SandboxedAgent extends Pick<SandboxRequest, 'root' | 'own'> {
   settings: readonly string[];
   /** Such files that are created, because programs outside would read them. */
   pinned: readonly string[];
-  /** The keys of the section. Null: none. */
+  /** The keys of the section, with absolute paths. Null: none. */
   more:
     | (Pick<SandboxSettings, 'read' | 'write' | 'hide'> & { network: 'none' | 'all' | null })
     | null;
@@ -134,7 +133,7 @@ export class Sandbox {
     if (level === null) return null;
     const { settings, paths } = this.#deps;
     const { root, own, isReadOnly, section, programs, state, pinned } = request;
-    const more = withHome(request.more ?? { read: [], write: [], hide: [] }, paths.home);
+    const more = request.more ?? { read: [], write: [], hide: [] };
     const network = request.more?.network ?? settings.network;
     if (network === 'none')
       throw new AppError(

@@ -1,7 +1,9 @@
+import os from 'node:os';
 import { configuredProviders } from '../../../agents/configured.ts';
 import { AppError } from '../../../api/errors.ts';
 import type { SandboxFor } from '../../../agents/agent-sandbox.ts';
 import { type AgentTools, ProviderError } from '../../../agents/provider.ts';
+import { withHome } from '../../../core/config/sandbox-section.ts';
 import { selfCommand } from '../../../core/lib/self.ts';
 import { ProviderRegistry } from '../../../agents/registry.ts';
 import type { Session } from '../../../api/sessions.ts';
@@ -45,6 +47,7 @@ function agentSandboxes(sandbox: Children['sandbox']): SandboxFor {
     try {
       return await sandbox.planForAgent({
         ...files,
+        more: files.more && withHome(files.more, os.homedir()),
         programs: [...files.programs, file, ...args],
         root: session.cwd,
         own: sandbox.ownDirectories({ session_id: session.id, caller_id: null }),

@@ -131,7 +131,7 @@ describe.skipIf(!hasSandbox)('git in a sandbox', () => {
         table.map(([command]) => command),
       );
       const expected = table.filter(([, works]) => !works).map(([command]) => command);
-      expect([...failed.keys()], JSON.stringify([...failed])).toEqual(expected);
+      expect([...failed.keys()]).toEqual(expected);
       expect(git(stage.main, 'rev-parse', 'refs/cadre/archive/old')).toBeTruthy();
       expect(git(stage.main, 'worktree', 'list')).not.toContain('w9');
       expect(git(stage.worktree, 'log', '-1', '--format=%an')).toBe('a');
@@ -144,7 +144,7 @@ describe.skipIf(!hasSandbox)('git in a sandbox', () => {
         table.map(([command]) => command),
       );
       const expected = table.filter(([, , works]) => !works).map(([command]) => command);
-      expect([...failed.keys()], JSON.stringify([...failed])).toEqual(expected);
+      expect([...failed.keys()]).toEqual(expected);
       expect(failed.get('git tag v1')).toMatch(/Read-only/);
     }));
 
@@ -152,11 +152,11 @@ describe.skipIf(!hasSandbox)('git in a sandbox', () => {
     onStage('worktree', async (stage) => {
       const common = path.join(stage.main, '.git');
       const own = path.join(common, 'worktrees/mine');
-      const kept = [
-        ...['config', 'index', 'HEAD', 'logs/HEAD', 'hooks/x', 'info/attributes', 'commondir'],
-        ...['objects/info/alternates', 'refs/cadre/x', 'logs/refs/cadre/x', 'worktrees/other/HEAD'],
-        ...['commondir', 'gitdir', 'config.worktree'].map((name) => `worktrees/mine/${name}`),
-      ].map((name) => path.join(common, name));
+      const names =
+        'config index HEAD logs/HEAD hooks/x info/attributes commondir objects/info/alternates ' +
+        'refs/cadre/x logs/refs/cadre/x worktrees/other/HEAD worktrees/mine/commondir ' +
+        'worktrees/mine/gitdir worktrees/mine/config.worktree';
+      const kept = names.split(' ').map((name) => path.join(common, name));
       const pinned = path.join(stage.worktree, '.git');
       // The first command makes git create what it needs.
       await ranTo(stage, 'git status', stage.session);
