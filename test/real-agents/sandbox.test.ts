@@ -6,7 +6,7 @@ import { endpoints } from '../../src/api/index.ts';
 import { hasSandbox } from '../support/sandbox/available.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
-import { ofKind, runTurn } from '../support/turns.ts';
+import { ofKind, openSession, runTurn } from '../support/turns.ts';
 import { git, makeRepository } from '../support/worktrees/work.ts';
 import { bash } from './claude-fixture.ts';
 import { claudeConfig } from './claude-env.ts';
@@ -35,6 +35,7 @@ async function withSandbox(
   const repository = makeRepository(at('repository'));
   const config = stringify({
     ...parse(configure({ home: at('home'), modelUrl: model.url })),
+    gateway: { free: ['cadre_process_run'] },
     sandbox: { mode: 'require', children: ['agents', 'tools', 'init'], ...sandbox },
   });
   const server = await startServer(at('data'), { config });
@@ -94,6 +95,18 @@ describe.skipIf(!hasSandbox).each(agents)(
         expect(seen.match(/No such file/g)).toHaveLength(2);
         expect(seen).toMatch(/Read-only/);
         expect(git(repository, 'config', '--list')).not.toContain('user.x');
+      }));
+
+    test(`${provider} calls the tools of cadre from its sandbox, and the process of the tool runs in a sandbox.`, () =>
+      withSandbox(configure, async ({ server: { client }, repository }) => {
+        const { id } = await openSession(client, repository, { provider });
+        const call = { command: 'echo said > by-tool', wait_ms: 20_000 };
+        const prompt = `@@tool:cadre_process_run:${JSON.stringify(call)}`;
+        const { turn } = await runTurn(client, id, prompt);
+        expect(turn.error).toBeNull();
+        expect(readFileSync(join(repository, 'by-tool'), 'utf8')).toBe('said\n');
+        const [process] = await client.call(endpoints.listProcesses, { query: { session_id: id } });
+        expect(process).toMatchObject({ status: 'completed', sandbox: true });
       }));
 
     test(`A session of ${provider} with the mode read_only cannot write, and continues with write access in another mode.`, () =>
