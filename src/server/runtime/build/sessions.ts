@@ -75,6 +75,7 @@ export function buildSessions(
     ...base,
     ...lower,
     outputs,
+    sandboxesAgents: () => sandbox.hasAgents,
     turnTimeoutMs: () => config.now.sessions.turn_timeout_ms,
   });
   const service = new SessionService({
