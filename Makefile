@@ -163,7 +163,7 @@ hostile: deps ## Attack a server of another user with hostile files, children, r
 sandbox: export SANDBOX_TESTS = required
 sandbox: export SANDBOX_KILLS = $(or $(KILLS),100)
 sandbox: deps ## Attack the sandbox from inside and kill the server KILLS times; fails without bubblewrap (KILLS=100)
-	TEST_LIMIT_MS=3600000 vitest run test/core/children/sandbox test/server/work/processes/sandbox test/server/work/worktrees/sandbox
+	TEST_LIMIT_MS=3600000 vitest run test/core/children/sandbox test/server/work/processes/sandbox test/server/work/worktrees/sandbox test/server/conversations/sessions/sandboxed
 	TEST_LIMIT_MS=3600000 $(CAMPAIGN) test/campaigns/sandbox
 
 .PHONY: screen

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { plain } from '../core/lib/plain.ts';
+import type { BarrierSandbox } from '../core/children/spawn-barrier.ts';
 import type { Child, ChildExit, Supervisor } from '../core/children/supervisor.ts';
 import type { Clock } from '../core/lib/clock.ts';
 import { Refusal } from './json-connection.ts';
@@ -181,6 +182,8 @@ export interface ProgramOptions {
   env: Record<string, string>;
   supervisor: Supervisor;
   clock: Clock;
+  /** The sandbox of the program; null or absent: none. */
+  sandbox?: BarrierSandbox | null;
 }
 
 /** Runs a command of an agent's program to its end, and kills it after `limitMs`. `code` is null for one that was killed. */

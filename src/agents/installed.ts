@@ -3,11 +3,14 @@ import { type LoginProviderId, providerKinds } from '../api/provider-kinds.ts';
 import type { AuthStatus, Model } from '../api/providers.ts';
 import { AppError } from '../api/errors.ts';
 import { agentEnvironment, pickVariables } from '../core/children/environment.ts';
+import type { BarrierSandbox } from '../core/children/spawn-barrier.ts';
+import type { Session } from '../api/sessions.ts';
 import type { Clock } from '../core/lib/clock.ts';
 import { findProgram } from '../core/lib/find-program.ts';
 import type { ProgramOptions } from './agent-process.ts';
 import { HealthRecord } from './health-record.ts';
 import { loginHint, type LoginSituation, LoginWatch } from './login-watch.ts';
+import type { AgentFiles, AgentSandboxKeys } from './agent-sandbox.ts';
 import type { AgentTools, Provider, ProviderContext, TurnOutcome } from './provider.ts';
 import type { SeenLogin } from './seen-login.ts';
 
@@ -23,6 +26,8 @@ export interface InstalledSettings {
   pass_env: readonly string[];
   /** A home of the agent that is cadre's alone; null: the user's own. */
   home: string | null;
+  /** Keys for the sandbox of the agent. */
+  sandbox: AgentSandboxKeys;
 }
 
 /** The dependencies of an agent that serves one session. */
@@ -147,6 +152,19 @@ export abstract class InstalledProvider<M extends Model = Model> {
     const { supervisor, clock } = this.context;
     const { command, args } = this.settings;
     return { command, args, env, supervisor, clock };
+  }
+
+  /** Resolves with the sandbox of a session's agent, which keeps its state and settings in these files. */
+  protected async sandboxFor(
+    session: Session,
+    files: Pick<AgentFiles, 'state' | 'settings' | 'pinned'>,
+  ): Promise<BarrierSandbox | null> {
+    const { command, args, env, sandbox: more } = this.settings;
+    const program = findProgram(command, env.PATH ?? process.env.PATH);
+    const programs = [...(program === null ? [] : [program]), ...args];
+    const section = `providers.${this.id}`;
+    const { sandboxFor } = this.context;
+    return (await sandboxFor?.(session, { section, programs, more, ...files })) ?? null;
   }
 
   protected agentDeps(signal: AbortSignal): InstalledAgentDeps {

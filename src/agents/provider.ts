@@ -10,6 +10,7 @@ import type { Supervisor } from '../core/children/supervisor.ts';
 import type { Clock } from '../core/lib/clock.ts';
 import { filledFields } from '../core/lib/filled-fields.ts';
 import type { StoredInputItem } from '../api/input.ts';
+import type { SandboxFor } from './agent-sandbox.ts';
 import type { SeenLogin } from './seen-login.ts';
 
 /** An update of a turn. The first update of an item begins the item. */
@@ -284,6 +285,8 @@ export interface ProviderContext {
   clock: Clock;
   /** The tools that the agent of a session is given. */
   toolsFor: (sessionId: string) => AgentTools;
+  /** Plans the sandbox of the agent of a session. Absent: agents run without one. */
+  sandboxFor?: SandboxFor;
   /** Whether programs of agents are asked for their login state in the background. */
   asksLogins?: boolean;
 }

@@ -1,4 +1,5 @@
 import path from 'node:path';
+import type { BarrierSandbox } from '../../core/children/spawn-barrier.ts';
 import { DEFAULT_AGENT, providerKinds } from '../../api/provider-kinds.ts';
 import type { AuthStatus, Model } from '../../api/providers.ts';
 import type { Session } from '../../api/sessions.ts';
@@ -13,6 +14,7 @@ import {
   type ProviderContext,
   ProviderError,
 } from '../provider.ts';
+import type { SandboxedSession } from '../agent-sandbox.ts';
 import { agentLogin } from './agent-login.ts';
 import { type LastSeen, nothingSeen } from './last-seen.ts';
 import { hasSession, listSessions, openAcpAgent, tryAgent } from './open.ts';
@@ -131,9 +133,8 @@ export class AcpAgentKind implements NamedAgentKind {
 
   async open(session: Session, sink: AgentSink, signal: AbortSignal): Promise<Agent> {
     const tools = this.#context.toolsFor(session.id);
-    return this.#ask(session.cwd, `agent of ${session.id}`, signal, (start) =>
-      openAcpAgent(session, sink, tools, start),
-    );
+    const open = (start: StartOptions) => openAcpAgent(session, sink, tools, start);
+    return this.#ask(session.cwd, `agent of ${session.id}`, signal, open, session);
   }
 
   listed(signal: AbortSignal): Promise<ReadonlySet<string> | null> {
@@ -141,9 +142,9 @@ export class AcpAgentKind implements NamedAgentKind {
   }
 
   has({ ref, cwd }: KnownSession, signal: AbortSignal): Promise<boolean> {
-    return this.#ask(cwd, 'agent, started to look up a session', signal, (start) =>
-      hasSession(ref, start),
-    );
+    const look = (start: StartOptions) => hasSession(ref, start);
+    const nobody = { id: null, cwd, permission_mode: null };
+    return this.#ask(cwd, 'agent, started to look up a session', signal, look, nobody);
   }
 
   try(cwd: string, tools: AgentTools, signal: AbortSignal): Promise<void> {
@@ -159,15 +160,27 @@ export class AcpAgentKind implements NamedAgentKind {
     what: string,
     signal: AbortSignal,
     ask: (start: StartOptions) => Promise<T>,
+    /** The session that the agent works for. Without one, the agent starts in the directory of the server, and in no sandbox. */
+    session: SandboxedSession | null = null,
   ): Promise<T> {
     const asking = async () => {
       makeHome(this.agent);
-      return ask(this.#start(cwd, what, signal));
+      const sandbox = session === null ? null : await this.#sandboxFor(session);
+      return ask({ ...this.#start(cwd, what, signal), sandbox });
     };
     return this.#health.noted(asking(), signal);
   }
 
-  #start(cwd: string, what: string, signal: AbortSignal): StartOptions {
+  async #sandboxFor(session: SandboxedSession): Promise<BarrierSandbox | null> {
+    const { name, command, args, state, sandbox: more } = this.agent;
+    const program = command === null ? null : findProgram(command, this.#environment.PATH);
+    const section = name === DEFAULT_AGENT ? 'providers.acp' : `providers.acp.agents.${name}`;
+    const programs = [...(program === null ? [] : [program]), ...args];
+    const files = { section, programs, state, more, settings: [], pinned: [] };
+    return (await this.#context.sandboxFor?.(session, files)) ?? null;
+  }
+
+  #start(cwd: string, what: string, signal: AbortSignal): Omit<StartOptions, 'sandbox'> {
     const { supervisor, clock } = this.#context;
     const { command, args, requestTimeoutMs } = this.agent;
     return {

@@ -15,6 +15,8 @@ export interface CatalogueEntry {
   readonly secrets: readonly string[];
   /** The variables that name its home, each with the path below that home. */
   readonly home: Readonly<Record<string, string>>;
+  /** The directories in which it keeps its state and settings, below the home directory of the user. */
+  readonly state: readonly string[];
   /** Variables of the server's environment that it gets besides the usual ones, such as its key. */
   readonly pass_env: readonly string[];
   /** The methods by which it is logged in without a person; the first counts whose variable the agent has. */
@@ -68,6 +70,7 @@ export const unknownAgent = {
   env: {},
   secrets: [],
   home: userHome,
+  state: [],
   pass_env: [],
   auth: [],
   modes: {},

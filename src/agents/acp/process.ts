@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { BarrierSandbox } from '../../core/children/spawn-barrier.ts';
 import type { Child, Supervisor } from '../../core/children/supervisor.ts';
 import type { Clock } from '../../core/lib/clock.ts';
 import { version } from '../../core/lib/self.ts';
@@ -34,6 +35,7 @@ export interface StartOptions {
   cwd: string;
   /** For the ledger and the log. */
   what: string;
+  sandbox: BarrierSandbox | null;
   /** How long the agent may take to answer anything but a prompt. */
   requestTimeoutMs: number;
   /** Aborting it ends the agent while it starts. */
@@ -101,8 +103,9 @@ const initialized = z.looseObject({
 
 /** Starts the process of an agent. Throws {@link ProviderError}. */
 export function startChild(options: StartOptions): Promise<Child> {
-  const { supervisor, command, args, cwd, env, what } = options;
-  return startAgent(supervisor, { command, args, cwd, env, what }, 'acp: the agent');
+  const { supervisor, command, args, cwd, env, what, sandbox } = options;
+  const child = { command, args, cwd, env, what, sandbox };
+  return startAgent(supervisor, child, 'acp: the agent');
 }
 
 /** The process of an agent, and the connection to it. */

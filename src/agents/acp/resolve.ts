@@ -1,6 +1,8 @@
+import os from 'node:os';
 import path from 'node:path';
 import { DEFAULT_AGENT } from '../../api/provider-kinds.ts';
 import { pickVariables } from '../../core/children/environment.ts';
+import type { AgentSandboxKeys } from '../agent-sandbox.ts';
 import { catalogue } from './catalogue.ts';
 import {
   type AgentModes,
@@ -20,6 +22,8 @@ export interface AcpSettings {
   request_timeout_ms: number;
   /** The agent of sessions that name none; null: `default` where it has a command, else the only configured one. */
   default_agent: string | null;
+  /** Keys for the sandbox of the agent that the section itself has. */
+  sandbox: AgentSandboxKeys;
   agents: Readonly<Record<string, AgentSettings>>;
 }
 
@@ -38,6 +42,7 @@ interface AgentSettings {
   /** Beside the modes of the catalogue. */
   modes: AgentModes;
   asks: boolean | null;
+  sandbox: AgentSandboxKeys;
 }
 
 const REQUEST_TIMEOUT_MS = 120_000;
@@ -59,6 +64,10 @@ export interface ResolvedAgent {
   readonly home: string | null;
   /** The variables that name that home, each with the path below it. */
   readonly homeVariables: Readonly<Record<string, string>>;
+  /** The directories of its state and settings; with a home that is cadre's alone, that home. */
+  readonly state: readonly string[];
+  /** Keys for its sandbox. */
+  readonly sandbox: AgentSandboxKeys;
   /** How long it may take to answer anything but a prompt. */
   readonly requestTimeoutMs: number;
   /** The method that cadre may call by itself; empty: none; null: none is named. */
@@ -71,6 +80,11 @@ export interface ResolvedAgent {
   quirks: readonly Quirk[];
   /** How a person installs it; null: unknown. */
   readonly install: string | null;
+}
+
+/** In a sandbox, the home directory is always the home directory of the user. */
+function inUserHome(name: string): string {
+  return path.join(os.homedir(), name);
 }
 
 /** Every agent that the catalogue knows or the configuration names, and the one named `default`. */
@@ -114,6 +128,8 @@ function resolveAgent(
     passEnv,
     home: home === null ? null : path.resolve(home),
     homeVariables: known.home,
+    state: home === null ? known.state.map(inUserHome) : [path.resolve(home)],
+    sandbox: own?.sandbox ?? base?.sandbox ?? null,
     requestTimeoutMs: own?.request_timeout_ms ?? settings?.request_timeout_ms ?? REQUEST_TIMEOUT_MS,
     authMethod:
       own?.auth_method ?? methodIn(known.auth, { ...pickVariables(passEnv, from), ...env }),

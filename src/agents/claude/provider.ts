@@ -1,3 +1,4 @@
+import os from 'node:os';
 import path from 'node:path';
 import { providerKinds } from '../../api/provider-kinds.ts';
 import type { AuthStatus, Model } from '../../api/providers.ts';
@@ -76,8 +77,19 @@ export class ClaudeProvider extends InstalledProvider implements Provider {
   }
 
   async open(session: Session, sink: AgentSink, signal: AbortSignal): Promise<Agent> {
-    const opening = openClaude(session, sink, await this.#options(signal));
-    return this.health.noted(opening, signal);
+    return this.health.noted(this.#open(session, sink, signal), signal);
+  }
+
+  async #open(session: Session, sink: AgentSink, signal: AbortSignal): Promise<Agent> {
+    const options = await this.#options(signal);
+    // In a sandbox, the home directory is always the home directory of the user.
+    const directory = options.env.CLAUDE_CONFIG_DIR ?? path.join(os.homedir(), '.claude');
+    const sandbox = await this.sandboxFor(session, {
+      state: STATE.map((name) => path.join(directory, name)),
+      settings: [directory],
+      pinned: [],
+    });
+    return openClaude(session, sink, { ...options, sandbox });
   }
 
   async #options(signal: AbortSignal): Promise<ClaudeOptions> {
@@ -114,6 +126,9 @@ export class ClaudeProvider extends InstalledProvider implements Provider {
     return this.environment(ownHome, { ENABLE_TOOL_SEARCH });
   }
 }
+
+/** The directories in which claude keeps its sessions and the files of a turn. It only reads its other files. */
+const STATE = ['projects', 'todos', 'shell-snapshots', 'session-env', 'file-history'];
 
 /** Where claude keeps its sessions. */
 function configDirectory(env: Readonly<Record<string, string>>): string {

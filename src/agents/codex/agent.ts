@@ -138,9 +138,9 @@ class CodexAgent implements Agent, Route {
     this.#reader.begin();
     this.#meter.begin();
     const { ref: threadId, defaults } = this;
-    const { models } = this.#options;
+    const { models, access } = this.#options;
     try {
-      const params = turnParams({ threadId, input, settings, defaults, models });
+      const params = await turnParams({ threadId, input, settings, defaults, models, access });
       const id = turnIn(await this.#ask('turn/start', params));
       if (this.#at?.turn === turn) this.#begin(id);
     } catch (error) {

@@ -41,6 +41,7 @@ export interface Route {
 }
 
 interface Start extends ProgramOptions {
+  cwd: string;
   onUnknown: () => void;
   /** Called with the version that the server names; null where it names none. */
   onVersion: (version: string | null) => void;
@@ -89,9 +90,9 @@ export class AppServer {
 
   /** Starts and initializes a server. Throws {@link ProviderError}. */
   static async start(start: Start): Promise<AppServer> {
-    const { supervisor, command, env } = start;
+    const { supervisor, command, env, sandbox = null } = start;
     const args = [...start.args, 'app-server'];
-    const child = { command, args, cwd: process.cwd(), env, what: 'codex app-server' };
+    const child = { command, args, cwd: start.cwd, env, what: 'codex app-server', sandbox };
     const server = new AppServer(await startAgent(supervisor, child, 'codex: the agent'), start);
     try {
       const hello = server.#connection.request('initialize', {

@@ -20,8 +20,10 @@ import { type CodexModel, listModels } from './models.ts';
 import { objectionTo } from './settings.ts';
 import { SharedServer } from './shared-server.ts';
 import { hasThread, listThreads } from './threads.ts';
+import os from 'node:os';
 import path from 'node:path';
 import { z } from 'zod';
+import type { BarrierSandbox } from '../../core/children/spawn-barrier.ts';
 import { invalidError } from '../../api/errors.ts';
 import { makeDirectory } from '../../core/lib/make-directory.ts';
 import { replaceFile } from '../../core/lib/replace-file.ts';
@@ -41,7 +43,7 @@ export class CodexProvider extends InstalledProvider<CodexModel> implements Prov
       writeAuth(this.ownHome(), auth);
       this.loginChanged();
       // A running server has read the login before.
-      await this.#shared.retire();
+      for (const one of [this.#shared, ...this.#sandboxed.values()]) await one.retire();
       return this.#authStatus();
     },
     end: async () => {
@@ -52,10 +54,12 @@ export class CodexProvider extends InstalledProvider<CodexModel> implements Prov
     },
   };
   readonly #shared: SharedServer;
+  /** The server of each sandbox, by the arguments of the sandbox. */
+  readonly #sandboxed = new Map<string, SharedServer>();
 
   constructor(settings: InstalledSettings, context: ProviderContext) {
     super(settings, context);
-    this.#shared = new SharedServer(context.clock, () => this.#start());
+    this.#shared = new SharedServer(context.clock, () => this.#start(null));
   }
 
   objection(settings: TurnSettings): ProviderError | null {
@@ -100,11 +104,35 @@ export class CodexProvider extends InstalledProvider<CodexModel> implements Prov
   async #open(session: Session, sink: AgentSink, signal: AbortSignal): Promise<Agent> {
     const { supervisor } = this.context;
     const models = await this.#listModels(signal);
-    return openCodex(session, sink, await this.#shared.lease(signal), {
+    const sandbox = await this.#sandboxOf(session);
+    const server = sandbox === null ? this.#shared : this.#serverIn(sandbox, session.cwd);
+    return openCodex(session, sink, await server.lease(signal), {
       ...this.agentDeps(signal),
       models,
+      access: sandbox === null ? null : session.permission_mode === 'read_only' ? 'read' : 'write',
       variablesAt: (directory) => supervisor.variablesAt(directory),
     });
+  }
+
+  async #sandboxOf(session: Session): Promise<BarrierSandbox | null> {
+    if (this.context.sandboxFor === undefined) return null;
+    // In a sandbox, the home directory is always the home directory of the user.
+    const home = this.#program().env.CODEX_HOME ?? path.join(os.homedir(), '.codex');
+    const settings = SETTINGS.map((name) => path.join(home, name));
+    const pinned = [path.join(home, 'config.toml')];
+    return this.sandboxFor(session, { state: [home], settings, pinned });
+  }
+
+  /** The server of a sandbox. Servers that have ended are forgotten here. */
+  #serverIn(sandbox: BarrierSandbox, cwd: string): SharedServer {
+    for (const [key, server] of this.#sandboxed) if (server.isIdle) this.#sandboxed.delete(key);
+    const key = JSON.stringify(sandbox);
+    const known = this.#sandboxed.get(key);
+    if (known) return known;
+    const start = () => this.#start({ sandbox, cwd });
+    const server = new SharedServer(this.context.clock, start, { lingers: false });
+    this.#sandboxed.set(key, server);
+    return server;
   }
 
   #authStatus(): Promise<AuthStatus> {
@@ -127,10 +155,12 @@ export class CodexProvider extends InstalledProvider<CodexModel> implements Prov
     return this.program(this.environment(this.home === null ? {} : { CODEX_HOME: this.home }));
   }
 
-  async #start(): Promise<AppServer> {
+  async #start(inside: { sandbox: BarrierSandbox; cwd: string } | null): Promise<AppServer> {
     if (this.home !== null) makeHome(this.home);
     const start = {
       ...this.#program(),
+      cwd: inside?.cwd ?? process.cwd(),
+      sandbox: inside?.sandbox ?? null,
       onUnknown: this.countUnknown,
       onVersion: (version: string | null) => {
         this.health.version = version;
@@ -140,6 +170,9 @@ export class CodexProvider extends InstalledProvider<CodexModel> implements Prov
     return this.health.started(() => AppServer.start(start));
   }
 }
+
+/** Files in the home of codex that it only reads in a sandbox: they name programs and rules for codex outside. */
+const SETTINGS = ['AGENTS.md', 'hooks.json', 'hooks', 'prompts', 'rules', 'skills'];
 
 const account = z.looseObject({
   account: z.looseObject({ type: z.string() }).nullish().catch(null),

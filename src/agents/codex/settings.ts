@@ -11,6 +11,7 @@ import {
 } from '../provider.ts';
 import { type CodexModel, levelsOf } from './models.ts';
 import type { StoredInputItem } from '../../api/input.ts';
+import { imageData } from '../image-data.ts';
 import type { InstalledAgentDeps } from '../installed.ts';
 
 /** Permissions of codex, in the fields of `turn/start`. */
@@ -94,31 +95,52 @@ function modeRefused(mode: string, options?: ErrorOptions): ProviderError {
 }
 
 /** The parameters of `turn/start`. Codex keeps what a turn overrides, so each turn sends all that holds for it. */
-export function turnParams(turn: {
+export async function turnParams(turn: {
   threadId: string;
   input: readonly StoredInputItem[];
   settings: TurnSettings;
   /** Values that apply if the settings name none. */
   defaults: TurnSettings;
   models: readonly CodexModel[];
-}): object {
-  const { threadId, input, settings, defaults, models } = turn;
+  access: CodexOptions['access'];
+}): Promise<object> {
+  const { threadId, input, settings, defaults, models, access } = turn;
+  const permissions = permissionsFor(settings.permissionMode, readOwn(defaults.permissionMode));
   const model = settings.model ?? defaults.model;
   const usual = models.find(({ id }) => id === model)?.defaultEffort;
   return {
     threadId,
-    input: input.map(inputOf),
+    input: await Promise.all(input.map((item) => inputOf(item, access !== null))),
     model,
     effort: settings.thinkingEffort ?? defaults.thinkingEffort ?? usual ?? null,
     approvalsReviewer: 'user',
-    ...permissionsFor(settings.permissionMode, readOwn(defaults.permissionMode)),
+    ...(access === null ? permissions : permissionsInside(permissions, settings, access)),
   };
 }
 
-function inputOf(item: StoredInputItem): object {
-  return item.type === 'text'
-    ? { type: 'text', text: item.text, text_elements: [] }
-    : { type: 'localImage', path: item.path };
+/**
+ * The permissions of a turn in a sandbox of cadre. The sandbox of codex cannot start there, and is not needed: the sandbox of
+ * cadre has the access of the permission mode.
+ */
+function permissionsInside(
+  { approvalPolicy }: Permissions,
+  { permissionMode }: TurnSettings,
+  access: 'read' | 'write',
+): Permissions {
+  if ((permissionMode === 'read_only') !== (access === 'read'))
+    throw new ProviderError(
+      'invalid_permission_mode',
+      `codex: the sandbox of the agent is for another permission mode than "${permissionMode}": send the turn again`,
+    );
+  const sandboxPolicy = { type: 'externalSandbox', networkAccess: 'enabled' };
+  return { ...(approvalPolicy === undefined ? {} : { approvalPolicy }), sandboxPolicy };
+}
+
+/** In a sandbox, codex does not see the stored images. */
+async function inputOf(item: StoredInputItem, isSandboxed: boolean): Promise<object> {
+  if (item.type === 'text') return { type: 'text', text: item.text, text_elements: [] };
+  if (!isSandboxed) return { type: 'localImage', path: item.path };
+  return { type: 'image', url: `data:${item.media_type};base64,${await imageData('codex', item)}` };
 }
 
 const opened = z.looseObject({
@@ -221,6 +243,8 @@ function serverEntry(
 
 /** The dependencies of the agent of one session. */
 export interface CodexOptions extends InstalledAgentDeps {
+  /** The access of its sandbox to the directory of the session. Null: it runs without a sandbox of cadre. */
+  access: 'read' | 'write' | null;
   models: readonly CodexModel[];
   /** The variables that commands in a directory get. */
   variablesAt: (directory: string) => Record<string, string>;

@@ -24,15 +24,23 @@ interface Running {
   linger: Disposable | undefined;
 }
 
-/** The one app-server of all sessions: started when it is first needed, ended when nobody needs it. */
+/** The one app-server of all sessions without a sandbox, or of one sandbox: started when it is first needed, ended when nobody needs it. */
 export class SharedServer {
   readonly #clock: Clock;
   readonly #start: () => Promise<AppServer>;
+  readonly #lingers: boolean;
   #running: Running | undefined;
 
-  constructor(clock: Clock, start: () => Promise<AppServer>) {
+  /** `lingers`: false for a server that ends with its last lease, because another server takes over its threads. */
+  constructor(clock: Clock, start: () => Promise<AppServer>, { lingers = true } = {}) {
     this.#clock = clock;
+    this.#lingers = lingers;
     this.#start = start;
+  }
+
+  /** Whether no server runs or starts. */
+  get isIdle(): boolean {
+    return this.#running === undefined;
   }
 
   get pid(): number | null {
@@ -96,7 +104,7 @@ export class SharedServer {
     // Another lease may have begun meanwhile.
     if (running.users > 0) return;
     // A server with routes is not kept: a turn that its agent has left would continue and block its thread.
-    if (running === this.#running && !server.hasRoutes) {
+    if (this.#lingers && running === this.#running && !server.hasRoutes) {
       running.linger = this.#clock.after(LINGER_MS, () => {
         this.#forget(running);
         void server.end(END_MS);

@@ -32,6 +32,22 @@ export function agentEnvironment(
   return { ...Object.fromEntries(passed), ...added };
 }
 
+/** Returns an environment in which git has more settings, after those that the environment already has. */
+export function withGitSettings(
+  env: Readonly<Record<string, string>>,
+  settings: Readonly<Record<string, string>>,
+): Record<string, string> {
+  const added = Object.entries(settings);
+  if (added.length === 0) return { ...env };
+  const first = Number(env.GIT_CONFIG_COUNT ?? 0) || 0;
+  const variables = added.flatMap(([key, value], index) => [
+    [`GIT_CONFIG_KEY_${first + index}`, key],
+    [`GIT_CONFIG_VALUE_${first + index}`, value],
+  ]);
+  const count = String(first + added.length);
+  return { ...env, ...Object.fromEntries(variables), GIT_CONFIG_COUNT: count };
+}
+
 /** Returns the variables with these names that are set. */
 export function pickVariables(
   names: readonly string[],

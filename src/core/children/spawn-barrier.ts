@@ -39,6 +39,8 @@ export interface BarrierSandbox {
   words: readonly string[];
   /** A file that the program reads from descriptor 9. */
   filter: string | null;
+  /** Settings of git for the command, by their names. */
+  gitSettings: Readonly<Record<string, string>>;
 }
 
 /** A process that leads a group of its own and waits behind the barrier. */

@@ -11,6 +11,7 @@ import {
   openBarrier,
   startAtBarrier,
 } from './spawn-barrier.ts';
+import { withGitSettings } from './environment.ts';
 import { groupRuns, isAlive, membersOf, signal } from './identity.ts';
 import type { Keeper } from './keeper.ts';
 import type { Ledger } from './ledger.ts';
@@ -143,7 +144,11 @@ export class Supervisor {
   #startAtBarrier(command: ChildCommand): BarrierProcess | Promise<Error> {
     const { keeper, marker, failpoint, variablesAt } = this.#deps;
     keeper.ensure();
-    const env = { ...command.env, ...variablesAt(command.cwd), [MARKER_VARIABLE]: marker };
+    const env = {
+      ...withGitSettings(command.env, command.sandbox?.gitSettings ?? {}),
+      ...variablesAt(command.cwd),
+      [MARKER_VARIABLE]: marker,
+    };
     const started = startAtBarrier({ ...command, env });
     failpoint('child.gated');
     // In the same turn of the event loop, so that the keeper learns of the child before anything else can happen.

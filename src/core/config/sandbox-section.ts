@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-const children = ['tools', 'init', 'user'] as const;
+const children = ['agents', 'tools', 'init', 'user'] as const;
 
 /** A path of the user; the home directory is `~`. */
 const hostPath = z
@@ -9,8 +9,6 @@ const hostPath = z
   .refine((text) => !text.includes('\0'), 'contains a NUL character');
 
 function noClass(value: unknown): string {
-  if (value === 'agents')
-    return '"agents" is not supported yet: agents run without a sandbox of cadre';
   return `"${String(value)}" is not a class of child processes; classes: ${children.join(', ')}`;
 }
 
@@ -19,7 +17,7 @@ export const sandboxSection = z
   .strictObject({
     /** off: no sandbox; auto: a sandbox if the machine allows one; require: child processes without a sandbox are refused. */
     mode: z.enum(['off', 'auto', 'require']).default('off'),
-    /** tools: processes of sessions and external callers; init: init scripts; user: all other processes. */
+    /** agents: the agents of sessions; tools: processes of sessions and external callers; init: init scripts; user: all other processes. */
     children: z
       .array(z.enum(children, { error: ({ input }) => noClass(input) }))
       .default(['tools', 'init']),
@@ -38,7 +36,19 @@ export const sandboxSection = z
   })
   .prefault({});
 
-type SandboxPaths = Pick<z.output<typeof sandboxSection>, 'read' | 'write' | 'hide'>;
+/** `[providers.X.sandbox]`: keys for the sandbox of one agent, in addition to `[sandbox]`. */
+export const agentSandboxSection = z
+  .strictObject({
+    /** null: as `sandbox.network` says. */
+    network: z.enum(['none', 'all']).nullable().default(null),
+    read: z.array(hostPath).default([]),
+    write: z.array(hostPath).default([]),
+    hide: z.array(hostPath).default([]),
+  })
+  .nullable()
+  .default(null);
+
+type SandboxPaths = Record<'read' | 'write' | 'hide', readonly string[]>;
 
 /** Returns the section with absolute paths. */
 export function withHome<T extends SandboxPaths>(section: T, home: string): T {

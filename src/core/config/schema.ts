@@ -6,7 +6,7 @@ import { nearest } from '../lib/nearest.ts';
 import { fleetContradictions } from './fleet-section.ts';
 import { clientSection, screenSection } from './screen-section.ts';
 import { hookSection, linkBase } from './hooks-section.ts';
-import { sandboxSection } from './sandbox-section.ts';
+import { agentSandboxSection, sandboxSection } from './sandbox-section.ts';
 
 const milliseconds = z.int().min(0).max(2_147_483_647);
 
@@ -23,6 +23,7 @@ const installedAgent = (command: string) =>
       pass_env: z.array(z.string().min(1)).default([]),
       /** A home directory of the agent that only cadre uses; null: the user's own. */
       home: z.string().min(1).nullable().default(null),
+      sandbox: agentSandboxSection,
     })
     .prefault({});
 
@@ -53,6 +54,7 @@ const acpAgent = z.strictObject({
     .default({}),
   /** false: the agent never asks for permission, in no mode; null: as the catalogue says, or unknown. */
   asks: z.boolean().nullable().default(null),
+  sandbox: agentSandboxSection,
 });
 
 /** A name that can be part of a subject of NATS. */
@@ -69,6 +71,7 @@ const providerSections = {
       args: z.array(z.string()).default([]),
       env: z.record(z.string(), z.string()).default({}),
       transport: z.string().default('stdio'),
+      sandbox: agentSandboxSection,
       /** The time limit for the response to each request except a prompt, in ms. */
       request_timeout_ms: milliseconds.min(1).default(120_000),
       /** The agent of sessions that name none; null: `default` where `command` is set, else the only configured one. */

@@ -44,7 +44,7 @@ export function buildNouns(base: Base, options: RuntimeOptions, undo: Undo) {
   const storage = buildStorage(base, undo);
   const children = buildChildren(base, rows.worktrees);
   const providers = buildProviders(base, children, options);
-  const sessions = buildSessions(base, { storage, providers, teams: rows.teams });
+  const sessions = buildSessions(base, { storage, children, providers, teams: rows.teams });
   const { store: sessionStore, inbox, scheduler, limits, service: sessionService } = sessions;
   const hooks = new HookSeat(base, {
     feed: storage.feed,

@@ -26,6 +26,9 @@ export interface World {
 
 /** The data directory, below the home directory. */
 const DATA = '.local/share/cadre';
+/** Files that a commit in the worktree changes. */
+const OF_COMMITS =
+  /^project\/\.git\/(objects\/..\/|(logs\/)?refs\/heads\/mine$|worktrees\/mine\/(?!commondir$|gitdir$|config\.worktree$))/;
 /** A file of another session, below the data directory. */
 const OTHER_TMP = 'sandbox/other/tmp/secret';
 
@@ -98,6 +101,7 @@ const work = {
   'work: files in the home directory and /tmp':
     'echo x > ~/kept && echo x > /tmp/kept && echo x > /dev/shm/kept',
   'work: state and history of git': 'git status --short && git log --oneline -1',
+  'work: a commit in a worktree': 'git commit -q --allow-empty -m inside && git log -1 --format=%s',
   'work: a server on the loopback interface': `python3 -c 'import socket; s = socket.create_server(("127.0.0.1", 0)); socket.create_connection(s.getsockname())'`,
   'work: a debugger of its own children': `python3 -c 'import ctypes, os; p = os.fork(); p or os.execvp("sleep", ["sleep", "1"]); r = ctypes.CDLL(None).ptrace(0x4206, p, 0, 0); os.kill(p, 9); os._exit(r != 0)'`,
 };
@@ -158,9 +162,12 @@ export async function tryEscapes(world: World): Promise<Escapes> {
           'index',
           'HEAD',
           'info/attributes',
+          'logs/HEAD',
           'objects/info/alternates',
+          'packed-refs',
+          'refs/cadre/planted',
         ].map(inCommon),
-        ...['commondir', 'gitdir', 'config.worktree', 'HEAD'].map((one) => path.join(own, one)),
+        ...['commondir', 'gitdir', 'config.worktree'].map((one) => path.join(own, one)),
         path.join(root, '.git'),
       ],
       renames: [
@@ -182,7 +189,8 @@ export async function tryEscapes(world: World): Promise<Escapes> {
     if (stderr?.content) console.log(stderr.content);
     const after = filesOf(home, root);
     const planted = [...new Set([...before.keys(), ...after.keys()])].filter(
-      (file) => before.get(file) !== after.get(file),
+      // In the sandbox, cadre creates an empty `config.worktree`.
+      (file) => (before.get(file) ?? '') !== (after.get(file) ?? '') && !OF_COMMITS.test(file),
     );
     return { got: JSON.parse(printedText) as Escapes['got'], planted };
   } finally {

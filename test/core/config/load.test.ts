@@ -32,6 +32,9 @@ function refusal(
   throw new Error('the configuration was taken');
 }
 
+/** The defaults of a provider whose agent the user has installed. */
+const installed = { enabled: null, args: [], env: {}, pass_env: [], home: null, sandbox: null };
+
 describe('the defaults', () => {
   test('The defaults apply without a configuration file and without configured values.', () => {
     expect(load(null)).toEqual({
@@ -118,8 +121,8 @@ describe('the defaults', () => {
         idle_timeout_ms: 900_000,
         max_live: 32,
         acp: null,
-        codex: { enabled: null, command: 'codex', args: [], env: {}, pass_env: [], home: null },
-        claude: { enabled: null, command: 'claude', args: [], env: {}, pass_env: [], home: null },
+        codex: { ...installed, command: 'codex' },
+        claude: { ...installed, command: 'claude' },
       },
     });
     expect(load('')).toEqual(configSchema.parse({}));
@@ -132,6 +135,7 @@ describe('the defaults', () => {
       args: [],
       env: {},
       transport: 'stdio',
+      sandbox: null,
       request_timeout_ms: 120_000,
       default_agent: null,
       agents: {},
@@ -157,6 +161,7 @@ describe('the agents of acp', () => {
       pass_env: null,
       modes: {},
       asks: null,
+      sandbox: null,
     });
     expect(agents?.mine).toMatchObject({
       command: './mine',

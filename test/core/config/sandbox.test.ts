@@ -16,12 +16,12 @@ function read(toml: string) {
 
 test('The section accepts a mode, classes of children, a network and paths.', () => {
   const { sandbox, problems } = read(
-    '[sandbox]\nmode = "require"\nchildren = ["tools", "user"]\nnetwork = "all"\nread = ["~"]\nwrite = ["~/.npm", "/srv/cache"]\nhide = ["~/private"]\nmax_processes = 100\n',
+    '[sandbox]\nmode = "require"\nchildren = ["agents", "tools", "user"]\nnetwork = "all"\nread = ["~"]\nwrite = ["~/.npm", "/srv/cache"]\nhide = ["~/private"]\nmax_processes = 100\n',
   );
   expect(problems).toEqual([]);
   expect(sandbox).toMatchObject({
     mode: 'require',
-    children: ['tools', 'user'],
+    children: ['agents', 'tools', 'user'],
     network: 'all',
     read: ['~'],
     write: ['~/.npm', '/srv/cache'],
@@ -41,7 +41,6 @@ test('A path that starts with ~ is in the home directory.', () => {
 
 test.for([
   ['mode = "on"', /^sandbox\.mode: .*off.*auto.*require/],
-  ['children = ["agents"]', /^sandbox\.children\.?.*"agents" is not supported yet/],
   ['children = ["tool"]', /^sandbox\.children\.?.*"tool" is not a class .*tools, init, user/],
   ['network = "ask"', /^sandbox\.network: .*none.*all/],
   ['read = ["relative"]', /^sandbox\.read\.?.*has to be an absolute path, or start with ~\//],
@@ -49,4 +48,11 @@ test.for([
   ['max_processes = 1', /^sandbox\.max_processes: /],
 ] as const)('The line %s is refused with its reason.', ([line, problem]) => {
   expect(read(`[sandbox]\n${line}\n`).problems).toEqual([expect.stringMatching(problem)]);
+});
+
+test('The section of an agent accepts a network and paths, and refuses keys of the machine.', () => {
+  const section = (line: string) => read(`[providers.claude.sandbox]\n${line}\n`).problems;
+  expect(section('network = "all"\nread = ["~/docs"]')).toEqual([]);
+  expect(section('nests = true')).toEqual([expect.stringMatching(/providers\.claude\.sandbox/)]);
+  expect(section('write = ["relative"]')).toEqual([expect.stringMatching(/absolute path/)]);
 });

@@ -3,10 +3,12 @@ import path from 'node:path';
 import { readForeignFile } from '../../lib/foreign-file.ts';
 import { isInside, realPath } from '../../lib/paths.ts';
 
-/** The git directories of a repository. A child must not change them, because git outside runs the programs that they name. */
+/** The git directories of a repository. A child must not change their settings: git outside runs the programs that they name. */
 export interface GitDirectories {
   /** The git directory that all worktrees of the repository share. */
   commonDirectory: string;
+  /** The git directory of this worktree. In a main worktree, it is the common directory. */
+  gitDirectory: string;
   /** The file `.git` of a worktree, if it is in the root. Null in a main worktree. */
   file: string | null;
 }
@@ -24,7 +26,9 @@ export async function findGitDirectories(directory: string): Promise<GitDirector
   const file = path.join(top, '.git');
   const named = /^gitdir: (.+)/.exec(await readLine(top, '.git'))?.[1];
   if (named === undefined)
-    return (await fs.lstat(file)).isDirectory() ? { commonDirectory: file, file: null } : null;
+    return (await fs.lstat(file)).isDirectory()
+      ? { commonDirectory: file, gitDirectory: file, file: null }
+      : null;
   const gitDirectory = await realPath(path.resolve(top, named));
   const commonDirectory = path.dirname(path.dirname(gitDirectory));
   const [back, common] = await Promise.all([
@@ -37,7 +41,7 @@ export async function findGitDirectories(directory: string): Promise<GitDirector
     (await realPath(path.resolve(gitDirectory, back))) === file &&
     (await realPath(path.resolve(gitDirectory, common))) === commonDirectory;
   if (!pointsBack) return null;
-  return { commonDirectory, file: isInside(file, directory) ? file : null };
+  return { commonDirectory, gitDirectory, file: isInside(file, directory) ? file : null };
 }
 
 async function findTop(directory: string): Promise<string | null> {

@@ -110,6 +110,18 @@ async function findTools(searchPath: string, home: string): Promise<Found[]> {
   return findExisting([...new Set(found.flat())]);
 }
 
+/**
+ * Resolves with the directories that a program needs: its own, and the directory of the packages that it belongs to. A
+ * directory that contains the home directory is not among them.
+ */
+export async function directoriesOf(program: string, home: string): Promise<string[]> {
+  if (!path.isAbsolute(program)) return [];
+  const [real, realHome] = await Promise.all([realPath(program), realPath(home)]);
+  const packages = real.indexOf('/node_modules/');
+  const own = packages === -1 ? path.dirname(real) : `${real.slice(0, packages)}/node_modules`;
+  return [path.dirname(program), own].filter((one) => !isInside(realHome, one));
+}
+
 async function neededBy(directory: string, home: string): Promise<string[]> {
   const parent = path.dirname(directory);
   const isShared = parent === home || parent === path.join(home, '.local');

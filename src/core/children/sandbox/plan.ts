@@ -5,11 +5,19 @@ import type { Found, MountPoint } from './files.ts';
 import type { HostView } from './host-view.ts';
 import { NEVER_WORKED_IN, UNSET } from './host-paths.ts';
 import type { GitDirectories } from './git-directories.ts';
+import { type GitStandIn, PACKING, REAL } from './git-stand-in.ts';
 
-/** The directories of cadre that a sandbox has as its home directory and as /tmp. */
+/** The directories of cadre that a sandbox has as its home directory and as /tmp, and the directory of its stand-ins. */
 export interface OwnDirectories {
   home: string;
   tmp: string;
+  git: string;
+}
+
+/** Returns the own directories in a directory. */
+export function ownDirectoriesIn(directory: string): OwnDirectories {
+  const at = (name: string) => path.join(directory, name);
+  return { home: at('home'), tmp: at('tmp'), git: at('git') };
 }
 
 /** How much of a full sandbox the machine allows. */
@@ -25,6 +33,8 @@ export interface PlanInput {
   variant: SandboxVariant;
   /** The directory that the child may write. */
   root: string;
+  /** Whether the root is read-only too. */
+  isReadOnly: boolean;
   /** The working directory of the child: the root, or a directory that the sandbox shows. */
   cwd: string;
   own: OwnDirectories;
@@ -36,6 +46,8 @@ export interface PlanInput {
   hide: readonly Found[];
   /** The repository of the root. */
   repository: GitDirectories | null;
+  /** The stand-in for the common directory of the repository. Null: the common directory is read-only. */
+  standIn: GitStandIn | null;
   network: 'none' | 'all';
   /** Whether programs inside may create namespaces. */
   nests: boolean;
@@ -183,7 +195,7 @@ function assertVisible({ view, root, cwd }: PlanInput, mounts: ReadonlyMap<strin
 
 /** Adds the visible paths. A later line replaces an earlier one at the same path. */
 function addShown(mounts: Map<string, Mount>, input: PlanInput): void {
-  const { view, root, own, read, write, repository } = input;
+  const { view, root, isReadOnly, own, read, write, repository, standIn } = input;
   const put = (at: string, kind: Kind, isDirectory = true, source = at) =>
     mounts.set(at, { at, source, kind, isDirectory });
   const show = (kind: Kind) => (found: Found) => {
@@ -201,11 +213,26 @@ function addShown(mounts: Map<string, Mount>, input: PlanInput): void {
   }
   [...view.tools, ...read].forEach(show('read'));
   write.forEach(show('write'));
-  put(root, 'write');
+  put(root, isReadOnly ? 'read' : 'write');
   if (repository === null) return;
   // After the root, because the root contains them: git outside runs programs that these directories name.
-  put(repository.commonDirectory, 'read');
   if (repository.file !== null) put(repository.file, 'read', false);
+  if (standIn === null) put(repository.commonDirectory, 'read');
+  else addStandIn(put, repository.commonDirectory, standIn);
+}
+
+/** Mounts a stand-in: git outside must find nothing in the common directory that git inside has not written. */
+function addStandIn(
+  put: (at: string, kind: Kind, isDirectory?: boolean, source?: string) => void,
+  commonDirectory: string,
+  { directory, writable, readable }: GitStandIn,
+): void {
+  const at = (name: string) => path.join(commonDirectory, name);
+  put(commonDirectory, 'own', true, directory);
+  put(at(REAL), 'read', true, commonDirectory);
+  put(at(PACKING), 'own', true, path.join(directory, PACKING));
+  for (const name of writable) put(at(name), 'write');
+  for (const one of readable) put(at(one.path), 'read', one.isDirectory);
 }
 
 /**

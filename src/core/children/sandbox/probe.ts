@@ -5,7 +5,7 @@ import { hasProc } from '../../lib/platform.ts';
 import type { BarrierCommand } from '../spawn-barrier.ts';
 import { createMountPoints } from './files.ts';
 import { readHostView } from './host-view.ts';
-import { planOf, type SandboxVariant } from './plan.ts';
+import { ownDirectoriesIn, planOf, type SandboxVariant } from './plan.ts';
 import {
   type MachineSettings,
   NESTS_AS_ROOT,
@@ -74,12 +74,10 @@ async function tryVariant(
   const scratch = await fs.mkdtemp(path.join(await fs.realpath(directory), PROBE_PREFIX));
   try {
     const at = Object.fromEntries(
-      ['home', 'data', 'root', 'own-home', 'own-tmp'].map((name) => [
-        name,
-        path.join(scratch, name),
-      ]),
-    ) as Record<'home' | 'data' | 'root' | 'own-home' | 'own-tmp', string>;
-    for (const one of Object.values(at)) await fs.mkdir(one);
+      ['home', 'data', 'root', 'own'].map((name) => [name, path.join(scratch, name)]),
+    ) as Record<'home' | 'data' | 'root' | 'own', string>;
+    const own = ownDirectoriesIn(at.own);
+    for (const one of [...Object.values(at), own.home, own.tmp]) await fs.mkdir(one);
     const secret = path.join(at.home, 'secret');
     await fs.writeFile(secret, '');
     const view = await readHostView({
@@ -92,12 +90,14 @@ async function tryVariant(
       view,
       variant,
       root: at.root,
+      isReadOnly: false,
       cwd: at.root,
-      own: { home: at['own-home'], tmp: at['own-tmp'] },
+      own,
       read: [],
       write: [],
       hide: [],
       repository: null,
+      standIn: null,
       network,
       nests,
       maxProcesses: 4096,
@@ -112,7 +112,7 @@ async function tryVariant(
       cwd: at.root,
       env: { PATH: searchPath },
       stdin: 'none',
-      sandbox: { words: [program, ...plan.words], filter: plan.filter },
+      sandbox: { words: [program, ...plan.words], filter: plan.filter, gitSettings: {} },
     });
     if (stdout.trim() === CONFINED) return null;
     return stderr.trim() === '' ? NOT_CONFINED : reasonOf(stderr, await readMachine());

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { AppError, invalidError } from '../../../api/errors.ts';
@@ -7,14 +8,15 @@ import type { Logger } from '../../lib/log.ts';
 import type { BarrierSandbox } from '../spawn-barrier.ts';
 import { isInside, realPath } from '../../lib/paths.ts';
 import { createMountPoints, findExisting } from './files.ts';
-import { findGitDirectories } from './git-directories.ts';
-import { type HostPaths, type HostView, readHostView } from './host-view.ts';
-import { type OwnDirectories, planOf } from './plan.ts';
+import { findGitDirectories, type GitDirectories } from './git-directories.ts';
+import { GIT_SETTINGS, type GitStandIn, prepareStandIn } from './git-stand-in.ts';
+import { directoriesOf, type HostPaths, type HostView, readHostView } from './host-view.ts';
+import { type OwnDirectories, ownDirectoriesIn, planOf } from './plan.ts';
 import { PROBE_PREFIX, type SandboxLevel } from './probe.ts';
 import { textOf } from './reasons.ts';
 
-/** The children that can run in a sandbox: processes of sessions and external callers, init scripts, other processes. */
-export type SandboxedClass = 'tools' | 'init' | 'user';
+/** The children that can run in a sandbox: agents, processes of sessions and external callers, init scripts, other processes. */
+export type SandboxedClass = 'agents' | 'tools' | 'init' | 'user';
 
 export interface SandboxSettings {
   mode: 'off' | 'auto' | 'require';
@@ -37,6 +39,25 @@ export interface SandboxRequest {
   read?: readonly string[];
 }
 
+/** The agent of a session, and the files that it needs in its sandbox. */
+export interface SandboxedAgent extends Pick<SandboxRequest, 'root' | 'own'> {
+  isReadOnly: boolean;
+  /** The name of the agent in the configuration, such as `providers.claude`. */
+  section: string;
+  /** Programs, by absolute paths. */
+  programs: readonly string[];
+  /** Directories in which the agent keeps its state. They are created. */
+  state: readonly string[];
+  /** Files and directories in or beside them that the agent only reads. */
+  settings: readonly string[];
+  /** Such files that are created, because programs outside would read them. */
+  pinned: readonly string[];
+  /** The keys of the section, with absolute paths. Null: none. */
+  more:
+    | (Pick<SandboxSettings, 'read' | 'write' | 'hide'> & { network: 'none' | 'all' | null })
+    | null;
+}
+
 interface SandboxDependencies {
   settings: SandboxSettings;
   paths: HostPaths;
@@ -44,6 +65,8 @@ interface SandboxDependencies {
   clock: Clock;
   logger: Logger;
 }
+
+type AvailableLevel = Exclude<SandboxLevel, { level: 'none' }>;
 
 /** The age at which the facts about the files of the host are read again, in milliseconds. */
 const VIEW_MS = 10_000;
@@ -77,39 +100,103 @@ export class Sandbox {
    * configuration requires a sandbox that the machine does not allow, and `invalid` for a directory that no sandbox can have.
    */
   async planFor(
-    childClass: SandboxedClass,
+    childClass: Exclude<SandboxedClass, 'agents'>,
     request: SandboxRequest,
   ): Promise<BarrierSandbox | null> {
+    const level = await this.#levelFor(childClass);
+    if (level === null) return null;
+    const { read, write, hide, network } = this.#deps.settings;
+    const { home } = this.#deps.paths;
+    const more = (request.read ?? []).filter((one) => !isInside(home, one));
+    return this.#plan(level, {
+      ...request,
+      isReadOnly: false,
+      read: [...read, ...more],
+      write,
+      hide,
+      network,
+    });
+  }
+
+  /** Whether agents run in a sandbox. */
+  get hasAgents(): boolean {
+    const { mode, children } = this.#deps.settings;
+    return mode !== 'off' && children.includes('agents') && this.#level?.level !== 'none';
+  }
+
+  /**
+   * Resolves with the sandbox of an agent, as `planFor` does. Throws `sandbox_unavailable` for an agent without a network,
+   * because it could reach neither its model nor the tools of cadre.
+   */
+  async planForAgent(request: SandboxedAgent): Promise<BarrierSandbox | null> {
+    const level = await this.#levelFor('agents');
+    if (level === null) return null;
     const { settings, paths } = this.#deps;
-    const { mode, children, network, read, write, hide, nests, max_processes } = settings;
-    if (mode === 'off' || !children.includes(childClass)) return null;
-    const level = await this.#probe();
-    if (level.level === 'none') {
-      if (mode === 'auto') return null;
+    const { root, own, isReadOnly, section, programs, state, pinned } = request;
+    const more = request.more ?? { read: [], write: [], hide: [] };
+    const network = request.more?.network ?? settings.network;
+    if (network === 'none')
       throw new AppError(
         'sandbox_unavailable',
-        `sandbox.mode is "require", but no sandbox is available, because ${detailOf(level)}`,
+        `the sandbox of the agent has no network, so the agent reaches neither its model nor the tools of cadre: set ${section}.sandbox.network to "all", or remove "agents" from sandbox.children`,
       );
-    }
+    for (const one of state) await fs.mkdir(one, { recursive: true, mode: 0o700 });
+    for (const one of pinned) await (await fs.open(one, 'a', 0o600)).close();
+    const shown = await Promise.all(programs.map((one) => directoriesOf(one, paths.home)));
+    return this.#plan(level, {
+      root,
+      cwd: root,
+      own,
+      isReadOnly,
+      network,
+      read: [...settings.read, ...more.read, ...shown.flat(), ...request.settings, ...pinned],
+      write: [...settings.write, ...more.write, ...state],
+      hide: [...settings.hide, ...more.hide],
+    });
+  }
+
+  /** Resolves with the level for a class. Null: its children run without a sandbox. */
+  async #levelFor(childClass: SandboxedClass): Promise<AvailableLevel | null> {
+    const { mode, children } = this.#deps.settings;
+    if (mode === 'off' || !children.includes(childClass)) return null;
+    const level = await this.#probe();
+    if (level.level !== 'none') return level;
+    if (mode === 'auto') return null;
+    throw new AppError(
+      'sandbox_unavailable',
+      `sandbox.mode is "require", but no sandbox is available, because ${detailOf(level)}`,
+    );
+  }
+
+  async #plan(
+    level: AvailableLevel,
+    request: SandboxRequest &
+      Pick<SandboxSettings, 'read' | 'write' | 'hide' | 'network'> & { isReadOnly: boolean },
+  ): Promise<BarrierSandbox> {
+    const { nests, max_processes } = this.#deps.settings;
+    const { isReadOnly, network } = request;
     const root = await this.#rootOf(request.root);
     const [view, shown, writable, hidden, repository, cwd] = await Promise.all([
       this.#readView(),
-      findExisting([...read, ...(request.read ?? []).filter((one) => !isInside(paths.home, one))]),
-      findExisting(write),
-      findExisting(hide),
+      findExisting(request.read),
+      findExisting(request.write),
+      findExisting(request.hide),
       findGitDirectories(root),
       realPath(request.cwd),
     ]);
+    const standIn = isReadOnly ? null : await standInOf(repository, request.own);
     const plan = planOf({
       view,
       variant: level.variant,
       root,
+      isReadOnly,
       cwd,
       own: request.own,
       read: shown,
       write: writable,
       hide: hidden,
       repository,
+      standIn,
       network,
       nests,
       maxProcesses: max_processes,
@@ -117,15 +204,18 @@ export class Sandbox {
     for (const own of [request.own.home, request.own.tmp])
       await fs.mkdir(own, { recursive: true, mode: 0o700 });
     await createMountPoints(plan.mountPoints);
-    return { words: [level.program, ...plan.words], filter: plan.filter };
+    return {
+      words: [level.program, ...plan.words],
+      filter: plan.filter,
+      gitSettings: standIn === null ? {} : GIT_SETTINGS,
+    };
   }
 
   /** The own directories of the processes of a session, of an external caller, or of people. */
   ownDirectories(owner: { session_id: string | null; caller_id: string | null }): OwnDirectories {
     const { session_id, caller_id } = owner;
     const name = session_id ?? (caller_id === null ? 'user' : `caller-${caller_id}`);
-    const directory = path.join(this.#directory, name);
-    return { home: path.join(directory, 'home'), tmp: path.join(directory, 'tmp') };
+    return ownDirectoriesIn(path.join(this.#directory, name));
   }
 
   /** Removes the own directories of a session. Its processes may still be ending. */
@@ -192,6 +282,19 @@ export class Sandbox {
       this.#view = { read: readHostView(paths), at: now };
     return this.#view.read;
   }
+}
+
+/**
+ * Resolves with the stand-in of a worktree; null if the directory has none. In a main worktree, index and HEAD are beside
+ * the settings of the repository, so git has to be read-only there.
+ */
+async function standInOf(
+  repository: GitDirectories | null,
+  own: OwnDirectories,
+): Promise<GitStandIn | null> {
+  if (repository === null || repository.file === null) return null;
+  const name = createHash('sha256').update(repository.gitDirectory).digest('hex').slice(0, 32);
+  return prepareStandIn(repository, path.join(own.git, name));
 }
 
 /** Returns why a level is not full, with what helps; null if it is full. */

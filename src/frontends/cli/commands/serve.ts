@@ -231,6 +231,7 @@ function demoAgent(env: NodeJS.ProcessEnv) {
     transport: 'stdio',
     request_timeout_ms: 30_000,
     default_agent: null,
+    sandbox: null,
     agents: {},
   };
 }

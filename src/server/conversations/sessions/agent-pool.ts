@@ -55,14 +55,15 @@ interface AgentPoolDeps {
   outputs: { closeAside: (live: LiveAgent) => Promise<void> };
   /** Returns the session from which agents have spawned a session; the session itself if no agent spawned it. */
   familyOf: (sessionId: string) => string;
+  /** Whether the sandbox of a live agent has the access that the session has now. */
+  suits: (live: LiveAgent, session: Session) => boolean;
 }
 
 /**
  * The live agents, never more than `maxLive` at once. An agent is ended after the idle timeout. If the pool is full,
- * the agent that has been idle for longest is ended to make room for the next one. An agent whose session could not be
- * resumed is lasting: it is ended only after the idle timeout, and only if a turn waits for its place. Lasting agents have
- * a quota of places, and so has a session together with all sessions that agents have spawned from it. Agents of a kind
- * that has not started yet start one at a time, because nobody knows whether they are lasting.
+ * the agent that has been idle for longest is ended to make room. An agent whose session could not be resumed is lasting:
+ * it is ended only after the idle timeout, and only if a turn waits for its place. Lasting agents have a quota, and so has
+ * a session with all sessions spawned from it. Agents of a kind that has not started yet start one at a time.
  */
 export class AgentPool {
   readonly #deps: AgentPoolDeps;
@@ -113,9 +114,8 @@ export class AgentPool {
   }
 
   /**
-   * Resolves with the agent of a session; starts one if the session has none, once there is room. A lost agent is ended
-   * first, because a turn that it was given could only fail. The agent is busy until it is released. Throws the error of
-   * a failed start, or the signal's reason. `onWait` is called once with what holds the places, if the wait is long.
+   * Resolves with the agent of a session, busy until its release. Starts one, once there is room, if there is none that suits.
+   * Throws the error of a failed start, or the signal's reason. `onWait` is called once with the reason of a long wait.
    */
   async lease(
     session: Session,
@@ -124,7 +124,8 @@ export class AgentPool {
     onWait: (reason: string) => void = () => undefined,
   ): Promise<LiveAgent> {
     const entry = this.#entries.get(session.id);
-    if (entry && !entry.live.agent.isLost()) return leased(entry);
+    if (entry && !entry.live.agent.isLost() && this.#deps.suits(entry.live, session))
+      return leased(entry);
     const kind = this.#deps.kinds.usable(session.provider, session.agent);
     if (entry) await this.#end(entry, AGENT_GRACE_MS);
     await this.#barred.get(session.id);

@@ -35,6 +35,7 @@ const OVER = new Error('the turn has ended');
 
 interface TurnRunnerDeps extends TimeLimitDeps, Pick<ServerParts, 'log' | 'ids' | 'failpoint'> {
   pool: AgentPool;
+  sandboxesAgents: () => boolean;
   broker: ApprovalBroker;
   inbox: Inbox;
   outputs: AgentOutputs;
@@ -276,7 +277,11 @@ export class TurnRunner {
     running.live = undefined;
     try {
       const wait = this.#deps.outputs.waitNotice(turn);
-      const live = await this.#deps.pool.lease(session, (one) => this.#sinkOf(one), signal, wait);
+      // Only a sandbox depends on the mode of the turn; otherwise, the agent itself changes the mode.
+      const now = this.#deps.sandboxesAgents()
+        ? { ...session, permission_mode: settings.permissionMode }
+        : session;
+      const live = await this.#deps.pool.lease(now, (one) => this.#sinkOf(one), signal, wait);
       running.live = live;
       await offered(live.agent, settings, signal);
       await this.#deps.outputs.closeAside(live);

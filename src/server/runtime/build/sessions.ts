@@ -19,7 +19,8 @@ import { Limits } from '../../conversations/usage/limits/service.ts';
 import { UsageService } from '../../conversations/usage/service.ts';
 import type { TeamStore } from '../../teams/store.ts';
 import type { Base } from '../base.ts';
-import type { Providers } from './providers.ts';
+import type { Children } from './children.ts';
+import { isReadOnly, type Providers } from './providers.ts';
 import type { Storage } from './storage.ts';
 
 export type Sessions = ReturnType<typeof buildSessions>;
@@ -27,11 +28,12 @@ export type Sessions = ReturnType<typeof buildSessions>;
 /** Builds sessions, their turns and approvals, the agents that run them, and what holds them. */
 export function buildSessions(
   base: Base,
-  needs: { storage: Storage; providers: Providers; teams: TeamStore },
+  needs: { storage: Storage; children: Children; providers: Providers; teams: TeamStore },
 ) {
   const { config, db, directory } = base;
   const { storage, providers, teams } = needs;
   const { assertRoom } = storage;
+  const { sandbox } = needs.children;
   const kinds = providers.registry;
   const store = new SessionStore(base);
   const scheduler = new Scheduler(base);
@@ -47,6 +49,8 @@ export function buildSessions(
     maxLive: () => config.now.providers.max_live,
     idleTimeoutMs: () => config.now.providers.idle_timeout_ms,
     familyOf: (sessionId) => db.peek((rx) => teams.rootOf(rx, sessionId)),
+    suits: ({ session: before, agent }, now) =>
+      !sandbox.hasAgents || !agent.canResume || isReadOnly(before) === isReadOnly(now),
   });
   const limits = new Limits({
     ...base,
@@ -71,6 +75,7 @@ export function buildSessions(
     ...base,
     ...lower,
     outputs,
+    sandboxesAgents: () => sandbox.hasAgents,
     turnTimeoutMs: () => config.now.sessions.turn_timeout_ms,
   });
   const service = new SessionService({

@@ -3,6 +3,7 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { Worktree } from '../../../api/worktrees.ts';
 import { agentEnvironment } from '../../../core/children/environment.ts';
+import { ownDirectoriesIn } from '../../../core/children/sandbox/plan.ts';
 import type { Sandbox } from '../../../core/children/sandbox/sandbox.ts';
 import type { Child, ChildExit, Supervisor } from '../../../core/children/supervisor.ts';
 import { conflictError } from '../../../api/errors.ts';
@@ -40,7 +41,7 @@ export async function runInitScript(
   const sandbox = await options.sandbox.planFor('init', {
     root,
     cwd: root,
-    own: { home: path.join(options.scratch, 'home'), tmp: path.join(options.scratch, 'tmp') },
+    own: ownDirectoriesIn(options.scratch),
     // Scripts copy files from the main worktree.
     read: [repo_root, file],
   });

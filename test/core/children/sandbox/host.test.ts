@@ -120,10 +120,12 @@ describe('the directories of git', () => {
     const commonDirectory = path.join(repo, '.git');
     expect(await findGitDirectories(path.join(repo, 'sub'))).toEqual({
       commonDirectory,
+      gitDirectory: commonDirectory,
       file: null,
     });
     expect(await findGitDirectories(tree)).toEqual({
       commonDirectory,
+      gitDirectory: path.join(commonDirectory, 'worktrees/tree'),
       file: path.join(tree, '.git'),
     });
     expect(await findGitDirectories(directory.path)).toBeNull();

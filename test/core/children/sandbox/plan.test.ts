@@ -1,7 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import type { Found } from '../../../../src/core/children/sandbox/files.ts';
 import type { HostView } from '../../../../src/core/children/sandbox/host-view.ts';
-import { type PlanInput, planOf } from '../../../../src/core/children/sandbox/plan.ts';
+import {
+  ownDirectoriesIn,
+  type PlanInput,
+  planOf,
+} from '../../../../src/core/children/sandbox/plan.ts';
 
 const HOME = '/home/u';
 const DATA = '/home/u/.local/share/cadre';
@@ -42,12 +46,14 @@ const input: PlanInput = {
   view,
   variant: { proc: 'new', filter: '/filter.bpf' },
   root: `${HOME}/project`,
+  isReadOnly: false,
   cwd: `${HOME}/project`,
-  own: { home: `${OWN}/home`, tmp: `${OWN}/tmp` },
+  own: ownDirectoriesIn(OWN),
   read: [],
   write: [],
   hide: [],
   repository: null,
+  standIn: null,
   network: 'none',
   nests: false,
   maxProcesses: 100,
@@ -129,10 +135,51 @@ describe('the mounts of a plan', () => {
 
   test('Directories of git are read-only, and the file .git of a worktree too.', () => {
     const root = `${DATA}/worktrees/fix`;
-    const repository = { commonDirectory: `${HOME}/project/.git`, file: `${root}/.git` };
+    const repository = {
+      commonDirectory: `${HOME}/project/.git`,
+      gitDirectory: `${HOME}/project/.git/worktrees/fix`,
+      file: `${root}/.git`,
+    };
     const options = optionsOf({ root, cwd: root, repository });
     expect(options).toContain(`--ro-bind ${HOME}/project/.git ${HOME}/project/.git`);
     expect(options).toContain(`--ro-bind ${root}/.git ${root}/.git`);
+  });
+
+  test('A stand-in replaces the common directory, and parts of the common directory are mounted in it.', () => {
+    const root = `${DATA}/worktrees/fix`;
+    const common = `${HOME}/project/.git`;
+    const own = 'worktrees/fix';
+    const plan = {
+      root,
+      cwd: root,
+      repository: {
+        commonDirectory: common,
+        gitDirectory: `${common}/${own}`,
+        file: `${root}/.git`,
+      },
+      standIn: {
+        directory: `${OWN}/git/1`,
+        writable: ['refs', own],
+        readable: [
+          { path: 'refs/cadre', isDirectory: true },
+          { path: `${own}/commondir`, isDirectory: false },
+        ],
+      },
+    };
+    const options = optionsOf(plan);
+    const mounts = [
+      `--bind ${OWN}/git/1 ${common}`,
+      `--ro-bind ${common} ${common}/real`,
+      `--bind ${common}/refs ${common}/refs`,
+      `--ro-bind ${common}/refs/cadre ${common}/refs/cadre`,
+      `--bind ${OWN}/git/1/worktrees ${common}/worktrees`,
+      `--bind ${common}/${own} ${common}/${own}`,
+      `--ro-bind ${common}/${own}/commondir ${common}/${own}/commondir`,
+    ].map((one) => options.indexOf(one));
+    expect(mounts).not.toContain(-1);
+    expect(mounts).toEqual(mounts.toSorted((a, b) => a - b));
+    const points = planOf({ ...input, ...plan }).mountPoints.map((one) => one.path);
+    expect(points).toEqual(expect.arrayContaining([`${OWN}/git/1/real`, `${OWN}/git/1/${own}`]));
   });
 
   test('A link in a directory that programs inside write is not followed.', () => {

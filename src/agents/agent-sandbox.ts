@@ -1,0 +1,18 @@
+import type { Session } from '../api/sessions.ts';
+import type { SandboxedAgent } from '../core/children/sandbox/sandbox.ts';
+import type { BarrierSandbox } from '../core/children/spawn-barrier.ts';
+
+/** The files of an agent that its sandbox shows, and its keys in the configuration. */
+export type AgentFiles = Omit<SandboxedAgent, 'root' | 'own' | 'isReadOnly'>;
+
+/** The keys of the configuration for the sandbox of one agent. Null: none. */
+export type AgentSandboxKeys = SandboxedAgent['more'];
+
+/** A session, or the directory of a session of which only the agent knows. */
+export type SandboxedSession = Pick<Session, 'cwd' | 'permission_mode'> & { id: string | null };
+
+/** Resolves with the sandbox of the agent of a session; null: none. Throws ProviderError. */
+export type SandboxFor = (
+  session: SandboxedSession,
+  files: AgentFiles,
+) => Promise<BarrierSandbox | null>;

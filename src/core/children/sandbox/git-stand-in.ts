@@ -1,0 +1,115 @@
+import fs from 'node:fs/promises';
+import path from 'node:path';
+import { newSecret } from '../../lib/ids.ts';
+import type { MountPoint } from './files.ts';
+import type { GitDirectories } from './git-directories.ts';
+
+/**
+ * A directory of cadre that is mounted at the common directory of a repository. Programs inside write the stand-in itself,
+ * which has no effect outside. Parts of the common directory are mounted in it.
+ */
+export interface GitStandIn {
+  /** The stand-in. */
+  directory: string;
+  /** Directories of the common directory that programs inside write. */
+  writable: readonly string[];
+  /** Files and directories of the common directory that programs inside only read. */
+  readable: readonly MountPoint[];
+}
+
+/** The name in the stand-in of a read-only view of the common directory. */
+export const REAL = 'real';
+/**
+ * The links from `packed-refs` to the file in the view. Git follows them to read, so it always reads the current file. For the
+ * name of the lock, git follows only five links. The lock is therefore in the stand-in: git can delete refs, but not pack them.
+ */
+const PACKED = ['packed-refs', ...[1, 2, 3, 4, 5].map((n) => `packed-refs-${n}`)];
+/** The name of the file to which git would write packed refs. A directory there prevents that. */
+export const PACKING = `${PACKED.at(-1)}.new`;
+/** Settings for git inside: nothing is packed, and no setting is written for a new branch. */
+export const GIT_SETTINGS: Readonly<Record<string, string>> = {
+  'branch.autoSetupMerge': 'false',
+  'push.autoSetupRemote': 'false',
+  'gc.auto': '0',
+  'maintenance.auto': 'false',
+};
+
+/** Directories that are created in the common directory, parents first. */
+const CREATED = ['refs/cadre', 'logs', 'logs/refs', 'logs/refs/cadre', 'objects/info'];
+/** The directory `logs/refs` is one of them, so that no program replaces it by a link. `logs/HEAD` is of the main worktree. */
+const WRITABLE = ['objects', 'refs', 'logs/refs'];
+const WRITABLE_IF_THERE = ['lfs', 'rr-cache'];
+const READABLE = ['refs/cadre', 'logs/refs/cadre', 'objects/info'];
+const READABLE_IF_THERE = ['hooks', 'info', 'modules'];
+/** Files in the git directory of a worktree that make git read other directories or settings. */
+const PINNED = ['commondir', 'gitdir', 'config.worktree'];
+/** Files of the common directory to which the stand-in has links. Git replaces them, so they cannot be mounted. */
+const LINKED = ['HEAD', 'config', 'description', 'shallow'];
+
+/**
+ * Prepares the stand-in of a worktree in `directory`. Null: a part of the repository cannot be mounted, so its git
+ * directories have to be read-only.
+ */
+export async function prepareStandIn(
+  { commonDirectory, gitDirectory }: GitDirectories,
+  directory: string,
+): Promise<GitStandIn | null> {
+  const parts = await partsOf(commonDirectory, gitDirectory);
+  if (parts === null) return null;
+  await fs.mkdir(directory, { recursive: true, mode: 0o700 });
+  for (const name of LINKED) await putLink(directory, name, path.join(REAL, name));
+  for (const [n, name] of PACKED.entries())
+    await putLink(directory, name, PACKED[n + 1] ?? path.join(REAL, 'packed-refs'));
+  return { directory, ...parts };
+}
+
+/** Resolves with the parts that are mounted, and creates those that are missing. Null if one of them is a link or a file. */
+async function partsOf(
+  commonDirectory: string,
+  gitDirectory: string,
+): Promise<Pick<GitStandIn, 'writable' | 'readable'> | null> {
+  const at = (name: string) => path.join(commonDirectory, name);
+  const own = path.relative(commonDirectory, gitDirectory);
+  // The refs of such a repository are in one table, of which no part can be read-only.
+  if ((await typeOf(at('reftable'))) !== 'none') return null;
+  for (const name of ['objects', 'refs', path.dirname(own), own])
+    if ((await typeOf(at(name))) !== 'directory') return null;
+  for (const name of CREATED) {
+    if ((await typeOf(at(name))) === 'none') await fs.mkdir(at(name)).catch(() => undefined);
+    if ((await typeOf(at(name))) !== 'directory') return null;
+  }
+  const settings = path.join(gitDirectory, 'config.worktree');
+  if ((await typeOf(settings)) === 'none')
+    await fs.writeFile(settings, '', { flag: 'wx' }).catch(() => undefined);
+  const pinned = PINNED.map((name) => path.join(own, name));
+  for (const name of pinned) if ((await typeOf(at(name))) !== 'file') return null;
+  const there = async (names: readonly string[]) => {
+    const types = await Promise.all(names.map((name) => typeOf(at(name))));
+    return names.filter((_name, index) => types[index] === 'directory');
+  };
+  const directories = [...READABLE, ...(await there([...READABLE_IF_THERE, `${own}/modules`]))];
+  return {
+    writable: [...WRITABLE, ...(await there(WRITABLE_IF_THERE)), own],
+    readable: [
+      ...directories.map((name) => ({ path: name, isDirectory: true })),
+      ...pinned.map((name) => ({ path: name, isDirectory: false })),
+    ],
+  };
+}
+
+async function typeOf(file: string): Promise<'none' | 'file' | 'directory' | 'other'> {
+  const found = await fs.lstat(file).catch(() => null);
+  if (found === null) return 'none';
+  if (found.isDirectory()) return 'directory';
+  return found.isFile() ? 'file' : 'other';
+}
+
+/** Puts a link in place of anything that a program inside has left there. The draft is where no program inside finds it. */
+async function putLink(directory: string, name: string, target: string): Promise<void> {
+  const link = path.join(directory, name);
+  if ((await fs.readlink(link).catch(() => null)) === target) return;
+  const draft = `${directory}.${newSecret()}`;
+  await fs.symlink(target, draft);
+  await fs.rm(link, { recursive: true, force: true });
+  await fs.rename(draft, link);
+}

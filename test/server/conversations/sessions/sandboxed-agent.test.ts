@@ -1,0 +1,121 @@
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { endpoints } from '../../../../src/api/index.ts';
+import { withRuntime } from '../../../support/runtime.ts';
+import { hasSandbox, required } from '../../../support/sandbox/available.ts';
+import { tempDirectory } from '../../../support/temp.ts';
+import { ofKind, openSession, runTurn } from '../../../support/turns.ts';
+
+/** An ACP agent that runs each prompt in a shell, and answers with the output. */
+const AGENT = `
+import { execFileSync } from 'node:child_process';
+import readline from 'node:readline';
+const availableModes = ['write', 'read_only'].map((id) => ({ id, name: id }));
+const modes = { currentModeId: 'write', availableModes };
+const send = (message) => console.log(JSON.stringify({ jsonrpc: '2.0', ...message }));
+readline.createInterface({ input: process.stdin }).on('line', (line) => {
+  const { id, method, params } = JSON.parse(line);
+  if (method === 'initialize')
+    send({ id, result: { protocolVersion: 1, agentCapabilities: { sessionCapabilities: { resume: {} } } } });
+  else if (method === 'session/new') send({ id, result: { sessionId: 'one', modes } });
+  else if (method === 'session/resume') send({ id, result: { modes } });
+  else if (method === 'session/set_mode') send({ id, result: {} });
+  else if (method === 'session/prompt') {
+    const text = execFileSync('sh', ['-c', '{ ' + params.prompt[0].text + '; } 2>&1; true'], { encoding: 'utf8' });
+    const update = { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } };
+    send({ method: 'session/update', params: { sessionId: 'one', update } });
+    send({ id, result: { stopReason: 'end_turn' } });
+  } else if (id !== undefined) send({ id, error: { code: -32601, message: 'unknown method' } });
+});
+`;
+
+interface Stage {
+  /** Runs a command in the agent; resolves with its output, or with the error of the turn. */
+  say: (command: string) => Promise<string>;
+  root: string;
+  directory: string;
+  setMode: (mode: string | null) => Promise<void>;
+}
+
+/** Runs a test with a session whose agent runs in a sandbox. */
+async function onStage(
+  sandbox: Record<string, unknown>,
+  own: Record<string, unknown>,
+  test: (stage: Stage) => Promise<void>,
+): Promise<void> {
+  await using program = tempDirectory('agent');
+  await using root = tempDirectory('root');
+  const file = path.join(program.path, 'agent.mjs');
+  fs.writeFileSync(file, AGENT);
+  const config = {
+    ...required({ children: ['agents'], ...sandbox }),
+    providers: { acp: { command: process.execPath, args: [file], sandbox: own } },
+  };
+  await withRuntime(
+    async ({ client, directory }) => {
+      const { id } = await openSession(client, root.path);
+      await test({
+        root: root.path,
+        directory,
+        async say(command) {
+          const { turn, events } = await runTurn(client, id, command);
+          if (turn.error) return turn.error.message;
+          return ofKind(events, 'message.completed')
+            .map((one) => one.payload.text)
+            .join('');
+        },
+        async setMode(permission_mode) {
+          await client.call(endpoints.updateSession, {
+            params: { session_id: id },
+            body: { permission_mode },
+          });
+        },
+      });
+    },
+    { config },
+  );
+}
+
+describe.skipIf(!hasSandbox)('an agent in a sandbox', () => {
+  test('An agent writes the directory of its session, and sees neither the data directory nor the home directory.', () =>
+    onStage({ network: 'all' }, {}, async ({ say, root, directory }) => {
+      const output = await say(`echo new > file; cat ${directory}/auth/token; ls -A ~; echo $HOME`);
+      expect(fs.readFileSync(path.join(root, 'file'), 'utf8')).toBe('new\n');
+      expect(output).toMatch(/No such file or directory/);
+      expect(output).toContain(`${os.homedir()}\n`);
+      await say('echo kept > ~/mine');
+      expect(await say('cat ~/mine')).toBe('kept\n');
+      expect(fs.existsSync(path.join(os.homedir(), 'mine'))).toBe(false);
+    }));
+
+  test('An agent with the mode read_only cannot write, and its session continues with write access in another mode.', () =>
+    onStage({ network: 'all' }, {}, async ({ say, root, setMode }) => {
+      // The agent offers its modes with the first prompt.
+      await say('true');
+      await setMode('read_only');
+      expect(await say('echo x > file')).toMatch(/Read-only/);
+      expect(fs.readdirSync(root)).toEqual([]);
+      await setMode(null);
+      expect(await say('echo x > file; cat file')).toBe('x\n');
+      await setMode('read_only');
+      expect(await say('echo y > file')).toMatch(/Read-only/);
+    }));
+
+  test('The section of an agent adds paths and a network to its sandbox alone.', async () => {
+    await using readable = tempDirectory('readable');
+    await using state = tempDirectory('state');
+    fs.writeFileSync(path.join(readable.path, 'a'), 'a\n');
+    const own = { network: 'all', read: [readable.path], write: [state.path] };
+    await onStage({ network: 'none' }, own, async ({ say }) => {
+      expect(await say(`cat ${readable.path}/a; echo x > ${state.path}/b`)).toBe('a\n');
+      expect(fs.readdirSync(state.path)).toEqual(['b']);
+    });
+  });
+
+  test('A turn of an agent without a network in its sandbox fails, and the error names the key.', () =>
+    onStage({ network: 'none' }, {}, async ({ say }) => {
+      expect(await say('true')).toMatch(/no network.*providers\.acp\.sandbox\.network/);
+    }));
+});
