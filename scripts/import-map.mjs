@@ -215,6 +215,11 @@ export const rooms = {
     because:
       'a goal puts the output of a failed check into the inbox of its session, and runs checks through an object that runtime passes in',
   },
+  'server/conversations/imports': {
+    may: ['server/conversations/sessions', 'agents/conversations'],
+    because:
+      "an import opens a session, and reads the turns that ran in the agent's own program before each of its turns",
+  },
   'server/conversations/search': {
     may: ['server/conversations/sessions'],
     because:

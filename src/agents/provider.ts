@@ -10,6 +10,7 @@ import type { Supervisor } from '../core/children/supervisor.ts';
 import type { Clock } from '../core/lib/clock.ts';
 import { filledFields } from '../core/lib/filled-fields.ts';
 import type { StoredInputItem } from '../api/input.ts';
+import type { Conversations } from './conversations.ts';
 import type { SeenLogin } from './seen-login.ts';
 
 /** An update of a turn. The first update of an item begins the item. */
@@ -94,10 +95,12 @@ export class ProviderError extends Error {
   /**
    * `resume_failed`: the provider does not have the session any more, so the session fails with its turn.
    * `auth_required`: nobody is logged in to the agent.
+   * `in_use_elsewhere`: another process has the conversation open.
    */
   readonly code:
     | 'provider_unavailable'
     | 'resume_failed'
+    | 'in_use_elsewhere'
     | 'auth_required'
     | 'invalid_permission_mode'
     | 'invalid_agent_mode'
@@ -164,6 +167,11 @@ export type AgentAnswer =
   | { decision: 'accept'; scope: ApprovalScope; answers: Record<string, string[]> | null }
   | { decision: 'decline'; reason: string | null }
   | { decision: 'cancelled' };
+
+/** Whether a session would lose a conversation if it began anew. */
+export function hasContent({ usage, imported }: Pick<Session, 'usage' | 'imported'>): boolean {
+  return Boolean(usage?.output_tokens) || Boolean(imported);
+}
 
 /** A session that a provider may still have. */
 export interface KnownSession {
@@ -315,6 +323,8 @@ export interface AgentKind {
     last_error: string | null;
   };
   authStatus(): Promise<AuthStatus>;
+  /** The conversations that the agent's own program stores. Absent if they cannot be listed. */
+  readonly conversations?: Conversations;
   models(): Promise<Model[]>;
   /** The refs of the sessions that the agent says it has; null where it has no list. Throws {@link ProviderError}. */
   listed(signal: AbortSignal): Promise<ReadonlySet<string> | null>;

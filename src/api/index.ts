@@ -5,6 +5,7 @@ import * as diffs from './diffs.ts';
 import * as budgets from './budgets.ts';
 import { eventRoutes } from './event-routes.ts';
 import * as gateway from './gateway.ts';
+import * as conversations from './conversations.ts';
 import * as goals from './goals.ts';
 import * as hooks from './hooks.ts';
 import { namedLoginEndpoints } from './provider-logins.ts';
@@ -73,6 +74,9 @@ export const endpoints = {
   dropReviewComment: reviews.dropReviewComment,
   dropReview: reviews.dropReview,
   sendReview: reviews.sendReview,
+  listConversations: conversations.listConversations,
+  listPastTurns: conversations.listPastTurns,
+  handBackSession: conversations.handBackSession,
   setGoal: goals.setGoal,
   getGoal: goals.getGoal,
   cancelGoal: goals.cancelGoal,

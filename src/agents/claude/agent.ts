@@ -8,6 +8,7 @@ import { excessOf, Refusal, OpenRequests } from '../json-connection.ts';
 import {
   type Agent,
   type AgentSink,
+  hasContent,
   lostTurn,
   defaultSettings,
   ProviderError,
@@ -57,7 +58,7 @@ export async function openClaude(
     return agent;
   } catch (error) {
     // Claude keeps no session that has had no answer: there is nothing to resume, and nothing to lose.
-    const isEmpty = !session.usage?.output_tokens && isResumeFailed(error);
+    const isEmpty = !hasContent(session) && isResumeFailed(error);
     if (!isEmpty) throw error;
     await agent.start(false);
     return agent;

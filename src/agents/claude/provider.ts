@@ -14,6 +14,7 @@ import {
   type TurnSettings,
 } from '../provider.ts';
 import { openClaude } from './agent.ts';
+import { ClaudeConversations } from './conversations.ts';
 import { type ClaudeOptions, askModels } from './process.ts';
 import { objectionTo } from './settings.ts';
 import fs from 'node:fs/promises';
@@ -41,6 +42,11 @@ export class ClaudeProvider extends InstalledProvider implements Provider {
       return this.authStatus();
     },
   };
+  readonly conversations = new ClaudeConversations({
+    root: () => configDirectory(this.#environmentWithoutKey()),
+    command: 'claude',
+    owns: (pid) => this.context.supervisor.owns(pid),
+  });
   /** The modes that claude has named; null: it has named none yet. */
   #modes: readonly string[] | null = null;
 

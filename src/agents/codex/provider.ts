@@ -15,6 +15,7 @@ import {
 } from '../provider.ts';
 import { type ProgramOptions, runProgram } from '../agent-process.ts';
 import { openCodex } from './agent.ts';
+import { CodexConversations } from './conversations.ts';
 import { AppServer } from './app-server.ts';
 import { type CodexModel, listModels } from './models.ts';
 import { objectionTo } from './settings.ts';
@@ -51,6 +52,12 @@ export class CodexProvider extends InstalledProvider<CodexModel> implements Prov
       return this.#authStatus();
     },
   };
+  readonly conversations = new CodexConversations({
+    ask: (method, params, signal) => this.health.noted(this.#ask(method, params, signal), signal),
+    home: () => this.#homeDirectory(),
+    command: 'codex',
+    owns: (pid) => this.context.supervisor.owns(pid),
+  });
   readonly #shared: SharedServer;
 
   constructor(settings: InstalledSettings, context: ProviderContext) {
@@ -121,6 +128,12 @@ export class CodexProvider extends InstalledProvider<CodexModel> implements Prov
 
   #ask(method: string, params: object, signal?: AbortSignal): Promise<unknown> {
     return this.#shared.use((server) => server.ask(method, params), signal);
+  }
+
+  /** The directory in which codex keeps its threads. */
+  #homeDirectory(): string {
+    const { CODEX_HOME, HOME = '/' } = this.environment({});
+    return this.home ?? CODEX_HOME ?? path.join(HOME, '.codex');
   }
 
   #program(): ProgramOptions {

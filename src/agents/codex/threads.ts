@@ -57,9 +57,15 @@ const LEFT_TURN_MS = 10_000;
 const thread = z.looseObject({ id: z.string(), path: z.string().nullish().catch(null) });
 const answer = z.looseObject({ thread });
 
+/** The threads of all model providers and programs. Without kinds, codex lists only those of its interactive programs. */
+export const threadKinds = {
+  modelProviders: [],
+  sourceKinds: ['cli', 'vscode', 'exec', 'appServer', 'unknown'],
+};
+
 /** The ids of all threads that codex has. */
 export async function listThreads(ask: Ask): Promise<ReadonlySet<string>> {
-  const params = { limit: 100, modelProviders: [], sourceKinds: [] };
+  const params = { limit: 100, ...threadKinds };
   const threads = await listAll(ask, 'thread/list', params);
   const ids = await Promise.all(threads.map(idOf));
   return new Set(ids.filter((id) => id !== null));

@@ -11,6 +11,8 @@ export type FailpointName =
   | 'check.ended'
   | 'child.gated'
   | 'child.registered'
+  | 'import.begun'
+  | 'import.stored'
   | 'mirror.before'
   | 'migration.copied'
   | 'migration.changed'

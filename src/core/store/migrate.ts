@@ -35,6 +35,7 @@ import { migration030 } from './migrations/030-hooks.ts';
 import { migration031 } from './migrations/031-worktrees-due.ts';
 import { migration032 } from './migrations/032-holds.ts';
 import { migration033 } from './migrations/033-goals.ts';
+import { migration034 } from './migrations/034-imports.ts';
 import { ANCHORED } from './anchor.ts';
 import { checksum } from './corruption-log.ts';
 
@@ -81,6 +82,7 @@ const migrations: readonly (string | Completion)[] = [
   migration031,
   migration032,
   migration033,
+  migration034,
 ];
 
 /** The format of data that this version writes. */

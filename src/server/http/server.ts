@@ -16,6 +16,7 @@ import type { Ids } from '../../core/lib/ids.ts';
 import type { Logger } from '../../core/lib/log.ts';
 import type { ProcessService } from '../work/processes/service.ts';
 import type { QueueService } from '../conversations/queue/service.ts';
+import type { ImportService } from '../conversations/imports/service.ts';
 import type { GoalService } from '../conversations/goals/service.ts';
 import type { ReviewService } from '../conversations/reviews/service.ts';
 import type { SessionService } from '../conversations/sessions/service.ts';
@@ -95,6 +96,7 @@ interface HttpServerDependencies {
   opening: SessionOpening;
   queue: QueueService;
   goals: GoalService;
+  imports: ImportService;
   reviews: ReviewService;
   processes: ProcessService;
   worktrees: WorktreeService;
@@ -196,7 +198,7 @@ function mountRoutes(
 ): void {
   runtimeRoutes(mount, dependencies.self, requests);
   providerRoutes(mount, dependencies.providers);
-  sessionRoutes(mount, dependencies.sessions, dependencies.opening);
+  sessionRoutes(mount, dependencies.sessions, dependencies.opening, dependencies.imports);
   queueRoutes(mount, dependencies.queue);
   goalRoutes(mount, dependencies.goals);
   reviewRoutes(mount, dependencies.reviews);

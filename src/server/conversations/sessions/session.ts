@@ -6,7 +6,7 @@ import { AppError, invalidError } from '../../../api/errors.ts';
 import { cutLine, firstLine } from '../../../core/lib/cut-line.ts';
 import { lineWithoutControls, oneLine } from '../../../core/lib/plain.ts';
 import { saturatingSum } from '../../../core/lib/reported-numbers.ts';
-import type { KnownSession } from '../../../agents/provider.ts';
+import { hasContent, type KnownSession } from '../../../agents/provider.ts';
 import { addUsage, summedFields } from './known-usage.ts';
 import { changedSettings } from './settings.ts';
 import { noUsage } from './turn.ts';
@@ -274,6 +274,7 @@ export function knownSession({
   provider_session_ref: ref,
   cwd,
   usage,
+  imported,
 }: Session): KnownSession | null {
-  return ref === null ? null : { ref, cwd, isEmpty: !usage?.output_tokens };
+  return ref === null ? null : { ref, cwd, isEmpty: !hasContent({ usage, imported }) };
 }

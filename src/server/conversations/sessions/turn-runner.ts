@@ -39,6 +39,8 @@ interface TurnRunnerDeps extends TimeLimitDeps, Pick<ServerParts, 'log' | 'ids' 
   inbox: Inbox;
   outputs: AgentOutputs;
   observers: SessionObservers;
+  /** Throws ProviderError if another program has the conversation of a session open. */
+  imports: { prepare: (session: Session) => Promise<void> };
   /** Runs in the transaction that ends a turn, before the next one of its session begins. */
   limits: { turnDone: (tx: Writer, turn: Turn, outcome: TurnOutcome) => void };
 }
@@ -63,6 +65,7 @@ export class TurnRunner {
     const isBegun =
       live !== undefined &&
       !live.aside &&
+      !session.imported &&
       !this.#stopping.signal.aborted &&
       live.agent.objection(settingsOf(session, turn)) === null &&
       live.agent.awaits?.(settingsOf(session, turn)) !== true;
@@ -254,7 +257,10 @@ export class TurnRunner {
   /** Starts the agent that a turn with some settings needs, without a turn. */
   tryAgent(session: Session, settings: TurnSettings): Promise<Trial> {
     const { signal } = this.#stopping;
-    const start = () => this.#deps.pool.tryStart(session, (one) => this.#sinkOf(one), signal);
+    const start = async () => {
+      if (session.imported) await this.#deps.imports.prepare(session);
+      return this.#deps.pool.tryStart(session, (one) => this.#sinkOf(one), signal);
+    };
     return tryAgent(start, settings, signal);
   }
 
@@ -275,6 +281,8 @@ export class TurnRunner {
     const settings = settingsOf(session, turn);
     running.live = undefined;
     try {
+      if (session.imported) await this.#deps.imports.prepare(session);
+      signal.throwIfAborted();
       const wait = this.#deps.outputs.waitNotice(turn);
       const live = await this.#deps.pool.lease(session, (one) => this.#sinkOf(one), signal, wait);
       running.live = live;

@@ -77,6 +77,7 @@ export function buildServer(
     sessions: nouns.sessions.service,
     opening: worktrees.opening,
     goals: nouns.goals.service,
+    imports: nouns.sessions.imports.service,
     queue: nouns.queue,
     reviews: nouns.reviews,
     processes: nouns.processes.service,

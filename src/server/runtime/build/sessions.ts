@@ -3,6 +3,9 @@ import { ApprovalBroker } from '../../conversations/approvals/approval-broker.ts
 import { RuleService } from '../../conversations/approvals/rules/service.ts';
 import { Holds } from '../../conversations/inbox/holds.ts';
 import { Inbox } from '../../conversations/inbox/inbox.ts';
+import { ImportReader } from '../../conversations/imports/reader.ts';
+import { ImportService } from '../../conversations/imports/service.ts';
+import { ImportStore } from '../../conversations/imports/store.ts';
 import { Scheduler } from '../../conversations/inbox/scheduler.ts';
 import { AgentPool } from '../../conversations/sessions/agent-pool.ts';
 import { Blobs } from '../../conversations/sessions/blobs.ts';
@@ -66,11 +69,20 @@ export function buildSessions(
     maxPending: () => config.now.approvals.max_pending_per_session,
   });
   const observers = new SessionObservers();
+  const importStore = new ImportStore(base);
+  const reader = new ImportReader({
+    ...base,
+    store: importStore,
+    sessionStore: store,
+    pool,
+    kinds,
+  });
   const lower = { store, inbox, pool, broker, blobs, observers, limits };
   const runner = new TurnRunner({
     ...base,
     ...lower,
     outputs,
+    imports: reader,
     turnTimeoutMs: () => config.now.sessions.turn_timeout_ms,
   });
   const service = new SessionService({
@@ -81,8 +93,19 @@ export function buildSessions(
     teams,
     kinds,
     assertRoom,
+    imports: reader,
   });
-  return { ...lower, scheduler, budgets, rules, runner, service };
+  const imports = new ImportService({
+    ...base,
+    store: importStore,
+    reader,
+    sessionStore: store,
+    sessions: service,
+    pool,
+    kinds,
+  });
+  const imported = { reader, service: imports };
+  return { ...lower, scheduler, budgets, rules, runner, service, imports: imported };
 }
 
 /** Builds the sums of the usage of turns, and the budgets for it. */
