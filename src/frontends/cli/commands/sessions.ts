@@ -14,6 +14,7 @@ import { limit, reason, session, turn, turnAs, valueOf } from '../parameters.ts'
 import { sessionEdit } from './session-edit.ts';
 import { sessionExport } from './session-export.ts';
 import { sessionFileCommands } from './session-files.ts';
+import { handBackText, sessionImport } from './session-import.ts';
 import { sessionUntil } from './session-until.ts';
 import { sessionWait } from './session-wait.ts';
 import { type Command, Option } from 'commander';
@@ -77,6 +78,7 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
   sessionAttach,
   sessionWait,
   sessionUntil,
+  sessionImport,
   endpointCommand({
     name: 'turns',
     description: 'List the turns of a session, newest first',
@@ -170,6 +172,14 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
     options: [reason],
     confirm: (said) => `close session "${said}" permanently?`,
     print: ({ id, title }) => `Closed session ${labelOf(id, title)}\n`,
+  }),
+  endpointCommand({
+    name: 'hand-back',
+    description:
+      "End the idle agent of a session, and print the command of the agent's own program",
+    endpoint: endpoints.handBackSession,
+    operands: [session],
+    print: handBackText,
   }),
   endpointCommand({
     name: 'resume',
@@ -336,14 +346,14 @@ async function showSession(
   const { value: session, headers } = await client.ask(endpoints.getSession, {
     params: { session_id },
   });
-  const read = await readConversation(client, session_id, turn ?? count);
+  const read = await readConversation(client, session_id, turn ?? count, session);
   if (isQuiet(global)) return context.show(session, () => '');
   if (global.json) {
     world.stdout.write(`${jsonFor(world, conversationDocument(session, read), 2)}\n`);
     return;
   }
   const { conversation, conversationMarkdown } = await import('../../terminal/conversation.ts');
-  const blocks = conversation(read.turns, read.approvals, read.notices);
+  const blocks = conversation(read.turns, read.approvals, read.notices, read.past);
   if (markdown) {
     world.stdout.write(conversationMarkdown(blocks));
     return;

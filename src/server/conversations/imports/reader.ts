@@ -114,7 +114,7 @@ export class ImportReader {
     const row = db.peek((rx) => store.find(rx, sessionId));
     if (!row || row.conversation === null) return 0;
     const session = db.peek((rx) => sessionStore.session(rx, sessionId));
-    const max = row.head === null ? row.history : MAX_NEW;
+    const max = row.status === 'reading' ? row.history : MAX_NEW;
     const conversations = this.conversationsOf(session);
     const read = await conversations.turns(row.ref, { after: row.head, max }, signal);
     const own = db.peek((rx) => sessionStore.newestTurns(rx, sessionId, COMPARED_TURNS));
