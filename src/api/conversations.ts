@@ -82,7 +82,7 @@ export const listConversations = endpoint('GET /v1/providers/{provider}/conversa
     limit: z.int().min(1).max(1000).default(100).describe('Maximum number of conversations.'),
   },
   response: z.array(conversation),
-  errors: ['not_found', 'provider_unavailable', 'conflict'],
+  errors: ['not_found', 'provider_unavailable'],
   statuses,
 });
 

@@ -98,7 +98,7 @@ export class ImportReader {
     const { conversations } = this.#deps.kinds.usable(provider, agent);
     if (conversations) return conversations;
     throw conflictError(
-      `provider ${provider} does not list conversations of its own program: use claude or codex`,
+      `the agent of provider ${provider} does not list conversations of its own program: only claude and codex do`,
     );
   }
 

@@ -42,15 +42,16 @@ export class ImportService {
     this.#deps = deps;
   }
 
-  /** Lists the conversations of an agent, most recently changed first. */
+  /** Lists the conversations of an agent, most recently changed first. An agent without a list has none. */
   async list(
     provider: Session['provider'],
     { agent: asked, cwd, limit }: QueryOf<typeof listConversations>,
     signal: AbortSignal,
   ): Promise<Conversation[]> {
-    const { kinds, reader, db, sessionStore } = this.#deps;
+    const { kinds, db, sessionStore } = this.#deps;
     const agent = kinds.agentFor(provider, asked ?? null);
-    const conversations = reader.conversationsOf({ provider, agent });
+    const { conversations } = kinds.usable(provider, agent);
+    if (!conversations) return [];
     const found = await refusing(conversations.list({ cwd: cwd ?? null, limit }, signal));
     const holderOf = await conversations.holders();
     const refs = db.peek((rx) => sessionStore.openRefs(rx, provider, agent));

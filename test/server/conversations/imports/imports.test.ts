@@ -84,12 +84,14 @@ describe('a list of conversations', () => {
     expect((await list(stage))[0]?.in_use).toBeNull();
   });
 
-  it('A provider without a list of conversations refuses with a conflict.', async () => {
+  it('An agent without a list has no conversations, and none can be imported from it.', async () => {
     const stage = await testRawClaude({}, { providers: { acp: { command: 'cat' } } });
     const params = { provider: 'acp' as const };
-    await expect(
-      stage.client.call(endpoints.listConversations, { params, query: {} }),
-    ).rejects.toMatchObject({ code: 'conflict' });
+    expect(await stage.client.call(endpoints.listConversations, { params, query: {} })).toEqual([]);
+    const body = { provider: 'acp' as const, import: { ref: 'one' } };
+    await expect(stage.client.call(endpoints.createSession, { body })).rejects.toMatchObject({
+      code: 'conflict',
+    });
   });
 });
 

@@ -34,13 +34,15 @@ it(
       const options = { config, env: { CADRE_FAILPOINTS: place } };
       const life = await startServer(path.join(directory, String(kill)), options).catch(() => null);
       const body = { provider: 'claude' as const, import: { ref: transcript.ref } };
-      const headers = { 'idempotency-key': `import-${kill}` };
+      const key = `import-${kill}`;
       // The server may die before, between or after the transactions of the import.
-      await life?.client.call(endpoints.createSession, { body, headers }).catch(() => undefined);
+      await life?.client
+        .call(endpoints.createSession, { body }, undefined, key)
+        .catch(() => undefined);
       await life?.end('SIGKILL');
       const server = await startServer(path.join(directory, String(kill)), { config });
       try {
-        const { id } = await server.client.call(endpoints.createSession, { body, headers });
+        const { id } = await server.client.call(endpoints.createSession, { body }, undefined, key);
         const params = { session_id: id };
         const session = () => server.client.call(endpoints.getSession, { params });
         await expectEventually(session, scaled(30_000)).toMatchObject({
