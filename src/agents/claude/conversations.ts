@@ -108,7 +108,7 @@ export class ClaudeConversations implements Conversations {
     return path.join(this.#settings.root(), 'projects');
   }
 
-  /** Of several files of one conversation, the one that was changed last is the newest. */
+  /** Returns the newest of the files of one conversation. */
   async #transcript(ref: string): Promise<Transcript | undefined> {
     const all = await this.#transcripts((name) => name === `${ref}.jsonl`);
     return all.toSorted((a, b) => b.stats.mtimeMs - a.stats.mtimeMs)[0];

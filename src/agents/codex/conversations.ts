@@ -82,7 +82,7 @@ export class CodexConversations implements Conversations {
     return { turns: collector.turns, omitted, newest };
   }
 
-  /** Looks up who holds the writer locks. The lock files are not opened, because that could create them. */
+  /** Reads the writer locks. The lock files are not opened, because that could create them. */
   async holders(): Promise<(ref: string) => ConversationHolder | null> {
     const directory = path.join(this.#settings.home(), 'thread-writer-locks');
     const names = await fs.readdir(directory).catch(() => []);

@@ -57,7 +57,7 @@ const LEFT_TURN_MS = 10_000;
 const thread = z.looseObject({ id: z.string(), path: z.string().nullish().catch(null) });
 const answer = z.looseObject({ thread });
 
-/** The threads of all model providers and programs. Without kinds, codex lists only those of its interactive programs. */
+/** Selects the threads of all model providers and programs. By default, codex lists only threads of interactive programs. */
 export const threadKinds = {
   modelProviders: [],
   sourceKinds: ['cli', 'vscode', 'exec', 'appServer', 'unknown'],

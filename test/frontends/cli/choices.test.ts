@@ -44,6 +44,8 @@ const schemas: Record<string, unknown> = {
   'sessions after-limit what': bodyOf(endpoints.updateSession, 'after_limit'),
   'sessions create --after-limit': bodyOf(endpoints.createSession, 'after_limit'),
   'sessions create --provider': bodyOf(endpoints.createSession, 'provider'),
+  'sessions import --provider': bodyOf(endpoints.createSession, 'provider'),
+  'sessions import list --provider': bodyOf(endpoints.createSession, 'provider'),
   'sessions list --provider': endpoints.listSessions.query.provider,
   'sessions list --status': endpoints.listSessions.query.status,
   'sessions send --overlap': bodyOf(endpoints.addToQueue, 'overlap'),
