@@ -115,7 +115,7 @@ class SessionWriter {
     const item = this.#item(turn, { kind: 'message', text });
     const { item_id } = item;
     if (isFresh) this.#tell(tx, turn, 'message.delta', { item_id, offset: 0, text });
-    this.#close(tx, turn, item, isFresh);
+    this.#close(tx, turn, item);
   }
 
   #useTool(tx: Writer, turn: Turn, isFresh: boolean): void {
@@ -132,7 +132,7 @@ class SessionWriter {
         tool,
         status: 'running',
       });
-    this.#close(tx, turn, item, isFresh);
+    this.#close(tx, turn, item);
   }
 
   #item(turn: Turn, more: Partial<Item>): Item {
@@ -143,12 +143,11 @@ class SessionWriter {
     return anItem({ item_id, session_id, turn_id, status: 'completed', ...times, ...more });
   }
 
-  #close(tx: Writer, turn: Turn, item: Item, isFresh: boolean): void {
+  #close(tx: Writer, turn: Turn, item: Item): void {
     this.#store.items.insert(tx, item);
     const { item_id, status, text, tool } = item;
     const whole = { item_id, offset: 0, status, text, ...(tool ? { tool } : {}) };
     this.#tell(tx, turn, `${item.kind}.completed`, whole);
-    if (isFresh) this.#log.settleItem(tx, item_id);
   }
 
   #tell(

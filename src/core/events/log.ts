@@ -5,6 +5,7 @@ import {
   isDelta,
   type RuntimeEventRecord,
   settlesWith,
+  settlingKinds,
 } from '../../api/events.ts';
 import type { Usage } from '../../api/sessions.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -14,12 +15,15 @@ import type { Database } from '../store/database.ts';
 import type { SqlValue } from '../store/raw-statement.ts';
 import type { Statement } from '../store/statement.ts';
 import type { Reader, Writer } from '../store/transaction.ts';
+import { type ClosingEntry, type DeltaRow, ItemDeltas } from './item-deltas.ts';
 import { type EventDraft, eventRecord, type Scope, scopeColumn, scopeKey } from './event.ts';
 
 /** The time for which the deltas of a settled item stay in the log, in ms, for followers that are reading them. */
 const SETTLED_KEEP_MS = 60_000;
 /** The number of items whose deltas one transaction removes, so that no other transaction waits for long. */
 const COMPACT_ITEMS = 20;
+/** The number of events among which a removal looks for settled items. */
+const COMPACT_EVENTS = 500;
 
 /** An event as it is stored. `text` is its record as JSON, which is sent unchanged. */
 export interface LogEntry {
@@ -60,7 +64,15 @@ export interface PageBounds {
  */
 const KINDS_WINDOW = 20_000;
 
-type EntryRow = [seq: number, kind: string, record: string, sum: number];
+type EntryRow = DeltaRow;
+type CandidateRow = [
+  seq: number,
+  kind: string,
+  created_at: number,
+  session_id: string | null,
+  process_id: string | null,
+  item_id: string | null,
+];
 const [SEQ, KIND, RECORD, SUM] = [0, 1, 2, 3];
 
 /** The ordered log of all events. */
@@ -70,15 +82,15 @@ export class EventLog {
   readonly #ids: Ids;
   readonly #insertEvent: Statement;
   readonly #insertDelta: Statement;
-  readonly #settle: Statement;
   readonly #pages = new Map<string, { page: Statement<EntryRow>; newest: Statement<[number]> }>();
-  readonly #dueItems: Statement<[number, string]>;
-  readonly #deleteDeltas: Statement;
-  readonly #deleteSettled: Statement;
-  readonly #itemDeltas: Statement<EntryRow>;
+  readonly #oldestDelta: Statement<[number | null]>;
+  readonly #candidates: Statement<CandidateRow>;
+  readonly #itemDeltas: ItemDeltas;
   readonly #trimmed: Statement<[number]>;
   readonly #before: Statement<[seq: number, begin: string]>[];
   readonly #lastUsage: Statement<EntryRow>;
+  /** The deltas of each item that an event up to this seq has closed are removed. Null until the first removal. */
+  #compactedTo: number | null = null;
 
   constructor({ db, clock, ids }: { db: Database; clock: Clock; ids: Ids }) {
     this.#db = db;
@@ -92,15 +104,12 @@ export class EventLog {
     this.#insertDelta = db.prepare(
       `INSERT INTO deltas (${columns}, item_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
-    this.#settle = db.prepare('INSERT INTO settled_items (item_id, settled_at) VALUES (?, ?)');
-    this.#dueItems = db.prepare(
-      'SELECT n, item_id FROM settled_items WHERE settled_at <= ? ORDER BY n LIMIT ?',
+    this.#oldestDelta = db.prepare('SELECT min(seq) FROM deltas');
+    this.#candidates = db.prepare(
+      `SELECT seq, kind, created_at, session_id, process_id, record ->> '$.payload.item_id'
+       FROM events WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?`,
     );
-    this.#deleteDeltas = db.prepare('DELETE FROM deltas WHERE item_id = ?');
-    this.#deleteSettled = db.prepare('DELETE FROM settled_items WHERE n = ?');
-    this.#itemDeltas = db.prepare(
-      'SELECT seq, kind, record, sum FROM deltas WHERE item_id = ? ORDER BY seq',
-    );
+    this.#itemDeltas = new ItemDeltas(db);
     this.#trimmed = db.prepare('SELECT seq FROM trimmed WHERE scope = ?');
     this.#before = ['events', 'deltas'].map((table) =>
       db.prepare(
@@ -137,11 +146,6 @@ export class EventLog {
     };
     tx.announce(entry);
     return record;
-  }
-
-  /** Marks an item as closed, in the transaction that closes it. Its deltas may then be removed from the log. */
-  settleItem(tx: Writer, itemId: string): void {
-    this.#settle.run(tx, itemId, this.#clock.now());
   }
 
   /**
@@ -191,9 +195,9 @@ export class EventLog {
     return this.#db.peek((rx) => this.#trimmed.get(rx, scopeKey(scope))?.[0] ?? 0);
   }
 
-  /** Returns the deltas of one item that are still in the log, oldest first. */
-  deltasOf(rx: Reader, itemId: string): DeltaEvent[] {
-    return this.#itemDeltas.all(rx, itemId).map(([seq, kind, text, sum]) => {
+  /** Returns the deltas of one item of a session that are still in the log, oldest first. */
+  deltasOf(rx: Reader, sessionId: string, itemId: string): DeltaEvent[] {
+    return this.#itemDeltas.of(rx, sessionId, itemId).map(([seq, kind, text, sum]) => {
       this.#verify(seq, kind, text, sum);
       return JSON.parse(text) as DeltaEvent;
     });
@@ -210,16 +214,38 @@ export class EventLog {
   }
 
   /** Removes the deltas of a few items settled over `SETTLED_KEEP_MS` ago. Resolves with whether there may be more. */
-  compact(): Promise<boolean> {
-    const before = this.#clock.now() - SETTLED_KEEP_MS;
-    return this.#db.transact((tx) => {
-      const due = this.#dueItems.all(tx, before, COMPACT_ITEMS);
-      for (const [n, itemId] of due) {
-        this.#deleteDeltas.run(tx, itemId);
-        this.#deleteSettled.run(tx, n);
-      }
-      return due.length === COMPACT_ITEMS;
-    });
+  async compact(): Promise<boolean> {
+    const { due, end, isFull } = this.#db.peek((rx) => this.#settledItems(rx));
+    if (due.length > 0)
+      await this.#db.transact((tx) => {
+        for (const item of due) this.#itemDeltas.delete(tx, item);
+      });
+    this.#compactedTo = end;
+    return isFull;
+  }
+
+  /** Returns the next items whose deltas may go, and the seq up to which the log has no other ones. */
+  #settledItems(rx: Reader): { due: ClosingEntry[]; end: number; isFull: boolean } {
+    const now = this.#clock.now();
+    const upTo = this.#db.durableSeq;
+    // An item with deltas is closed by an event that follows them.
+    this.#compactedTo ??= (this.#oldestDelta.get(rx)?.[0] ?? upTo + 1) - 1;
+    let end = this.#compactedTo;
+    let scanned = 0;
+    const due: ClosingEntry[] = [];
+    this.#candidates.scan(
+      rx,
+      [end, upTo, COMPACT_EVENTS],
+      ([seq, kind, createdAt, session_id, process_id, item_id]) => {
+        // A time after now is from before the clock was set back.
+        if (createdAt > now - SETTLED_KEEP_MS && createdAt <= now) return false;
+        scanned++;
+        end = seq;
+        if (settlingKinds.has(kind)) due.push({ seq, session_id, process_id, item_id });
+        return due.length < COMPACT_ITEMS;
+      },
+    );
+    return { due, end, isFull: scanned === COMPACT_EVENTS || due.length === COMPACT_ITEMS };
   }
 
   /**
@@ -311,12 +337,16 @@ function keyIn(scope: Scope): string {
     : `"${column}":${JSON.stringify(scope.id)}`;
 }
 
-/** Each kind has a part of its own, so that its index has the events in their order. */
+/**
+ * Each kind of events has a part of its own, so that its index has the events in their order. Deltas are few, because
+ * they leave the log once their item is closed, and have no such index.
+ */
 function partsOfKinds(ofEvents: number, ofDeltas: number): string[] {
-  return Array.from({ length: ofEvents + ofDeltas }, (_, i) => {
-    const table = i < ofEvents ? 'events' : 'deltas';
-    return part(`${table} INDEXED BY ${table}_kind`, `kind = ?${i + 4}`);
-  });
+  const events = Array.from({ length: ofEvents }, (_, i) =>
+    part('events INDEXED BY events_kind', `kind = ?${i + 4}`),
+  );
+  const kinds = Array.from({ length: ofDeltas }, (_, i) => `?${ofEvents + i + 4}`);
+  return ofDeltas === 0 ? events : [...events, part('deltas', `kind IN (${kinds.join(', ')})`)];
 }
 
 function partsOfTables(column: string | null, kinds: number): string[] {

@@ -35,7 +35,8 @@ import { migration030 } from './migrations/030-hooks.ts';
 import { migration031 } from './migrations/031-worktrees-due.ts';
 import { migration032 } from './migrations/032-holds.ts';
 import { migration033 } from './migrations/033-goals.ts';
-import { migration034 } from './migrations/034-imports.ts';
+import { migration036 } from './migrations/036-deltas-by-session.ts';
+import { migration037 } from './migrations/037-imports.ts';
 import { ANCHORED } from './anchor.ts';
 import { checksum } from './corruption-log.ts';
 
@@ -82,7 +83,8 @@ const migrations: readonly (string | Completion)[] = [
   migration031,
   migration032,
   migration033,
-  migration034,
+  migration036,
+  migration037,
 ];
 
 /** The format of data that this version writes. */

@@ -298,7 +298,14 @@ async function writeSomething(store: TestStore, id: string, random: Random): Pro
         payload: { item_id: `${id}-${version}`, offset: 0, text: 'y'.repeat(length) },
       });
     }
-    if (deltas > 0) store.log.settleItem(tx, `${id}-${version}`);
+    if (deltas > 0) {
+      const text = 'y'.repeat(length);
+      store.log.append(tx, {
+        kind: 'message.completed',
+        session_id: id,
+        payload: { item_id: `${id}-${version}`, offset: 0, status: 'completed', text },
+      });
+    }
     store.log.append(tx, told(id, { version, text: 'z'.repeat(length) }));
     if (refuse) throw new AppError('conflict', 'refused');
   });
@@ -332,7 +339,7 @@ async function problemOf(store: TestStore, acknowledged: AppendedEntry[]): Promi
   }
   const versions = new Map<string, number>();
   for (const { kind, text } of entries) {
-    if (deltaKinds.has(kind)) continue;
+    if (deltaKinds.has(kind) || kind === 'message.completed') continue;
     const { session_id: id, payload } = JSON.parse(text) as Told;
     if (payload.version !== (versions.get(id) ?? 0) + 1) return `an event of ${id} is missing`;
     versions.set(id, payload.version);

@@ -1,18 +1,11 @@
 import { describe, expect, test, vi } from 'vitest';
 import type { Scope } from '../../../src/core/events/event.ts';
-import { EventLog } from '../../../src/core/events/log.ts';
+import { ItemDeltas } from '../../../src/core/events/item-deltas.ts';
 import { EventTrim } from '../../../src/server/upkeep/retention/trim.ts';
 import { SessionStore } from '../../../src/server/conversations/sessions/store.ts';
 import type { Database } from '../../../src/core/store/database.ts';
 import type { Reader } from '../../../src/core/store/transaction.ts';
-import {
-  countingIds,
-  openStore,
-  steppingClock,
-  type TestStore,
-  query,
-  freshStore,
-} from '../../support/store.ts';
+import { openStore, type TestStore, query, freshStore } from '../../support/store.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { aTurn } from '../../support/records.ts';
 
@@ -55,12 +48,12 @@ describe('a page of events', () => {
     const { store } = await freshStore();
     const kinds = new Set(['message.delta', 'turn.completed', 'turn.failed']);
     const plan = planOfPage(store, { name: 'runtime', kinds });
-    const ofIndex = (table: string) =>
-      `SEARCH ${table} USING INDEX ${table}_kind (kind=? AND seq>? AND seq<?)`;
+    const ofIndex = 'SEARCH events USING INDEX events_kind (kind=? AND seq>? AND seq<?)';
     expect(plan.filter((line) => line.startsWith('SEARCH'))).toEqual([
-      ofIndex('events'),
-      ofIndex('events'),
-      ofIndex('deltas'),
+      ofIndex,
+      ofIndex,
+      // The log has deltas only of open and newly closed items.
+      'SEARCH deltas USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)',
     ]);
     expectNoSorting(plan);
   });
@@ -76,20 +69,14 @@ describe('a page of events', () => {
 });
 
 describe('the log', () => {
-  test('The deltas of an item are found by their index, for reads and for removal.', async () => {
+  test('The deltas of an item or a process are found by their session or process, for reads and for removal.', async () => {
     const { store } = await freshStore();
-    const sqls = await sqlsOf(store.db, async () => {
-      const log = new EventLog({ db: store.db, clock: steppingClock(), ids: countingIds() });
-      store.db.peek((rx) => store.log.deltasOf(rx, 'item'));
-      await log.compact();
-    });
-    const ofItem = sqls.filter((sql) => sql.includes('item_id = ?'));
-    expect(ofItem).toHaveLength(2);
-    for (const sql of ofItem) {
-      const plan = planOf(store.db, sql);
-      expect(plan).toContainEqual(expect.stringMatching(/INDEX deltas_item \(item_id=\?/));
-      expectNoSorting(plan);
-    }
+    const sqls = await sqlsOf(store.db, () => new ItemDeltas(store.db));
+    expect(sqls.map((sql) => planOf(store.db, sql))).toEqual([
+      ['SEARCH deltas USING INDEX deltas_session (session_id=?)'],
+      ['SEARCH deltas USING INDEX deltas_session (session_id=? AND seq<?)'],
+      ['SEARCH deltas USING INDEX deltas_process (process_id=? AND seq<?)'],
+    ]);
   });
 });
 
@@ -224,8 +211,10 @@ describe('retention', () => {
     const plans = await plansOfTrim(/^DELETE/);
     const table = (name: string) => [`SEARCH ${name} USING INTEGER PRIMARY KEY (rowid=?)`];
     // The deltas of an item are removed together with the event that closes it.
-    const ofItem = ['SEARCH deltas USING INDEX deltas_item (item_id=?)'];
-    expect(plans).toEqual([table('events'), table('deltas'), ofItem]);
+    const of = (owner: string) => [
+      `SEARCH deltas USING INDEX deltas_${owner} (${owner}_id=? AND seq<?)`,
+    ];
+    expect(plans).toEqual([table('events'), table('deltas'), of('session'), of('process')]);
   });
 
   // The index sessions_status has every closed session, including all that were trimmed long ago.

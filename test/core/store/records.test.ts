@@ -212,17 +212,15 @@ describe('a statement', () => {
 
   test('Integers up to 2^53 - 1 of either sign are stored exactly, as integers.', async () => {
     const { store } = await freshStore();
-    const insertOne = store.db.prepare(
-      'INSERT INTO settled_items (item_id, settled_at) VALUES (?, ?)',
-    );
+    const insertOne = store.db.prepare('INSERT INTO trimmed (scope, seq) VALUES (?, ?)');
     const all = [...integers, ...integers.filter((value) => value > 0).map((value) => -value)];
     await store.db.transact((tx) =>
-      all.forEach((value, i) => void insertOne.run(tx, `i${i}`, value)),
+      all.forEach((value, i) => void insertOne.run(tx, `i${String(i).padStart(3, '0')}`, value)),
     );
-    const stored = store.db.prepare('SELECT settled_at, typeof(settled_at) FROM settled_items');
+    const stored = store.db.prepare('SELECT seq, typeof(seq) FROM trimmed ORDER BY scope');
     expect(store.db.peek((rx) => stored.all(rx))).toEqual(all.map((value) => [value, 'integer']));
-    const equal = store.db.prepare('SELECT count(*) FROM settled_items WHERE settled_at = ?');
-    const atLeast = store.db.prepare('SELECT count(*) FROM settled_items WHERE settled_at >= ?');
+    const equal = store.db.prepare('SELECT count(*) FROM trimmed WHERE seq = ?');
+    const atLeast = store.db.prepare('SELECT count(*) FROM trimmed WHERE seq >= ?');
     for (const value of all) {
       expect(store.db.peek((rx) => equal.get(rx, value))).toEqual([1]);
       expect(store.db.peek((rx) => atLeast.get(rx, value))).toEqual([

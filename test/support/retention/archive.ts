@@ -181,7 +181,6 @@ function writeSession(
     if (end === 'running' && nth === turns) return;
     const whole = { item_id, offset: 0, status: 'completed', text } as const;
     append({ kind: 'message.completed', payload: whole });
-    log.settleItem(tx, item.item_id);
     session = endStoredTurn(tx, store, session, started, item.text, now);
   }
   if (end === 'closed')

@@ -69,7 +69,7 @@ function history(said: string): number {
 }
 
 async function importList(
-  { client, show, now, layout }: CommandContext & { now?: number },
+  { client, show, note, world, layout }: CommandContext,
   { provider, cwd, limit = 30 }: { provider?: ProviderId; cwd?: string; limit?: number },
 ): Promise<void> {
   const found = await listAll(client, provider, { limit, ...(cwd === undefined ? {} : { cwd }) });
@@ -86,10 +86,9 @@ async function importList(
       plain(one.cwd ?? '-'),
     ],
   );
-  const empty = 'no conversations: begin one in the program of an agent, such as claude or codex\n';
-  show(shown, () =>
-    shown.length === 0 ? empty : print(shown, { now: now ?? Date.now(), layout }),
-  );
+  show(shown, () => (shown.length === 0 ? '' : print(shown, { now: world.clock.now(), layout })));
+  if (shown.length === 0)
+    note('no conversations: begin one in the program of an agent, such as claude or codex');
 }
 
 function userOf({ in_use, session_id }: Conversation): string {

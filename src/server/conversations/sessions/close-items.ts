@@ -22,7 +22,7 @@ export function closeStoredItems(
 ): void {
   for (const item of items) {
     let { text, tool } = item;
-    for (const { kind, payload } of log.deltasOf(tx, item.item_id)) {
+    for (const { kind, payload } of log.deltasOf(tx, item.session_id, item.item_id)) {
       const { offset, text: piece } = payload;
       // A delta with offset 0 replaces the text before it.
       text = offset === 0 ? piece : text + piece;
@@ -32,7 +32,6 @@ export function closeStoredItems(
     const { session_id, turn_id } = item;
     store.items.update(tx, closed);
     log.append(tx, { ...closingEvent(closed), session_id, turn_id });
-    log.settleItem(tx, item.item_id);
   }
 }
 

@@ -365,7 +365,6 @@ export class TurnOutput {
     const closed = { ...item, status, completed_at: this.#deps.clock.now() };
     this.#deps.store.items.update(tx, closed);
     this.#event(tx, closingEvent(closed));
-    this.#deps.log.settleItem(tx, item.item_id);
   }
 
   #newItem<Tool extends Item['tool']>(kind: Item['kind'], tool: Tool): Item & { tool: Tool } {

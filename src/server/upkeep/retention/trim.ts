@@ -1,4 +1,5 @@
 import { settlingKinds } from '../../../api/events.ts';
+import { type ClosingEntry, ItemDeltas } from '../../../core/events/item-deltas.ts';
 import type { Database } from '../../../core/store/database.ts';
 import type { SqlValue } from '../../../core/store/raw-statement.ts';
 import type { Statement } from '../../../core/store/statement.ts';
@@ -44,7 +45,7 @@ export class EventTrim {
   readonly #eventsOf: Record<'session_id' | 'process_id', Statement<Row>>;
   readonly #next: Statement<AgedRow>;
   readonly #deletes: readonly Statement[];
-  readonly #deleteDeltas: Statement;
+  readonly #itemDeltas: ItemDeltas;
   readonly #remember: Statement;
 
   /** `onTrimmed` is called with the highest deleted seq, once that is on disk. */
@@ -62,12 +63,12 @@ export class EventTrim {
       `SELECT seq, kind, created_at, EXISTS (
          SELECT 1 FROM sessions WHERE id = event.session_id
          AND active_turn_id = event.record ->> '$.turn_id'
-       ), coalesce(record ->> '$.payload.item_id', process_id), ${IDS} FROM events AS event WHERE seq > ? ORDER BY seq LIMIT ?`,
+       ), record ->> '$.payload.item_id', ${IDS} FROM events AS event WHERE seq > ? ORDER BY seq LIMIT ?`,
     );
     this.#deletes = ['events', 'deltas'].map((table) =>
       db.prepare(`DELETE FROM ${table} WHERE seq = ?`),
     );
-    this.#deleteDeltas = db.prepare('DELETE FROM deltas WHERE item_id = ?');
+    this.#itemDeltas = new ItemDeltas(db);
     this.#remember = db.prepare(
       `INSERT INTO trimmed (scope, seq) VALUES (?, ?)
        ON CONFLICT (scope) DO UPDATE SET seq = max(seq, excluded.seq)`,
@@ -92,27 +93,28 @@ export class EventTrim {
     limit: number,
   ): Trimmed & { end: number | null } {
     const rows: Row[] = [];
-    const closed: string[] = [];
+    const closed: ClosingEntry[] = [];
     let scanned = 0;
     let end = after;
     let isOver = false;
     this.#next.scan(
       tx,
       [after, SCAN_EVENTS],
-      ([seq, kind, createdAt, isUnfinished, item, ...ids]) => {
+      ([seq, kind, createdAt, isUnfinished, item_id, ...ids]) => {
         isOver = createdAt >= before;
         if (isOver) return false;
         scanned++;
         end = seq;
         if (isUnfinished !== 0) return true;
         rows.push([seq, kind, ...ids]);
-        if (item !== null && settlingKinds.has(kind)) closed.push(item);
+        const [session_id, process_id] = ids;
+        if (settlingKinds.has(kind)) closed.push({ seq, session_id, process_id, item_id });
         return rows.length < limit;
       },
     );
     const isFull = rows.length === limit;
     let deltas = 0;
-    for (const item of closed) deltas += this.#deleteDeltas.run(tx, item);
+    for (const item of closed) deltas += this.#itemDeltas.delete(tx, item);
     const isEnd = isOver || (!isFull && scanned < SCAN_EVENTS);
     const deleted = this.#delete(tx, rows);
     return { ...deleted, events: deleted.events + deltas, isFull, end: isEnd ? null : end };

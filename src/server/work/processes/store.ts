@@ -5,7 +5,7 @@ import type { EventBody } from '../../../core/events/event.ts';
 import type { EventLog } from '../../../core/events/log.ts';
 import type { Database } from '../../../core/store/database.ts';
 import { RecordTable } from '../../../core/store/records.ts';
-import { hasEnded, ownerOf, processInEvents } from './process.ts';
+import { ownerOf, processInEvents } from './process.ts';
 import type { OutputPayload } from './output.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 
@@ -37,7 +37,7 @@ export class ProcessStore {
     this.#append(tx, process, { kind: 'process.queued', payload: { process } });
   }
 
-  /** Writes a process in its new state. Once it has ended, the events of its output may be removed from the log. */
+  /** Writes a process in its new state. The event of its end lets the log remove the events of its output. */
   move(
     tx: Writer,
     process: Process,
@@ -45,7 +45,6 @@ export class ProcessStore {
   ): void {
     this.processes.update(tx, process);
     this.#append(tx, process, { kind, payload: { process: processInEvents(process) } });
-    if (hasEnded(process)) this.#log.settleItem(tx, process.process_id);
   }
 
   appendOutput(tx: Writer, process: Process, payload: OutputPayload): void {

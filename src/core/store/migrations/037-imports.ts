@@ -2,7 +2,7 @@
  * The conversations of agents that sessions continue, and the turns that ran in the agents' own programs. The id of an
  * import is the id of its session. `conversation` is null once the session is closed.
  */
-export const migration034 = `
+export const migration037 = `
 CREATE TABLE IF NOT EXISTS imports (
   n INTEGER PRIMARY KEY,
   id TEXT NOT NULL UNIQUE,
