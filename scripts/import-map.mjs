@@ -24,7 +24,7 @@ export const houses = {
       'an adapter translates between an agent and the provider interface: it makes no decisions and writes no rows',
   },
   server: {
-    may: ['agents/provider', 'agents/acp/catalogue', 'core', 'api'],
+    may: ['agents/provider', 'agents/conversations', 'agents/acp/catalogue', 'core', 'api'],
     because:
       'the server uses agents through the provider interface; the callers of the server are above it',
   },
@@ -216,7 +216,7 @@ export const rooms = {
       'a goal puts the output of a failed check into the inbox of its session, and runs checks through an object that runtime passes in',
   },
   'server/conversations/imports': {
-    may: ['server/conversations/sessions', 'agents/conversations'],
+    may: ['server/conversations/sessions'],
     because:
       "an import opens a session, and reads the turns that ran in the agent's own program before each of its turns",
   },
@@ -256,6 +256,7 @@ export const rooms = {
     beyond: {
       may: [
         'agents/provider',
+        'agents/conversations',
         'agents/acp/catalogue',
         'core/children/environment',
         'core/events',

@@ -211,8 +211,10 @@ function summaryOf(
 function runs(pid: number, row: unknown): boolean {
   const found = Number.isInteger(pid) && pid > 0 ? identify(pid) : undefined;
   if (!found || !isAlive(found)) return false;
-  const started = String(fieldOf(row, 'procStart') ?? '');
-  return !/^\d+$/.test(started) || started === String(found.startedTicks);
+  const started = fieldOf(row, 'procStart');
+  if (typeof started === 'number') return started === found.startedTicks;
+  const isText = typeof started === 'string' && /^\d+$/.test(started);
+  return !isText || started === String(found.startedTicks);
 }
 
 async function namesIn(directory: string): Promise<string[]> {

@@ -1,6 +1,7 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { ConversationHolder } from '../../api/conversations.ts';
+import { readForeignFile } from '../../core/lib/foreign-file.ts';
 import { hasProc } from '../../core/lib/platform.ts';
 import { MessageBudget } from '../budget.ts';
 import {
@@ -21,6 +22,7 @@ import { isGone, threadKinds } from './threads.ts';
 const PAGE = 50;
 /** So many pages of a list are read. */
 const MAX_PAGES = 100;
+const MAX_LOCKS = 4 * 1024 * 1024;
 
 interface Settings {
   ask: (method: string, params: object, signal: AbortSignal) => Promise<unknown>;
@@ -205,7 +207,8 @@ function millisecondsOf(seconds: unknown): number | null {
 
 /** The process of each write lock, by the inode of its file. */
 async function readLocks(): Promise<Map<string, number>> {
-  const text = await fs.readFile('/proc/locks', 'utf8').catch(() => '');
+  const bytes = await readForeignFile('/proc', 'locks', { maxBytes: MAX_LOCKS }).catch(() => null);
+  const text = bytes?.toString('utf8') ?? '';
   const found = new Map<string, number>();
   for (const line of text.split('\n')) {
     const [, pid, inode] = /FLOCK\s+\S+\s+WRITE\s+(\d+)\s+\S+:(\d+)\s/.exec(line) ?? [];

@@ -53,22 +53,21 @@ it(
           params,
           query,
         });
-        const why = `with SEED=${SEED} and ${place}`;
         expect(
           past.toReversed().map(({ prompt }) => prompt),
-          why,
+          `with SEED=${SEED} and ${place}`,
         ).toEqual(expected);
         const kinds = (await readEvents(server.client, id)).map(({ kind }) => kind);
         expect(
           kinds.filter((kind) => kind === 'past.turn'),
-          why,
+          `with SEED=${SEED} and ${place}`,
         ).toHaveLength(TURNS);
         expect(
           kinds.filter((kind) => kind === 'session.imported'),
-          why,
+          `with SEED=${SEED} and ${place}`,
         ).toHaveLength(1);
         const sessions = await server.client.call(endpoints.listSessions, { query: {} });
-        expect(sessions, why).toHaveLength(1);
+        expect(sessions, `with SEED=${SEED} and ${place}`).toHaveLength(1);
       } finally {
         await server.end('SIGTERM');
       }
