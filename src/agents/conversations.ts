@@ -1,4 +1,5 @@
 import type { ConversationHolder } from '../api/conversations.ts';
+import type { Session } from '../api/sessions.ts';
 import { firstLine } from '../core/lib/cut-line.ts';
 import { oneLine, plain } from '../core/lib/plain.ts';
 
@@ -138,4 +139,9 @@ export class TurnCollector {
   get turns(): StoredTurn[] {
     return this.#newestFirst.toReversed();
   }
+}
+
+/** Whether a session would lose a conversation if it began anew. */
+export function hasContent({ usage, imported }: Pick<Session, 'usage' | 'imported'>): boolean {
+  return Boolean(usage?.output_tokens) || Boolean(imported);
 }

@@ -168,11 +168,6 @@ export type AgentAnswer =
   | { decision: 'decline'; reason: string | null }
   | { decision: 'cancelled' };
 
-/** Whether a session would lose a conversation if it began anew. */
-export function hasContent({ usage, imported }: Pick<Session, 'usage' | 'imported'>): boolean {
-  return Boolean(usage?.output_tokens) || Boolean(imported);
-}
-
 /** A session that a provider may still have. */
 export interface KnownSession {
   /** The provider's own name for it. */

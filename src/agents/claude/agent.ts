@@ -5,10 +5,10 @@ import { imageData } from '../image-data.ts';
 import type { Excess } from '../bounded-line.ts';
 import { MessageBudget, tooLargeRequest } from '../budget.ts';
 import { excessOf, Refusal, OpenRequests } from '../json-connection.ts';
+import { hasContent } from '../conversations.ts';
 import {
   type Agent,
   type AgentSink,
-  hasContent,
   lostTurn,
   defaultSettings,
   ProviderError,

@@ -12,8 +12,7 @@ import {
 } from '../conversations.ts';
 import { fieldOf } from '../lenient.ts';
 import { parsed } from '../json-lines.ts';
-import { isPrompt, isSpoken, textOf } from './transcript-rows.ts';
-import { readTurns } from './transcript.ts';
+import { isPrompt, isSpoken, namesIn, readTurns, textOf } from './transcript.ts';
 
 const NAME = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.jsonl$/;
 /** Only the two ends of a transcript are read for a list, because a transcript may have hundreds of megabytes. */
@@ -84,7 +83,7 @@ export class ClaudeConversations implements Conversations {
 
   async holders(): Promise<(ref: string) => ConversationHolder | null> {
     const directory = path.join(this.#settings.root(), 'sessions');
-    const names = (await namesIn(directory)).filter((name) => /^\d+\.json$/.test(name));
+    const names = ((await namesIn(directory)) ?? []).filter((name) => /^\d+\.json$/.test(name));
     const holders = new Map<string, ConversationHolder>();
     for (const name of names) {
       const bytes = await orNull(
@@ -117,8 +116,8 @@ export class ClaudeConversations implements Conversations {
   async #transcripts(matches: (name: string) => boolean = () => true): Promise<Transcript[]> {
     const projects = this.#projects;
     const found: Transcript[] = [];
-    for (const project of await namesIn(projects)) {
-      const names = await namesIn(path.join(projects, project));
+    for (const project of (await namesIn(projects)) ?? []) {
+      const names = (await namesIn(path.join(projects, project))) ?? [];
       const stats = await Promise.all(
         names.map(async (name): Promise<Transcript[]> => {
           const ref = NAME.exec(name)?.[1];
@@ -215,10 +214,6 @@ function runs(pid: number, row: unknown): boolean {
   if (typeof started === 'number') return started === found.startedTicks;
   const isText = typeof started === 'string' && /^\d+$/.test(started);
   return !isText || started === String(found.startedTicks);
-}
-
-async function namesIn(directory: string): Promise<string[]> {
-  return (await orNull(fs.readdir(directory))) ?? [];
 }
 
 /** Null for files that other programs have removed, replaced or made unreadable. */

@@ -17,6 +17,7 @@ import { openClaude } from './agent.ts';
 import { ClaudeConversations } from './conversations.ts';
 import { type ClaudeOptions, askModels } from './process.ts';
 import { objectionTo } from './settings.ts';
+import { namesIn } from './transcript.ts';
 import fs from 'node:fs/promises';
 import { z } from 'zod';
 import { readForeignFile } from '../../core/lib/foreign-file.ts';
@@ -138,16 +139,6 @@ async function listTranscripts(configDirectory: string): Promise<Set<string> | n
       if (name.endsWith(SUFFIX)) ids.add(name.slice(0, -SUFFIX.length));
   }
   return ids;
-}
-
-async function namesIn(directory: string): Promise<string[] | null> {
-  try {
-    return await fs.readdir(directory);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT' || code === 'ENOTDIR') return null;
-    throw error;
-  }
 }
 
 /** The file of the API key, beside claude's own files in a home that is cadre's alone. */

@@ -1,4 +1,4 @@
-import type fs from 'node:fs/promises';
+import fs from 'node:fs/promises';
 import {
   type ConversationMark,
   type StoredItem,
@@ -10,7 +10,6 @@ import {
 } from '../conversations.ts';
 import { fieldOf } from '../lenient.ts';
 import { parsed } from '../json-lines.ts';
-import { blocksOf, isInterrupt, isPrompt, isSpoken, textIn, textOf } from './transcript-rows.ts';
 
 const CHUNK_BYTES = 256 * 1024;
 /** A longer line is passed over, and so are the oldest of more rows. */
@@ -199,4 +198,59 @@ async function* linesOf(
     rest = Buffer.alloc(0);
   }
   if (!isSkipping && rest.length > 0) yield { line: rest, offset };
+}
+
+/** Texts that commands of claude leave in a transcript as if a user had said them. */
+const COMMAND = /^<(?:command-name|command-message|local-command|bash-(?:input|stdout|stderr))/;
+const INTERRUPTED = /^\[Request interrupted by user/;
+
+/** The content of a row of a transcript, as a list of blocks. */
+function blocksOf(row: unknown): readonly unknown[] {
+  const content = fieldOf(fieldOf(row, 'message'), 'content');
+  if (typeof content === 'string') return [{ type: 'text', text: content }];
+  return Array.isArray(content) ? content : [];
+}
+
+/** The texts of a row, with a word for each image. */
+export function textOf(row: unknown): string {
+  return textIn(blocksOf(row));
+}
+
+function textIn(blocks: readonly unknown[]): string {
+  const texts = blocks.flatMap((block) => {
+    const said = fieldOf(block, 'text');
+    if (fieldOf(block, 'type') === 'image') return ['[image]'];
+    return fieldOf(block, 'type') === 'text' && typeof said === 'string' ? [said] : [];
+  });
+  return texts.join('\n');
+}
+
+/** Whether a row belongs to the conversation itself, and not to a subagent. */
+export function isSpoken(row: unknown): boolean {
+  const type = fieldOf(row, 'type');
+  return (type === 'user' || type === 'assistant') && fieldOf(row, 'isSidechain') !== true;
+}
+
+/** Whether a row is a prompt of a user: no result of a tool, summary, reminder or output of a command. */
+export function isPrompt(row: unknown): boolean {
+  if (fieldOf(row, 'type') !== 'user' || fieldOf(row, 'isSidechain') === true) return false;
+  const marks = ['isMeta', 'isCompactSummary', 'toolUseResult', 'sourceToolAssistantUUID'];
+  if (marks.some((name) => Boolean(fieldOf(row, name)))) return false;
+  const text = textOf(row);
+  return text !== '' && !COMMAND.test(text) && !INTERRUPTED.test(text);
+}
+
+function isInterrupt(row: unknown): boolean {
+  return fieldOf(row, 'type') === 'user' && INTERRUPTED.test(textOf(row));
+}
+
+/** Returns the names in a directory; null if there is no such directory. */
+export async function namesIn(directory: string): Promise<string[] | null> {
+  try {
+    return await fs.readdir(directory);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return null;
+    throw error;
+  }
 }

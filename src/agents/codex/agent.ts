@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import type { Session } from '../../api/sessions.ts';
 import { OpenRequests } from '../json-connection.ts';
+import { hasContent } from '../conversations.ts';
 import {
   type Agent,
   type AgentAnswer,
   type AgentSink,
   earlierDefaults,
-  hasContent,
   lostTurn,
   defaultSettings,
   ProviderError,

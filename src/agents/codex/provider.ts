@@ -15,12 +15,11 @@ import {
 } from '../provider.ts';
 import { type ProgramOptions, runProgram } from '../agent-process.ts';
 import { openCodex } from './agent.ts';
-import { CodexConversations } from './conversations.ts';
 import { AppServer } from './app-server.ts';
 import { type CodexModel, listModels } from './models.ts';
 import { objectionTo } from './settings.ts';
 import { SharedServer } from './shared-server.ts';
-import { hasThread, listThreads } from './threads.ts';
+import { CodexConversations, hasThread, listThreads } from './threads.ts';
 import path from 'node:path';
 import { z } from 'zod';
 import { invalidError } from '../../api/errors.ts';

@@ -85,12 +85,13 @@ export class ImportReader {
    * Prepares a turn of a session: stores what ran in the agent's own program, and ends an idle agent that does not know of
    * it. Throws ProviderError if another process has the conversation open.
    */
-  async prepare(session: Session): Promise<void> {
+  async prepare(session: Session, signal: AbortSignal): Promise<void> {
     if (!session.imported) return;
     const held = await this.#holderOf(session);
     if (held) throw new ProviderError('in_use_elsewhere', inUseText(held));
     const added = await this.read(session.id);
     if (added > 0) await this.#deps.pool.end(session.id);
+    signal.throwIfAborted();
   }
 
   /** Returns the conversations of an agent. Throws `conflict` if the agent does not list them. */

@@ -39,8 +39,7 @@ interface TurnRunnerDeps extends TimeLimitDeps, Pick<ServerParts, 'log' | 'ids' 
   inbox: Inbox;
   outputs: AgentOutputs;
   observers: SessionObservers;
-  /** Throws ProviderError if another program has the conversation of a session open. */
-  imports: { prepare: (session: Session) => Promise<void> };
+  imports: { prepare: (session: Session, signal: AbortSignal) => Promise<void> };
   /** Runs in the transaction that ends a turn, before the next one of its session begins. */
   limits: { turnDone: (tx: Writer, turn: Turn, outcome: TurnOutcome) => void };
 }
@@ -258,7 +257,7 @@ export class TurnRunner {
   tryAgent(session: Session, settings: TurnSettings): Promise<Trial> {
     const { signal } = this.#stopping;
     const start = async () => {
-      if (session.imported) await this.#deps.imports.prepare(session);
+      if (session.imported) await this.#deps.imports.prepare(session, signal);
       return this.#deps.pool.tryStart(session, (one) => this.#sinkOf(one), signal);
     };
     return tryAgent(start, settings, signal);
@@ -281,8 +280,7 @@ export class TurnRunner {
     const settings = settingsOf(session, turn);
     running.live = undefined;
     try {
-      if (session.imported) await this.#deps.imports.prepare(session);
-      signal.throwIfAborted();
+      if (session.imported) await this.#deps.imports.prepare(session, signal);
       const wait = this.#deps.outputs.waitNotice(turn);
       const live = await this.#deps.pool.lease(session, (one) => this.#sinkOf(one), signal, wait);
       running.live = live;
