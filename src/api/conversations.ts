@@ -57,7 +57,7 @@ export const pastTurn = z
     created_at: timestamp,
   })
   .meta({
-    id: 'PastTurn',
+    id: 'PastTurnRecord',
     description: "A turn that ran in the agent's own program. Texts are cut to 16384 characters.",
   });
 export type PastTurn = z.output<typeof pastTurn>;

@@ -300,6 +300,7 @@ export const createSession = endpoint('POST /v1/sessions', {
           .default(MAX_PAST_TURNS)
           .describe('Maximum number of past turns to store.'),
       })
+      .meta({ id: 'ImportRequest', description: 'The conversation that a new session continues.' })
       .nullish()
       .meta({
         description:
