@@ -24,7 +24,7 @@ export const houses = {
       'an adapter translates between an agent and the provider interface: it makes no decisions and writes no rows',
   },
   server: {
-    may: ['agents/provider', 'agents/acp/catalogue', 'core', 'api'],
+    may: ['agents/provider', 'agents/conversations', 'agents/acp/catalogue', 'core', 'api'],
     because:
       'the server uses agents through the provider interface; the callers of the server are above it',
   },
@@ -220,6 +220,11 @@ export const rooms = {
     because:
       'a handoff reads the rows of one session and opens another, and moves claims through an object that runtime passes in',
   },
+  'server/conversations/imports': {
+    may: ['server/conversations/sessions'],
+    because:
+      "an import opens a session, and reads the turns that ran in the agent's own program before each of its turns",
+  },
   'server/conversations/search': {
     may: ['server/conversations/sessions'],
     because:
@@ -256,6 +261,7 @@ export const rooms = {
     beyond: {
       may: [
         'agents/provider',
+        'agents/conversations',
         'agents/acp/catalogue',
         'core/children/environment',
         'core/events',

@@ -11,6 +11,7 @@ import type { Clock } from '../core/lib/clock.ts';
 import { filledFields } from '../core/lib/filled-fields.ts';
 import type { StoredInputItem } from '../api/input.ts';
 import type { SandboxFor } from './agent-sandbox.ts';
+import type { Conversations } from './conversations.ts';
 import type { SeenLogin } from './seen-login.ts';
 
 /** An update of a turn. The first update of an item begins the item. */
@@ -95,10 +96,12 @@ export class ProviderError extends Error {
   /**
    * `resume_failed`: the provider does not have the session any more, so the session fails with its turn.
    * `auth_required`: nobody is logged in to the agent.
+   * `in_use_elsewhere`: another process has the conversation open.
    */
   readonly code:
     | 'provider_unavailable'
     | 'resume_failed'
+    | 'in_use_elsewhere'
     | 'auth_required'
     | 'invalid_permission_mode'
     | 'invalid_agent_mode'
@@ -318,6 +321,8 @@ export interface AgentKind {
     last_error: string | null;
   };
   authStatus(): Promise<AuthStatus>;
+  /** The conversations that the agent's own program stores. Absent if they cannot be listed. */
+  readonly conversations?: Conversations;
   models(): Promise<Model[]>;
   /** The refs of the sessions that the agent says it has; null where it has no list. Throws {@link ProviderError}. */
   listed(signal: AbortSignal): Promise<ReadonlySet<string> | null>;
@@ -388,9 +393,4 @@ export interface Provider extends AgentKind {
   readonly login?: Login;
   /** Absent where there is one kind of agent. */
   readonly kinds?: AgentKinds;
-}
-
-/** The kind of agent that serves a session; undefined where the provider does not have it any more. */
-export function agentKindOf(provider: Provider, agent: string | null): AgentKind | undefined {
-  return provider.kinds && agent !== null ? provider.kinds.find(agent) : provider;
 }

@@ -10,7 +10,6 @@ import { AppError, invalidError, notFoundError } from '../api/errors.ts';
 import {
   type AgentKind,
   type AgentLogin,
-  agentKindOf,
   type Login,
   type NamedAgentKind,
   type Provider,
@@ -244,4 +243,9 @@ async function refusing<T>(id: ProviderId, answer: Promise<T>): Promise<T> {
       cause: error,
     });
   }
+}
+
+/** The kind of agent that serves a session; undefined where the provider does not have it any more. */
+export function agentKindOf(provider: Provider, agent: string | null): AgentKind | undefined {
+  return provider.kinds && agent !== null ? provider.kinds.find(agent) : provider;
 }

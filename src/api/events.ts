@@ -7,7 +7,7 @@ import { processKinds } from './event-kinds/processes.ts';
 import { goalKinds, queueKinds } from './event-kinds/queue.ts';
 import { reviewKinds } from './event-kinds/reviews.ts';
 import { runtimeKinds } from './event-kinds/runtime.ts';
-import { sessionKinds, turnKinds } from './event-kinds/sessions.ts';
+import { pastKinds, sessionKinds, turnKinds } from './event-kinds/sessions.ts';
 import { deliveryKinds, teamKinds } from './event-kinds/teams.ts';
 import { worktreeKinds } from './event-kinds/worktrees.ts';
 
@@ -19,6 +19,7 @@ export const kinds = {
   ...runtimeKinds,
   ...sessionKinds,
   ...turnKinds,
+  ...pastKinds,
   ...queueKinds,
   ...reviewKinds,
   ...goalKinds,

@@ -5,6 +5,7 @@ import * as diffs from './diffs.ts';
 import * as budgets from './budgets.ts';
 import { eventRoutes } from './event-routes.ts';
 import * as gateway from './gateway.ts';
+import * as conversations from './conversations.ts';
 import * as goals from './goals.ts';
 import * as handoffs from './handoffs.ts';
 import * as hooks from './hooks.ts';
@@ -75,6 +76,9 @@ export const endpoints = {
   dropReview: reviews.dropReview,
   sendReview: reviews.sendReview,
   handOffSession: handoffs.handOffSession,
+  listConversations: conversations.listConversations,
+  listPastTurns: conversations.listPastTurns,
+  handBackSession: conversations.handBackSession,
   setGoal: goals.setGoal,
   getGoal: goals.getGoal,
   cancelGoal: goals.cancelGoal,

@@ -160,6 +160,25 @@ export const session = z
       description:
         'Session that this session was handed over to last. Absent if it was not handed over.',
     }),
+    imported: z
+      .looseObject({
+        program: nullableText(
+          'Program that began the conversation. Null if unknown, or if the session began in cadre.',
+        ),
+        past_turns: z.int().describe('Number of stored past turns.'),
+        omitted_turns: z
+          .int()
+          .describe("Number of older turns that only the agent's own program stores."),
+        complete: z.boolean().describe('Whether all past turns are stored.'),
+      })
+      .meta({
+        id: 'ImportedConversation',
+        description: "A conversation that the agent's own program also continues.",
+      })
+      .nullish()
+      .describe(
+        "Conversation that the agent's own program also continues. Null or absent for other sessions.",
+      ),
     created_at: timestamp,
     updated_at: timestamp,
     closed_at: timestamp.nullable(),
@@ -248,6 +267,9 @@ export const agentMode = z.string().min(1).nullish().meta({
 
 const titleGiven = nameOfLength(200).nullable();
 
+/** The default and the maximum number of past turns that an import stores. */
+export const MAX_PAST_TURNS = 200;
+
 /** A setting for the agent that a session changes. */
 const nextSetting = z.string().min(1).nullable().optional();
 
@@ -277,9 +299,25 @@ export const createSession = endpoint('POST /v1/sessions', {
       }),
     mcp_servers: mcpServers.nullish(),
     after_limit: ownAfterLimit.optional(),
+    import: z
+      .strictObject({
+        ref: z.string().min(1).max(200).describe('Id of the conversation.'),
+        history: z
+          .int()
+          .min(0)
+          .max(MAX_PAST_TURNS)
+          .default(MAX_PAST_TURNS)
+          .describe('Maximum number of past turns to store.'),
+      })
+      .meta({ id: 'ImportRequest', description: 'The conversation that a new session continues.' })
+      .nullish()
+      .meta({
+        description:
+          "Conversation of the agent's own program that the session continues. A second import returns the open session of the first.",
+      }),
   }),
   response: session,
-  errors: ['provider_unavailable', 'conflict'],
+  errors: ['provider_unavailable', 'conflict', 'not_found'],
 });
 
 export const listSessions = endpoint('GET /v1/sessions', {

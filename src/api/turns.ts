@@ -43,6 +43,7 @@ export const sendTurn = endpoint('POST /v1/sessions/{session_id}/turns', {
     'session_failed',
     'budget_reached',
     'provider_unavailable',
+    'conflict',
   ],
 });
 

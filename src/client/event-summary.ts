@@ -44,6 +44,7 @@ function summaryPart(event: DescribedEvent): string {
   if (isIn('budget', event)) return summaryOfBudget(event);
   if (isIn('review', event)) return summaryOfReview(event);
   if (isIn('goal', event)) return summaryOfGoal(event);
+  if ('past_turn' in payload) return payload.past_turn.prompt;
   if ('worktree' in payload) return payload.worktree.worktree_name;
   if ('team' in payload) return payload.team.name;
   return summaryOfInputOrEnd(event);

@@ -115,6 +115,13 @@ export function scriptedProvider(
     }),
     authStatus: async () => ({ authenticated: true, mode: 'not_needed', detail: '' }),
     models: async () => [],
+    conversations: {
+      list: async () => [],
+      find: async () => null,
+      turns: async () => ({ turns: [], omitted: 0, newest: null }),
+      holders: async () => () => null,
+      command: (ref) => ['agent', ref],
+    },
     listed: options.listed ?? (async () => new Set()),
     has: options.has ?? (async () => true),
     agents,

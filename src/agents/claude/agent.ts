@@ -5,6 +5,7 @@ import { imageData } from '../image-data.ts';
 import type { Excess } from '../bounded-line.ts';
 import { MessageBudget, tooLargeRequest } from '../budget.ts';
 import { excessOf, Refusal, OpenRequests } from '../json-connection.ts';
+import { hasContent } from '../conversations.ts';
 import {
   type Agent,
   type AgentSink,
@@ -57,7 +58,7 @@ export async function openClaude(
     return agent;
   } catch (error) {
     // Claude keeps no session that has had no answer: there is nothing to resume, and nothing to lose.
-    const isEmpty = !session.usage?.output_tokens && isResumeFailed(error);
+    const isEmpty = !hasContent(session) && isResumeFailed(error);
     if (!isEmpty) throw error;
     await agent.start(false);
     return agent;

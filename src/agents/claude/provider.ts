@@ -15,8 +15,10 @@ import {
   type TurnSettings,
 } from '../provider.ts';
 import { openClaude } from './agent.ts';
+import { ClaudeConversations } from './conversations.ts';
 import { type ClaudeOptions, askModels } from './process.ts';
 import { objectionTo } from './settings.ts';
+import { namesIn } from './transcript.ts';
 import fs from 'node:fs/promises';
 import { z } from 'zod';
 import { readForeignFile } from '../../core/lib/foreign-file.ts';
@@ -42,6 +44,11 @@ export class ClaudeProvider extends InstalledProvider implements Provider {
       return this.authStatus();
     },
   };
+  readonly conversations = new ClaudeConversations({
+    root: () => configDirectory(this.#environmentWithoutKey()),
+    command: 'claude',
+    owns: (pid) => this.context.supervisor.owns(pid),
+  });
   /** The modes that claude has named; null: it has named none yet. */
   #modes: readonly string[] | null = null;
 
@@ -147,16 +154,6 @@ async function listTranscripts(configDirectory: string): Promise<Set<string> | n
       if (name.endsWith(SUFFIX)) ids.add(name.slice(0, -SUFFIX.length));
   }
   return ids;
-}
-
-async function namesIn(directory: string): Promise<string[] | null> {
-  try {
-    return await fs.readdir(directory);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT' || code === 'ENOTDIR') return null;
-    throw error;
-  }
 }
 
 /** The file of the API key, beside claude's own files in a home that is cadre's alone. */

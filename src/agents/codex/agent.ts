@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { Session } from '../../api/sessions.ts';
 import { OpenRequests } from '../json-connection.ts';
+import { hasContent } from '../conversations.ts';
 import {
   type Agent,
   type AgentAnswer,
@@ -102,7 +103,7 @@ class CodexAgent implements Agent, Route {
   }
 
   async open(): Promise<void> {
-    const { provider_session_ref: ref, usage } = this.#session;
+    const { provider_session_ref: ref } = this.#session;
     if (ref === null) return this.#start();
     await whenFree(ref, this.#lease.server, this.#options.clock);
     try {
@@ -111,7 +112,7 @@ class CodexAgent implements Agent, Route {
       this.#lease.server.leave(ref, this);
       if (!isGone(error)) throw error;
       // Codex may not have stored a thread that has had no turn: there is nothing to resume, and nothing to lose.
-      if (!usage?.output_tokens) return this.#start();
+      if (!hasContent(this.#session)) return this.#start();
       const { message } = error as Error;
       throw new ProviderError('resume_failed', message, { cause: error });
     }

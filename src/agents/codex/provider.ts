@@ -19,7 +19,7 @@ import { AppServer } from './app-server.ts';
 import { type CodexModel, listModels } from './models.ts';
 import { objectionTo } from './settings.ts';
 import { SharedServer } from './shared-server.ts';
-import { hasThread, listThreads } from './threads.ts';
+import { CodexConversations, hasThread, listThreads } from './threads.ts';
 import os from 'node:os';
 import path from 'node:path';
 import { z } from 'zod';
@@ -53,6 +53,12 @@ export class CodexProvider extends InstalledProvider<CodexModel> implements Prov
       return this.#authStatus();
     },
   };
+  readonly conversations = new CodexConversations({
+    ask: (method, params, signal) => this.health.noted(this.#ask(method, params, signal), signal),
+    home: () => this.#homeDirectory(),
+    command: 'codex',
+    owns: (pid) => this.context.supervisor.owns(pid),
+  });
   readonly #shared: SharedServer;
   /** The server of each sandbox, by the arguments of the sandbox. */
   readonly #sandboxed = new Map<string, SharedServer>();
@@ -149,6 +155,12 @@ export class CodexProvider extends InstalledProvider<CodexModel> implements Prov
 
   #ask(method: string, params: object, signal?: AbortSignal): Promise<unknown> {
     return this.#shared.use((server) => server.ask(method, params), signal);
+  }
+
+  /** The directory in which codex keeps its threads. */
+  #homeDirectory(): string {
+    const { CODEX_HOME, HOME = '/' } = this.environment({});
+    return this.home ?? CODEX_HOME ?? path.join(HOME, '.codex');
   }
 
   #program(): ProgramOptions {

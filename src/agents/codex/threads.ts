@@ -7,6 +7,23 @@ import { type KnownSession, ProviderError, type TurnOutcome } from '../provider.
 import type { AppServer } from './app-server.ts';
 import { type Ask, listAll } from './models.ts';
 import type { TurnError } from './outcome.ts';
+import path from 'node:path';
+import type { ConversationHolder } from '../../api/conversations.ts';
+import { readForeignFile } from '../../core/lib/foreign-file.ts';
+import { hasProc } from '../../core/lib/platform.ts';
+import { MessageBudget } from '../budget.ts';
+import {
+  type Conversations,
+  type ConversationMark,
+  type StoredConversation,
+  type StoredItem,
+  type StoredTurn,
+  type StoredTurns,
+  storedTitle,
+  TurnCollector,
+} from '../conversations.ts';
+import { fieldOf } from '../lenient.ts';
+import { Reader } from './items.ts';
 
 export interface ThreadTurn {
   /** Null until codex has named the turn. */
@@ -57,9 +74,15 @@ const LEFT_TURN_MS = 10_000;
 const thread = z.looseObject({ id: z.string(), path: z.string().nullish().catch(null) });
 const answer = z.looseObject({ thread });
 
+/** Selects the threads of all model providers and programs. By default, codex lists only threads of interactive programs. */
+const threadKinds = {
+  modelProviders: [],
+  sourceKinds: ['cli', 'vscode', 'exec', 'appServer', 'unknown'],
+};
+
 /** The ids of all threads that codex has. */
 export async function listThreads(ask: Ask): Promise<ReadonlySet<string>> {
-  const params = { limit: 100, modelProviders: [], sourceKinds: [] };
+  const params = { limit: 100, ...threadKinds };
   const threads = await listAll(ask, 'thread/list', params);
   const ids = await Promise.all(threads.map(idOf));
   return new Set(ids.filter((id) => id !== null));
@@ -120,4 +143,202 @@ async function isLost({ path: file }: z.output<typeof thread>): Promise<boolean>
     () => false,
     () => true,
   );
+}
+
+const PAGE = 50;
+/** So many pages of a list are read. */
+const MAX_PAGES = 100;
+const MAX_LOCKS = 4 * 1024 * 1024;
+
+interface Settings {
+  ask: (method: string, params: object, signal: AbortSignal) => Promise<unknown>;
+  /** Returns the home directory of codex. */
+  home: () => string;
+  command: string;
+  /** Whether a process belongs to this server. */
+  owns: (pid: number) => boolean;
+}
+
+/** The threads of codex. Its app-server reads them without a lock, also while another process writes. */
+export class CodexConversations implements Conversations {
+  readonly #settings: Settings;
+
+  constructor(settings: Settings) {
+    this.#settings = settings;
+  }
+
+  async list(
+    { cwd, limit }: { cwd: string | null; limit: number },
+    signal: AbortSignal,
+  ): Promise<StoredConversation[]> {
+    const found: StoredConversation[] = [];
+    const params = { ...threadKinds, limit: 100, sortKey: 'updated_at', ...(cwd ? { cwd } : {}) };
+    for await (const thread of this.#entries('thread/list', params, signal)) {
+      const one = isOwnThread(thread) ? await conversationOf(thread) : null;
+      if (one) found.push(one);
+      if (found.length >= limit) break;
+    }
+    return found;
+  }
+
+  async find(ref: string, signal: AbortSignal): Promise<StoredConversation | null> {
+    try {
+      const answer = await this.#settings.ask('thread/read', { threadId: ref }, signal);
+      return await conversationOf(fieldOf(answer, 'thread'));
+    } catch (error) {
+      if (isGone(error)) return null;
+      throw error;
+    }
+  }
+
+  async turns(
+    ref: string,
+    { after, max }: Parameters<Conversations['turns']>[1],
+    signal: AbortSignal,
+  ): Promise<StoredTurns> {
+    const collector = new TurnCollector(max);
+    const query = { threadId: ref, sortDirection: 'desc', itemsView: 'full', limit: PAGE };
+    let newest: ConversationMark | null = null;
+    let omitted = 0;
+    for await (const raw of this.#entries('thread/turns/list', query, signal)) {
+      const turn = turnOf(raw);
+      if (!turn) continue;
+      newest ??= { ref: turn.ref, occurredAt: turn.occurredAt };
+      if (isBefore(turn, after)) break;
+      if (omitted > 0 || !collector.add(turn)) omitted++;
+    }
+    return { turns: collector.turns, omitted, newest };
+  }
+
+  /** Reads the writer locks. The lock files are not opened, because that could create them. */
+  async holders(): Promise<(ref: string) => ConversationHolder | null> {
+    const directory = path.join(this.#settings.home(), 'thread-writer-locks');
+    const names = await fs.readdir(directory).catch(() => []);
+    const table = hasProc && names.length > 0 ? await readLocks() : new Map<string, number>();
+    const holders = new Map<string, ConversationHolder>();
+    for (const name of names) {
+      const stats = await fs.lstat(path.join(directory, name)).catch(() => null);
+      const pid = stats ? table.get(String(stats.ino)) : undefined;
+      if (pid === undefined || this.#settings.owns(pid)) continue;
+      holders.set(name.replace(/\.lock$/, ''), { pid, program: 'codex', status: null });
+    }
+    return (ref) => holders.get(ref) ?? null;
+  }
+
+  command(ref: string): string[] {
+    return [this.#settings.command, 'resume', ref];
+  }
+
+  async *#entries(
+    method: string,
+    params: object,
+    signal: AbortSignal,
+  ): AsyncGenerator<unknown, undefined> {
+    const ask: Ask = (name, query) => this.#settings.ask(name, query, signal);
+    let cursor: unknown = null;
+    for (let pages = 0; pages < MAX_PAGES; pages++) {
+      const answer = await ask(method, { ...params, ...(cursor === null ? {} : { cursor }) });
+      const data = fieldOf(answer, 'data');
+      if (Array.isArray(data)) yield* data;
+      cursor = fieldOf(answer, 'nextCursor') ?? null;
+      if (cursor === null) return;
+    }
+  }
+}
+
+function isBefore(turn: StoredTurn, mark: ConversationMark | null): boolean {
+  if (mark === null) return false;
+  return turn.ref === mark.ref || (turn.occurredAt ?? Infinity) < (mark.occurredAt ?? 0);
+}
+
+/** Whether a thread is a conversation of a user, and not of a subagent. */
+function isOwnThread(thread: unknown): boolean {
+  return fieldOf(thread, 'ephemeral') !== true && !fieldOf(thread, 'parentThreadId');
+}
+
+async function conversationOf(thread: unknown): Promise<StoredConversation | null> {
+  const [ref, cwd, file] = ['id', 'cwd', 'path'].map((name) => fieldOf(thread, name));
+  if (typeof ref !== 'string') return null;
+  const stats = typeof file === 'string' ? await fs.lstat(file).catch(() => null) : null;
+  if (typeof file === 'string' && stats === null) return null;
+  return {
+    ref,
+    title: storedTitle(fieldOf(thread, 'name')) ?? storedTitle(fieldOf(thread, 'preview')),
+    cwd: typeof cwd === 'string' && cwd.length <= 4096 ? cwd : null,
+    program: storedTitle(fieldOf(thread, 'originator') ?? fieldOf(thread, 'source')),
+    branch: storedTitle(fieldOf(fieldOf(thread, 'gitInfo'), 'branch')),
+    begunAt: millisecondsOf(fieldOf(thread, 'createdAt')),
+    changedAt: millisecondsOf(fieldOf(thread, 'updatedAt')) ?? 0,
+    bytes: stats?.size ?? null,
+  };
+}
+
+const ended: Record<string, StoredTurn['status']> = {
+  completed: 'completed',
+  interrupted: 'interrupted',
+  failed: 'failed',
+};
+
+function turnOf(raw: unknown): StoredTurn | null {
+  const ref = fieldOf(raw, 'id');
+  if (typeof ref !== 'string') return null;
+  const bounded = new MessageBudget().bounded(fieldOf(raw, 'items'));
+  const items: readonly unknown[] = Array.isArray(bounded) ? bounded : [];
+  return {
+    ref,
+    program: 'codex',
+    status: ended[String(fieldOf(raw, 'status'))] ?? 'unknown',
+    prompt: items.map(promptIn).filter(Boolean).join('\n'),
+    items: items.flatMap(itemsIn),
+    occurredAt: millisecondsOf(fieldOf(raw, 'startedAt')),
+  };
+}
+
+function promptIn(item: unknown): string {
+  if (fieldOf(item, 'type') !== 'userMessage') return '';
+  const content = fieldOf(item, 'content');
+  if (!Array.isArray(content)) return '';
+  const texts = content.map((part: unknown) => {
+    const said = fieldOf(part, 'text');
+    return typeof said === 'string' ? said : '[image]';
+  });
+  return texts.join('\n');
+}
+
+/** Reads an item as a live one. */
+function itemsIn(item: unknown): StoredItem[] {
+  const updates = new Reader().read('item/completed', { item });
+  if (updates === 'unknown') return [];
+  return updates.flatMap((update): StoredItem[] => {
+    switch (update.type) {
+      case 'message':
+      case 'reasoning':
+        return [{ kind: update.type, status: 'completed', title: null, text: update.text }];
+      case 'tool': {
+        const { title = '', status, output = '' } = update.change;
+        const isKnown = status === 'completed' || status === 'failed';
+        return [{ kind: 'tool', status: isKnown ? status : 'unknown', title, text: output }];
+      }
+      default:
+        return [];
+    }
+  });
+}
+
+function millisecondsOf(seconds: unknown): number | null {
+  return typeof seconds === 'number' && Number.isFinite(seconds)
+    ? Math.trunc(seconds * 1000)
+    : null;
+}
+
+/** The process of each write lock, by the inode of its file. */
+async function readLocks(): Promise<Map<string, number>> {
+  const bytes = await readForeignFile('/proc', 'locks', { maxBytes: MAX_LOCKS }).catch(() => null);
+  const text = bytes?.toString('utf8') ?? '';
+  const found = new Map<string, number>();
+  for (const line of text.split('\n')) {
+    const [, pid, inode] = /FLOCK\s+\S+\s+WRITE\s+(\d+)\s+\S+:(\d+)\s/.exec(line) ?? [];
+    if (pid !== undefined && inode !== undefined) found.set(inode, Number(pid));
+  }
+  return found;
 }

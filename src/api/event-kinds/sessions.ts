@@ -1,3 +1,4 @@
+import { pastTurn } from '../conversations.ts';
 import { lastWords, session, sessionTitle, turn } from '../sessions.ts';
 import { z } from 'zod';
 import { describeKinds } from './kind.ts';
@@ -135,6 +136,21 @@ export const sessionKinds = {
       session: { ...changed, continued_by: 'sess_019aa8d45e2f7b1c8a3d90e1f2b4c6d8' },
     },
   }),
+  'session.imported': kind({
+    when: "Emitted when all past turns of a conversation are stored that was begun in the agent's own program.",
+    payload: { session: sessionInEvents },
+    example: {
+      session: {
+        ...changed,
+        imported: { program: 'cli', past_turns: 12, omitted_turns: 0, complete: true },
+      },
+    },
+  }),
+  'session.handed_back': kind({
+    when: "Emitted when the idle agent of a session was ended, so that a user can continue the conversation in the agent's own program.",
+    payload: { session: sessionInEvents },
+    example: { session: changed },
+  }),
   'session.notice': kind({
     when: 'Emitted when a session has a notice for the user, such as a warning of the agent, a compaction of the context, or a limit. A notice during a turn contains the id of the turn.',
     payload: {
@@ -168,6 +184,28 @@ const started = {
   ended_at: null,
   interrupt_requested_at: null,
   trimmed: false,
+};
+
+/** Turns that ran outside of cadre. */
+export const pastKinds = {
+  'past.turn': kind({
+    when: "Emitted when a turn is stored that ran in the agent's own program. Such a turn starts no hook, and has no usage and no items of its own.",
+    payload: { past_turn: pastTurn },
+    large: ['past_turn.items'],
+    example: {
+      past_turn: {
+        past_turn_id: 'past_019aa8d26f307d6a8c1f91b7a3e0d433',
+        session_id: changed.id,
+        ref: '78d2a291-0b1c-4c07-9a54-2f6d0c1b7e11',
+        program: 'cli',
+        status: 'completed',
+        prompt: 'fix the tests',
+        items: [{ kind: 'message', status: 'completed', title: null, text: 'The tests pass.' }],
+        occurred_at: 1795312001000,
+        created_at: 1795312004000,
+      },
+    },
+  }),
 };
 
 const wordsAfter = lastWords.describe('New `last_words` of the session.');

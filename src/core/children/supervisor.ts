@@ -97,6 +97,12 @@ export class Supervisor {
     return this.#live.size;
   }
 
+  /** Whether a process belongs to a group of this server that still runs. */
+  owns(pid: number): boolean {
+    const group = processTable.find(pid)?.group;
+    return [...this.#live].some((child) => child.pid === group);
+  }
+
   /** The number of processes of other users that were left running in groups of this server, since its start. */
   get outOfReach(): number {
     return this.#outOfReach;

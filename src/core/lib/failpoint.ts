@@ -13,6 +13,8 @@ export type FailpointName =
   | 'handoff.prepared'
   | 'handoff.stored'
   | 'child.registered'
+  | 'import.begun'
+  | 'import.stored'
   | 'mirror.before'
   | 'migration.copied'
   | 'migration.changed'

@@ -3,6 +3,7 @@ import { randomBytes, randomFillSync, randomUUID } from 'node:crypto';
 type IdPrefix =
   | 'sess'
   | 'turn'
+  | 'past'
   | 'item'
   | 'apr'
   | 'rule'

@@ -36,6 +36,7 @@ import { migration031 } from './migrations/031-worktrees-due.ts';
 import { migration032 } from './migrations/032-holds.ts';
 import { migration033 } from './migrations/033-goals.ts';
 import { migration036 } from './migrations/036-deltas-by-session.ts';
+import { migration037 } from './migrations/037-imports.ts';
 import { ANCHORED } from './anchor.ts';
 import { checksum } from './corruption-log.ts';
 
@@ -83,6 +84,7 @@ const migrations: readonly (string | Completion)[] = [
   migration032,
   migration033,
   migration036,
+  migration037,
 ];
 
 /** The format of data that this version writes. */

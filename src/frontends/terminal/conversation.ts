@@ -1,4 +1,5 @@
 import type { Approval } from '../../api/approvals.ts';
+import type { PastTurn } from '../../api/conversations.ts';
 import type { EventOf } from '../../api/events.ts';
 import type { ToolCall } from '../../api/tool-call.ts';
 import type { Item, Turn } from '../../api/sessions.ts';
@@ -40,13 +41,21 @@ export interface TurnWithItems {
 /** The events of a conversation that belong to no item. */
 export type Notice = EventOf<'session.notice'>;
 
-/** The conversation of some turns, oldest first. `approvals` and `notices` of these turns may have any order. */
+/**
+ * The conversation of some turns, oldest first. `approvals` and `notices` of these turns may have any order. `past`: the turns
+ * that ran in the agent's own program, oldest first.
+ */
 export function conversation(
   turns: readonly TurnWithItems[],
   approvals: readonly Approval[] = [],
   notices: readonly Notice[] = [],
+  past: readonly PastTurn[] = [],
 ): Block[] {
-  return turns.flatMap(({ turn, items }, at) => {
+  const before = (from: number, end: number) =>
+    pastBlocks(past.filter((one) => timeOf(one) >= from && timeOf(one) < end));
+  const last = turns.at(-1)?.turn.accepted_at ?? 0;
+  const shown = turns.flatMap(({ turn, items }, at) => {
+    const earlier = before(turns[at - 1]?.turn.accepted_at ?? 0, turn.accepted_at);
     const isOfTurn = ({ turn_id }: { turn_id: string | null }) => turn_id === turn.turn_id;
     const next = turns[at + 1]?.turn.accepted_at ?? Number.POSITIVE_INFINITY;
     // One of no turn stands where it came.
@@ -64,8 +73,40 @@ export function conversation(
         .filter(isShownHere)
         .map((notice) => ({ at: notice.created_at, block: blockOfNotice(notice) })),
     ].toSorted((a, b) => a.at - b.at);
-    return [promptOf(turn), ...done.map(({ block }) => block), ...turnEndText(turn)];
+    return [...earlier, promptOf(turn), ...done.map(({ block }) => block), ...turnEndText(turn)];
   });
+  return [...shown, ...before(last, Number.POSITIVE_INFINITY)];
+}
+
+function timeOf({ occurred_at, created_at }: PastTurn): number {
+  return occurred_at ?? created_at;
+}
+
+/** Past turns, above a line that says where they ran. */
+function pastBlocks(past: readonly PastTurn[]): Block[] {
+  const last = past.at(-1);
+  if (!last) return [];
+  const program = last.program ?? 'another program';
+  const message = `the ${past.length === 1 ? 'turn' : `${past.length} turns`} above ran in ${program}, outside of cadre`;
+  const line: Block = {
+    type: 'notice',
+    key: `${last.past_turn_id} end`,
+    code: 'imported',
+    message,
+  };
+  return [...past.flatMap(pastTurnBlocks), line];
+}
+
+function pastTurnBlocks(turn: PastTurn): Block[] {
+  const { past_turn_id: id, prompt: text } = turn;
+  const items = turn.items.map(({ kind, status: how, title, text }, at): Block => {
+    const key = `${id} ${at}`;
+    const status = how === 'unknown' ? 'interrupted' : how;
+    if (kind === 'tool')
+      return { type: 'tool', key, status, title: title ?? '', input: null, output: text };
+    return { type: kind === 'message' ? 'message' : 'thought', key, status, text };
+  });
+  return [{ type: 'prompt', key: id, at: timeOf(turn), source: 'user', text }, ...items];
 }
 
 export function promptOf(

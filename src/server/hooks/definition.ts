@@ -81,9 +81,12 @@ function placeOf({
   return { name: 'runtime' };
 }
 
-/** Deltas leave the log early, so they cannot be promised. A hook for events of hooks would cause its own events. */
+/**
+ * Deltas leave the log early, so they cannot be promised. A hook for events of hooks would cause its own events. Past turns
+ * ran elsewhere: a hook would act on them long after they happened.
+ */
 function isOffered(kind: string): boolean {
-  return !deltaKinds.has(kind) && !kind.startsWith('hook.');
+  return !deltaKinds.has(kind) && !kind.startsWith('hook.') && kind !== 'past.turn';
 }
 
 function kindsOf(patterns: readonly string[]): Set<string> {
@@ -99,6 +102,8 @@ function problemOf(patterns: readonly string[]): string | null {
   if (wrong === undefined) return null;
   if (wrong.startsWith('hook.'))
     return `kinds: "${wrong}" cannot be delivered, because it is an event about hooks`;
+  if (wrong.startsWith('past.'))
+    return `kinds: "${wrong}" cannot be delivered, because past turns ran in another program`;
   const isDelta = eventKinds.some((kind) => matches(wrong, kind));
   return isDelta
     ? `kinds: "${wrong}" is a streaming delta, which is not stored: use the event that closes the text`

@@ -17,6 +17,7 @@ import type { Logger } from '../../core/lib/log.ts';
 import type { ProcessService } from '../work/processes/service.ts';
 import type { QueueService } from '../conversations/queue/service.ts';
 import type { HandoffService } from '../conversations/handoff/service.ts';
+import type { ImportService } from '../conversations/imports/service.ts';
 import type { GoalService } from '../conversations/goals/service.ts';
 import type { ReviewService } from '../conversations/reviews/service.ts';
 import type { SessionService } from '../conversations/sessions/service.ts';
@@ -98,6 +99,7 @@ interface HttpServerDependencies {
   queue: QueueService;
   goals: GoalService;
   handoffs: HandoffService;
+  imports: ImportService;
   reviews: ReviewService;
   processes: ProcessService;
   worktrees: WorktreeService;
@@ -199,7 +201,7 @@ function mountRoutes(
 ): void {
   runtimeRoutes(mount, dependencies.self, requests);
   providerRoutes(mount, dependencies.providers);
-  sessionRoutes(mount, dependencies.sessions, dependencies.opening);
+  sessionRoutes(mount, dependencies.sessions, dependencies.opening, dependencies.imports);
   handoffRoutes(mount, dependencies.handoffs);
   queueRoutes(mount, dependencies.queue);
   goalRoutes(mount, dependencies.goals);

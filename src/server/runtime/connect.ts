@@ -10,7 +10,8 @@ export function connect({ logger }: Base, nouns: Nouns): void {
   const { observers, budgets } = sessions;
   providers.connectTools(gateway.toolsFor);
   observers.add({
-    closing(tx, { id, provider }) {
+    closing(tx, session) {
+      const { id, provider } = session;
       tx.whenDurable(() => {
         gateway.offers.forget(id);
         void children.sandbox.removeSession(id);
@@ -24,6 +25,7 @@ export function connect({ logger }: Base, nouns: Nouns): void {
       worktrees.claims.releaseAllOf(tx, id);
       budgets.guard.sessionClosed(tx, id);
       goals.service.sessionClosed(tx, id);
+      sessions.imports.service.sessionClosed(tx, session);
       processes.service.killAllOf(tx, id, 'session_closed');
     },
     failed: (tx, id) => processes.service.killAllOf(tx, id, 'session_failed'),

@@ -17,6 +17,7 @@ export async function stop(running: Running, hurry: AbortSignal): Promise<void> 
   const processesEnded = processes.runner.stop();
   await sessions.runner.stop(base.config.now.server.drain_ms, hurry);
   await processesEnded;
+  await sessions.imports.reader.stop();
   await hooksEnded;
   await endWorktrees(base, nouns, hurry);
   await endBackground(running);

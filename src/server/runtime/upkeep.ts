@@ -27,6 +27,7 @@ export function startUpkeep(
       queue.sessionTrimmed(tx, id);
       reviews.sessionTrimmed(tx, id);
       goals.service.sessionTrimmed(tx, id);
+      sessions.imports.service.sessionTrimmed(tx, id);
       snapshots.store.forgetSession(tx, id);
       tx.whenDurable(() => void removeSnapshots(id));
     },

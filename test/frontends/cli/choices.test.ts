@@ -45,6 +45,8 @@ const schemas: Record<string, unknown> = {
   'sessions create --after-limit': bodyOf(endpoints.createSession, 'after_limit'),
   'sessions create --provider': bodyOf(endpoints.createSession, 'provider'),
   'sessions handoff --provider': bodyOf(endpoints.handOffSession, 'provider'),
+  'sessions import --provider': bodyOf(endpoints.createSession, 'provider'),
+  'sessions import list --provider': bodyOf(endpoints.createSession, 'provider'),
   'sessions list --provider': endpoints.listSessions.query.provider,
   'sessions list --status': endpoints.listSessions.query.status,
   'sessions send --overlap': bodyOf(endpoints.addToQueue, 'overlap'),

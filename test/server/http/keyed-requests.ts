@@ -5,6 +5,7 @@ import type { Session } from '../../../src/api/sessions.ts';
 import type { Worktree } from '../../../src/api/worktrees.ts';
 import { newUuid } from '../../../src/core/lib/ids.ts';
 import { ProviderError } from '../../../src/agents/provider.ts';
+import { completed } from '../../support/scripted-provider.ts';
 import { makeTeam } from '../../support/teams/team.ts';
 import { commit, git, makeRepository, write } from '../../support/worktrees/work.ts';
 import { endOf, type Reply, type Stage } from '../../support/sessions/stage.ts';
@@ -51,6 +52,12 @@ const makers: Record<string, (stage: Stage) => Promise<Keyed>> = {
     const { body } = await stage.send(session, 'go');
     await stage.until(endOf(body.turn_id));
     return { path: `/v1/sessions/${session.id}/resume`, body: {} };
+  },
+  '/v1/sessions/{session_id}/hand-back': async (stage) => {
+    const session = await stage.open();
+    (await stage.play(session)).end(completed);
+    await stage.until(({ kind }) => kind === 'turn.completed');
+    return { path: `/v1/sessions/${session.id}/hand-back`, body: {} };
   },
   '/v1/sessions/{session_id}/queue': async (stage) => {
     const { id } = await stage.open();

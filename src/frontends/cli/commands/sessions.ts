@@ -12,8 +12,8 @@ import { afterLimitText } from '../limit-text.ts';
 import { ago, details, labelOf, listOf, plain, shortId } from '../output.ts';
 import { limit, reason, session, turn, turnAs, valueOf } from '../parameters.ts';
 import { sessionEdit, sessionHandoff } from './session-edit.ts';
-import { sessionExport } from './session-export.ts';
 import { sessionFileCommands } from './session-files.ts';
+import { handBackText, sessionExport, sessionImport } from './session-transfer.ts';
 import { sessionUntil } from './session-until.ts';
 import { sessionWait } from './session-wait.ts';
 import { type Command, Option } from 'commander';
@@ -78,6 +78,7 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
   sessionWait,
   sessionUntil,
   sessionHandoff,
+  sessionImport,
   endpointCommand({
     name: 'turns',
     description: 'List the turns of a session, newest first',
@@ -171,6 +172,14 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
     options: [reason],
     confirm: (said) => `close session "${said}" permanently?`,
     print: ({ id, title }) => `Closed session ${labelOf(id, title)}\n`,
+  }),
+  endpointCommand({
+    name: 'hand-back',
+    description:
+      "End the idle agent of a session, and print the command of the agent's own program",
+    endpoint: endpoints.handBackSession,
+    operands: [session],
+    print: handBackText,
   }),
   endpointCommand({
     name: 'resume',
@@ -338,14 +347,14 @@ async function showSession(
   const { value: session, headers } = await client.ask(endpoints.getSession, {
     params: { session_id },
   });
-  const read = await readConversation(client, session_id, turn ?? count);
+  const read = await readConversation(client, session_id, turn ?? count, session);
   if (isQuiet(global)) return context.show(session, () => '');
   if (global.json) {
     world.stdout.write(`${jsonFor(world, conversationDocument(session, read), 2)}\n`);
     return;
   }
   const { conversation, conversationMarkdown } = await import('../../terminal/conversation.ts');
-  const blocks = conversation(read.turns, read.approvals, read.notices);
+  const blocks = conversation(read.turns, read.approvals, read.notices, read.past);
   if (markdown) {
     world.stdout.write(conversationMarkdown(blocks));
     return;

@@ -4,7 +4,7 @@ import { type Call, commandGroup, endpointCommand } from '../endpoint-command.ts
 import { memberArgument, sessionArgument, sessionId, teamArgument, teamId } from '../find.ts';
 import { ago, details, listOf, shortId, table } from '../output.ts';
 import { imagesOption, limit, memberAs, sessionAs, team, valueOf } from '../parameters.ts';
-import { teamExport } from './session-export.ts';
+import { teamExport } from './session-transfer.ts';
 import { deliveryCommands, messageCommands } from './team-messages.ts';
 import type { Command } from 'commander';
 import type { TeamView } from '../../../api/team-view.ts';

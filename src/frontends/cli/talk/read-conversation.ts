@@ -1,4 +1,5 @@
 import type { Approval } from '../../../api/approvals.ts';
+import type { PastTurn } from '../../../api/conversations.ts';
 import { endpoints } from '../../../api/index.ts';
 import type { Session, Turn } from '../../../api/sessions.ts';
 import type { Client } from '../../../client/client.ts';
@@ -13,13 +14,19 @@ export interface ReadConversation {
   approvals: Approval[];
   /** The notices of the session that the log still has, oldest first. */
   notices: Notice[];
+  /** The turns that ran in the agent's own program, oldest first. */
+  past: PastTurn[];
 }
 
-/** The newest `wanted` turns of a session with everything in them, or the one with this id. Throws `not_found`. */
+/**
+ * The newest `wanted` turns of a session with everything in them, or the one with this id. With the record of the session, a
+ * whole conversation includes its past turns. Throws `not_found`.
+ */
 export async function readConversation(
   client: Client,
   session_id: string,
   wanted: number | string = Number.POSITIVE_INFINITY,
+  session?: Session,
 ): Promise<ReadConversation> {
   const params = { session_id };
   const newest =
@@ -33,13 +40,23 @@ export async function readConversation(
   );
   const ids = new Set(newest.map(({ turn_id }) => turn_id));
   const notices = typeof wanted === 'string' ? [] : await readNotices(client, session_id);
-  return { turns, approvals: approvals.filter(({ turn_id }) => ids.has(turn_id)), notices };
+  const past =
+    session?.imported && wanted === Number.POSITIVE_INFINITY
+      ? await upTo(wanted, (query) => client.ask(endpoints.listPastTurns, { params, query }))
+      : [];
+  return {
+    turns,
+    approvals: approvals.filter(({ turn_id }) => ids.has(turn_id)),
+    notices,
+    past: past.toReversed(),
+  };
 }
 
 /** The JSON document of a session and its conversation: each turn with its items. */
 export function conversationDocument(session: Session, read: ReadConversation) {
   const turns = read.turns.map(({ turn, items }) => ({ ...turn, items }));
-  return { session, turns, approvals: read.approvals, notices: read.notices };
+  const { approvals, notices, past } = read;
+  return { session, turns, approvals, notices, ...(past.length > 0 && { past_turns: past }) };
 }
 
 function itemsOf(client: Client, { session_id, turn_id }: Turn) {

@@ -1,5 +1,7 @@
+import type { PastTurn } from '../../../api/conversations.ts';
 import type { Approval } from '../../../api/approvals.ts';
 import type { RuntimeEventRecord } from '../../../api/events.ts';
+import { AppError } from '../../../api/errors.ts';
 import { endpoints } from '../../../api/index.ts';
 import type { Client } from '../../../client/client.ts';
 import { readNotices } from '../../../client/read-notices.ts';
@@ -33,6 +35,8 @@ export class ConversationPages {
   readonly #session_id: string;
   readonly #approvals: Approval[] = [];
   #notices: Notice[] | undefined;
+  /** The past turns of no page so far, oldest first. */
+  #past: PastTurn[] | undefined;
   #moreApprovals: string | undefined | null;
   #moreTurns: string | undefined | null;
 
@@ -62,12 +66,33 @@ export class ConversationPages {
     this.#notices ??= await readNotices(this.#client, this.#session_id);
     // Only now: a page that could not be read whole is read again.
     this.#moreTurns = headers['x-next-cursor']?.toString() ?? null;
+    const past = await this.#takePast(value.at(-1)?.accepted_at ?? 0);
     const items = turns.flatMap((one) => one.items);
     return {
-      blocks: conversation(turns, this.#approvals, this.#notices),
+      blocks: conversation(turns, this.#approvals, this.#notices, past),
       seq: Number(headers['x-seq'] ?? 0),
       open: items.filter(({ status }) => status === 'open').map(({ item_id }) => item_id),
     };
+  }
+
+  /** Returns the past turns of the page with the turns since `from`; the first page of a conversation has the rest. */
+  async #takePast(from: number): Promise<PastTurn[]> {
+    this.#past ??= await this.#readPast();
+    const isOfPage = (one: PastTurn) => this.isAtStart || (one.occurred_at ?? 0) >= from;
+    const taken = this.#past.filter(isOfPage);
+    this.#past = this.#past.filter((one) => !taken.includes(one));
+    return taken;
+  }
+
+  /** No past turns where a server of an older version has no such list. */
+  async #readPast(): Promise<PastTurn[]> {
+    const at = { params: { session_id: this.#session_id }, query: { limit: 500 } };
+    try {
+      return (await this.#client.call(endpoints.listPastTurns, at)).toReversed();
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'not_found') return [];
+      throw error;
+    }
   }
 
   /** The pieces of items that grow, up to the event `seq`. */

@@ -42,7 +42,7 @@ import { workingDirectory } from './working-directory.ts';
 import type { InputItem, StoredInputItem } from '../../../api/input.ts';
 
 /** The request that opens a session. */
-export type NewSession = Omit<BodyOf<typeof createSession>, 'worktree'>;
+export type NewSession = Omit<BodyOf<typeof createSession>, 'worktree' | 'import'>;
 
 /** By what a session is served. */
 type Served = Pick<Session, 'provider' | 'agent'>;
@@ -63,6 +63,8 @@ interface SessionServiceDeps extends SessionQueriesDeps, Pick<ServerParts, 'cloc
   };
   /** Throws `budget_reached` if a budget lets no turn of a session begin. */
   budgets: { assertFree: (rx: Reader, sessionId: string) => void };
+  /** Throws `conflict` if another program has the conversation of a session open. */
+  imports: { assertFree: (session: Session) => Promise<void> };
   /** Throws `storage_full` if there is no room for new work. */
   assertRoom: () => void;
   kinds: AgentKinds;
@@ -145,6 +147,8 @@ export class SessionService extends SessionQueries {
     saveResponse: SaveResponse = saveNothing,
   ): Promise<Turn> {
     const input = await this.prepareInput(sessionId, body);
+    const before = this.#deps.db.peek((rx) => this.#deps.store.sessions.get(rx, sessionId));
+    if (before?.imported) await this.#deps.imports.assertFree(before);
     return this.#deps.db.transact((tx) => {
       const session = this.#deps.store.session(tx, sessionId);
       assertAcceptsTurn(session, body.expected_turn_id);

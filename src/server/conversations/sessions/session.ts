@@ -6,6 +6,7 @@ import { AppError, invalidError } from '../../../api/errors.ts';
 import { cutLine, firstLine } from '../../../core/lib/cut-line.ts';
 import { lineWithoutControls, oneLine } from '../../../core/lib/plain.ts';
 import { saturatingSum } from '../../../core/lib/reported-numbers.ts';
+import { hasContent } from '../../../agents/conversations.ts';
 import type { KnownSession } from '../../../agents/provider.ts';
 import { addUsage, summedFields } from './known-usage.ts';
 import { changedSettings } from './settings.ts';
@@ -274,6 +275,7 @@ export function knownSession({
   provider_session_ref: ref,
   cwd,
   usage,
+  imported,
 }: Session): KnownSession | null {
-  return ref === null ? null : { ref, cwd, isEmpty: !usage?.output_tokens };
+  return ref === null ? null : { ref, cwd, isEmpty: !hasContent({ usage, imported }) };
 }

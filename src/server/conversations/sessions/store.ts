@@ -306,6 +306,18 @@ export class SessionStore {
     );
   }
 
+  /** Returns the sessions of an agent that are not closed, by the ref of their conversation. */
+  openRefs(rx: Reader, provider: Session['provider'], agent: string | null): Map<string, string> {
+    const open = this.sessions.where(
+      rx,
+      `status IN ('ready', 'running', 'waiting_for_approval', 'failed') AND +provider = ?
+       AND record ->> '$.provider_session_ref' IS NOT NULL`,
+      provider,
+    );
+    const own = open.filter((one) => one.agent === agent);
+    return new Map(own.map((one) => [one.provider_session_ref ?? '', one.id]));
+  }
+
   /** Returns the sessions that are not closed and whose `cwd` is the directory or below it. */
   openIn(rx: Reader, directory: string): Session[] {
     return this.sessions.where(

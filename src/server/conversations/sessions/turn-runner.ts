@@ -35,11 +35,12 @@ const OVER = new Error('the turn has ended');
 
 interface TurnRunnerDeps extends TimeLimitDeps, Pick<ServerParts, 'log' | 'ids' | 'failpoint'> {
   pool: AgentPool;
-  sandboxesAgents: () => boolean;
+  withModeOfTurn: (session: Session, mode: TurnSettings['permissionMode']) => Session;
   broker: ApprovalBroker;
   inbox: Inbox;
   outputs: AgentOutputs;
   observers: SessionObservers;
+  imports: { prepare: (session: Session, signal: AbortSignal) => Promise<void> };
   /** Runs in the transaction that ends a turn, before the next one of its session begins. */
   limits: { turnDone: (tx: Writer, turn: Turn, outcome: TurnOutcome) => void };
 }
@@ -64,6 +65,7 @@ export class TurnRunner {
     const isBegun =
       live !== undefined &&
       !live.aside &&
+      !session.imported &&
       !this.#stopping.signal.aborted &&
       live.agent.objection(settingsOf(session, turn)) === null &&
       live.agent.awaits?.(settingsOf(session, turn)) !== true;
@@ -255,7 +257,10 @@ export class TurnRunner {
   /** Starts the agent that a turn with some settings needs, without a turn. */
   tryAgent(session: Session, settings: TurnSettings): Promise<Trial> {
     const { signal } = this.#stopping;
-    const start = () => this.#deps.pool.tryStart(session, (one) => this.#sinkOf(one), signal);
+    const start = async () => {
+      await this.#deps.imports.prepare(session, signal);
+      return this.#deps.pool.tryStart(session, (one) => this.#sinkOf(one), signal);
+    };
     return tryAgent(start, settings, signal);
   }
 
@@ -276,11 +281,9 @@ export class TurnRunner {
     const settings = settingsOf(session, turn);
     running.live = undefined;
     try {
+      await this.#deps.imports.prepare(session, signal);
       const wait = this.#deps.outputs.waitNotice(turn);
-      // Only a sandbox depends on the mode of the turn; otherwise, the agent itself changes the mode.
-      const now = this.#deps.sandboxesAgents()
-        ? { ...session, permission_mode: settings.permissionMode }
-        : session;
+      const now = this.#deps.withModeOfTurn(session, settings.permissionMode);
       const live = await this.#deps.pool.lease(now, (one) => this.#sinkOf(one), signal, wait);
       running.live = live;
       await offered(live.agent, settings, signal);
@@ -384,16 +387,14 @@ export class TurnRunner {
     // A refusal of a provider is not a bug of the server, so its stack has no information.
     const isRefusal = error instanceof ProviderError;
     const why = isRefusal ? { reason: error.message, cause: String(error.cause) } : { err: error };
-    logger.warn(
-      { ...why, turn_id: turn.turn_id, session_id: turn.session_id },
-      'cannot start a turn',
-    );
+    const { turn_id, session_id } = turn;
+    logger.warn({ ...why, turn_id, session_id }, 'cannot start a turn');
     await this.#persist(turn, (tx) => {
-      const now = store.turn(tx, turn.session_id, turn.turn_id);
+      const now = store.turn(tx, session_id, turn_id);
       this.endNow(tx, now, { status: 'failed', error: failure }, { isLast });
       if (!isLast) return;
-      failSessionInRows(tx, turn.session_id, failure, this.#deps);
-      this.#deps.observers.failed(tx, turn.session_id);
+      failSessionInRows(tx, session_id, failure, this.#deps);
+      this.#deps.observers.failed(tx, session_id);
     });
   }
 }

@@ -6,6 +6,7 @@ import { type Mount, onePage, senderOf } from '../mount.ts';
 import type { RuleService } from '../../conversations/approvals/rules/service.ts';
 import type { SnapshotService } from '../../work/snapshots/service.ts';
 import type { HandoffService } from '../../conversations/handoff/service.ts';
+import type { ImportService } from '../../conversations/imports/service.ts';
 import type { GoalService } from '../../conversations/goals/service.ts';
 import type { ReviewService } from '../../conversations/reviews/service.ts';
 import type { QueueService } from '../../conversations/queue/service.ts';
@@ -17,8 +18,20 @@ export function sessionRoutes(
   mount: Mount,
   sessions: SessionService,
   opening: SessionOpening,
+  imports: ImportService,
 ): void {
-  mount(endpoints.createSession, ({ body, saveResponse }) => opening.open(body, saveResponse));
+  mount(endpoints.createSession, ({ body: { import: wish, ...body }, saveResponse }) =>
+    wish ? imports.open({ ...body, import: wish }, saveResponse) : opening.open(body, saveResponse),
+  );
+  mount(endpoints.listConversations, ({ params, query, disconnected }) =>
+    imports.list(params.provider, query, disconnected),
+  );
+  mount(endpoints.listPastTurns, async ({ params, query, setHeader }) =>
+    onePage(await imports.pastTurns(params.session_id, query), setHeader),
+  );
+  mount(endpoints.handBackSession, ({ params, saveResponse }) =>
+    imports.handBack(params.session_id, saveResponse),
+  );
   mount(endpoints.getSession, ({ params }) => sessions.get(params.session_id));
   mount(endpoints.updateSession, ({ params, body }) => sessions.update(params.session_id, body));
   mount(endpoints.listCommands, ({ params }) => sessions.commands(params.session_id));

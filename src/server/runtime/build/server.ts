@@ -80,6 +80,7 @@ export function buildServer(
     opening: worktrees.opening,
     goals: nouns.goals.service,
     handoffs: nouns.handoffs,
+    imports: nouns.sessions.imports.service,
     queue: nouns.queue,
     reviews: nouns.reviews,
     processes: nouns.processes.service,

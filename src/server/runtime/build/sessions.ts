@@ -3,6 +3,9 @@ import { ApprovalBroker } from '../../conversations/approvals/approval-broker.ts
 import { RuleService } from '../../conversations/approvals/rules/service.ts';
 import { Holds } from '../../conversations/inbox/holds.ts';
 import { Inbox } from '../../conversations/inbox/inbox.ts';
+import { ImportReader } from '../../conversations/imports/reader.ts';
+import { ImportService } from '../../conversations/imports/service.ts';
+import { ImportStore } from '../../conversations/imports/store.ts';
 import { Scheduler } from '../../conversations/inbox/scheduler.ts';
 import { AgentPool } from '../../conversations/sessions/agent-pool.ts';
 import { Blobs } from '../../conversations/sessions/blobs.ts';
@@ -70,12 +73,23 @@ export function buildSessions(
     maxPending: () => config.now.approvals.max_pending_per_session,
   });
   const observers = new SessionObservers();
+  const importStore = new ImportStore(base);
+  const reader = new ImportReader({
+    ...base,
+    store: importStore,
+    sessionStore: store,
+    pool,
+    kinds,
+  });
   const lower = { store, inbox, pool, broker, blobs, observers, limits };
   const runner = new TurnRunner({
     ...base,
     ...lower,
     outputs,
-    sandboxesAgents: () => sandbox.hasAgents,
+    // Only a sandbox depends on the mode of a turn: without one, the agent itself changes its mode.
+    withModeOfTurn: (session, permission_mode) =>
+      sandbox.hasAgents ? { ...session, permission_mode } : session,
+    imports: reader,
     turnTimeoutMs: () => config.now.sessions.turn_timeout_ms,
   });
   const service = new SessionService({
@@ -86,8 +100,14 @@ export function buildSessions(
     teams,
     kinds,
     assertRoom,
+    imports: reader,
   });
-  return { ...lower, scheduler, budgets, rules, runner, service };
+  const shared = { store: importStore, sessionStore: store, sessions: service };
+  const imports = {
+    reader,
+    service: new ImportService({ ...base, ...shared, reader, pool, kinds }),
+  };
+  return { ...lower, scheduler, budgets, rules, runner, service, imports };
 }
 
 /** Builds the sums of the usage of turns, and the budgets for it. */

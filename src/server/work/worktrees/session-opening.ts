@@ -12,7 +12,7 @@ import type { Claims } from './claims.ts';
 import { checkoutOf } from '../git/repository.ts';
 import type { WorktreeService } from './service.ts';
 
-type OpenRequest = BodyOf<typeof createSession>;
+type OpenRequest = Omit<BodyOf<typeof createSession>, 'import'>;
 type Wish = Exclude<OpenRequest['worktree'], true | null | undefined>;
 
 interface Dependencies {

@@ -1,0 +1,216 @@
+import type { BodyOf, QueryOf } from '../../../api/endpoint.ts';
+import type {
+  Conversation,
+  HandedBack,
+  listConversations,
+  listPastTurns,
+  PastTurn,
+} from '../../../api/conversations.ts';
+import { conflictError, invalidError, notFoundError, AppError } from '../../../api/errors.ts';
+import type { createSession, Session } from '../../../api/sessions.ts';
+import type { StoredConversation } from '../../../agents/conversations.ts';
+import { ProviderError } from '../../../agents/provider.ts';
+import type { ServerParts } from '../../../core/events/server-parts.ts';
+import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
+import type { RecordPage } from '../../../core/store/records.ts';
+import type { Reader, Writer } from '../../../core/store/transaction.ts';
+import type { AgentPool } from '../sessions/agent-pool.ts';
+import type { AgentKinds } from '../sessions/agent-slots.ts';
+import type { SessionService } from '../sessions/service.ts';
+import { assertOpen } from '../sessions/session.ts';
+import type { SessionStore } from '../sessions/store.ts';
+import { type ImportReader, inUseText, turnRuns } from './reader.ts';
+import type { ImportStore } from './store.ts';
+
+interface ImportServiceDeps extends Pick<ServerParts, 'db' | 'clock'> {
+  store: ImportStore;
+  reader: ImportReader;
+  sessionStore: SessionStore;
+  sessions: SessionService;
+  pool: AgentPool;
+  kinds: AgentKinds;
+}
+
+type Request = BodyOf<typeof createSession>;
+type Wish = NonNullable<Request['import']>;
+
+/** The use cases of conversations that agents' own programs store. */
+export class ImportService {
+  readonly #deps: ImportServiceDeps;
+
+  constructor(deps: ImportServiceDeps) {
+    this.#deps = deps;
+  }
+
+  /** Lists the conversations of an agent, most recently changed first. An agent without a list has none. */
+  async list(
+    provider: Session['provider'],
+    { agent: asked, cwd, limit }: QueryOf<typeof listConversations>,
+    signal: AbortSignal,
+  ): Promise<Conversation[]> {
+    const { kinds, db, sessionStore } = this.#deps;
+    const agent = kinds.agentFor(provider, asked ?? null);
+    const { conversations } = kinds.usable(provider, agent);
+    if (!conversations) return [];
+    const found = await refusing(conversations.list({ cwd: cwd ?? null, limit }, signal));
+    const holderOf = await conversations.holders();
+    const refs = db.peek((rx) => sessionStore.openRefs(rx, provider, agent));
+    return found.map(({ begunAt, changedAt, ...one }) => ({
+      ...one,
+      begun_at: begunAt,
+      changed_at: changedAt,
+      in_use: holderOf(one.ref),
+      session_id: refs.get(one.ref) ?? null,
+    }));
+  }
+
+  /**
+   * Opens a session that continues a conversation, and stores its past turns. Returns the open session with this
+   * conversation if there is one.
+   */
+  async open(
+    { import: wish, worktree, ...body }: Request & { import: Wish },
+    saveResponse: SaveResponse,
+  ): Promise<Session> {
+    if (worktree)
+      throw invalidError('body.worktree: an imported conversation stays in its directory: omit it');
+    const { kinds, reader, sessions, db } = this.#deps;
+    const { provider } = body;
+    const agent = kinds.agentFor(provider, body.agent ?? null);
+    const known = await db.read((rx) => this.#existing(rx, { provider, agent, ref: wish.ref }));
+    if (known) {
+      await db.transact((tx) => saveResponse(tx, known));
+      return known;
+    }
+    const conversations = reader.conversationsOf({ provider, agent });
+    const found = await refusing(conversations.find(wish.ref, new AbortController().signal));
+    if (!found)
+      throw notFoundError(
+        `conversation "${wish.ref}" of ${provider} not found: list conversations to see their ids`,
+      );
+    const held = (await conversations.holders())(wish.ref);
+    if (held) throw conflictError(inUseText(held));
+    const draft = await sessions.draft({ ...body, cwd: body.cwd ?? found.cwd });
+    const session = await db.transact((tx) => {
+      const other = this.#existing(tx, { provider, agent, ref: wish.ref });
+      const opened = other ?? this.#create(tx, draft, found, { ...body, import: wish });
+      saveResponse(tx, opened);
+      return opened;
+    });
+    // If this fails, the session is open all the same, and its next turn reads the past turns.
+    await reader.read(session.id).catch(() => undefined);
+    return session;
+  }
+
+  #create(
+    tx: Writer,
+    draft: Session,
+    { title, program }: StoredConversation,
+    { mcp_servers, import: { ref, history } }: Request & { import: Wish },
+  ): Session {
+    const { store, sessionStore } = this.#deps;
+    const { provider, agent } = draft;
+    const session: Session = {
+      ...draft,
+      ...(draft.title === null && title !== null ? { title, title_source: 'agent' as const } : {}),
+      provider_session_ref: ref,
+      imported: { program, past_turns: 0, omitted_turns: 0, complete: false },
+    };
+    sessionStore.createSession(tx, session, mcp_servers);
+    store.insert(tx, {
+      session_id: session.id,
+      conversation: keyOf({ provider, agent, ref }),
+      ref,
+      history,
+      status: 'reading',
+      head: null,
+    });
+    return session;
+  }
+
+  /** Returns the open session with a conversation, imported or begun in cadre. */
+  #existing(rx: Reader, of: { provider: Session['provider']; agent: string | null; ref: string }) {
+    const { store, sessionStore } = this.#deps;
+    const imported = store.ofConversation(rx, keyOf(of));
+    const id = imported?.session_id ?? sessionStore.openRefs(rx, of.provider, of.agent).get(of.ref);
+    return id === undefined ? undefined : sessionStore.session(rx, id);
+  }
+
+  pastTurns(
+    sessionId: string,
+    query: QueryOf<typeof listPastTurns>,
+  ): Promise<RecordPage<PastTurn>> {
+    const { db, store, sessionStore } = this.#deps;
+    return db.read((rx) => {
+      sessionStore.session(rx, sessionId);
+      return store.turns(rx, sessionId, query);
+    });
+  }
+
+  /**
+   * Ends the idle agent of a session, and returns the command that continues the conversation in the agent's own program.
+   * Later turns of the session then expect changes of that program.
+   */
+  async handBack(sessionId: string, saveResponse: SaveResponse): Promise<HandedBack> {
+    const { db, reader, sessions, pool } = this.#deps;
+    const session = await sessions.get(sessionId);
+    assertOpen(session);
+    if (session.active_turn_id !== null) throw turnRuns(session);
+    const { provider_session_ref: ref, cwd } = session;
+    if (ref === null)
+      throw conflictError(`session ${sessionId} has no conversation yet: send a prompt first`);
+    const conversations = reader.conversationsOf(session);
+    const query = { after: null, max: 0 };
+    const { newest } = await refusing(
+      conversations.turns(ref, query, new AbortController().signal),
+    );
+    await pool.end(sessionId);
+    const answer = { session_id: sessionId, cwd, command: conversations.command(ref) };
+    return db.transact((tx) => {
+      const { store, sessionStore, clock } = this.#deps;
+      const now = sessionStore.session(tx, sessionId);
+      if (now.active_turn_id !== null) throw turnRuns(now);
+      const imported = now.imported ?? {
+        program: null,
+        past_turns: 0,
+        omitted_turns: 0,
+        complete: true,
+      };
+      if (!store.find(tx, sessionId))
+        store.insert(tx, {
+          session_id: sessionId,
+          conversation: keyOf({ ...now, ref }),
+          ref,
+          history: 0,
+          status: 'done',
+          head: newest,
+        });
+      const handed = { ...now, imported, updated_at: clock.now() };
+      sessionStore.updateSession(tx, handed, 'session.handed_back');
+      saveResponse(tx, answer);
+      return answer;
+    });
+  }
+
+  sessionClosed(tx: Writer, session: Session): void {
+    this.#deps.store.close(tx, session);
+  }
+
+  sessionTrimmed(tx: Writer, sessionId: string): void {
+    this.#deps.store.forget(tx, sessionId);
+  }
+}
+
+function keyOf({ provider, agent, ref }: Pick<Session, 'provider' | 'agent'> & { ref: string }) {
+  return JSON.stringify([provider, agent, ref]);
+}
+
+/** Turns a ProviderError into an AppError: a provider that cannot answer is not a bug of the server. */
+async function refusing<T>(answer: Promise<T>): Promise<T> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (!(error instanceof ProviderError)) throw error;
+    throw new AppError('provider_unavailable', error.message, { cause: error });
+  }
+}
