@@ -95,7 +95,6 @@ export class ProviderError extends Error {
   override readonly name = 'ProviderError';
   /**
    * `resume_failed`: the provider does not have the session any more, so the session fails with its turn.
-   * `auth_required`: nobody is logged in to the agent.
    * `in_use_elsewhere`: another process has the conversation open.
    */
   readonly code:
@@ -393,4 +392,9 @@ export interface Provider extends AgentKind {
   readonly login?: Login;
   /** Absent where there is one kind of agent. */
   readonly kinds?: AgentKinds;
+}
+
+/** The kind of agent that serves a session; undefined where the provider does not have it any more. */
+export function agentKindOf(provider: Provider, agent: string | null): AgentKind | undefined {
+  return provider.kinds && agent !== null ? provider.kinds.find(agent) : provider;
 }

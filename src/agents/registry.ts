@@ -9,6 +9,7 @@ import type { ProviderId } from '../api/provider-kinds.ts';
 import { AppError, invalidError, notFoundError } from '../api/errors.ts';
 import {
   type AgentKind,
+  agentKindOf,
   type AgentLogin,
   type Login,
   type NamedAgentKind,
@@ -243,9 +244,4 @@ async function refusing<T>(id: ProviderId, answer: Promise<T>): Promise<T> {
       cause: error,
     });
   }
-}
-
-/** The kind of agent that serves a session; undefined where the provider does not have it any more. */
-export function agentKindOf(provider: Provider, agent: string | null): AgentKind | undefined {
-  return provider.kinds && agent !== null ? provider.kinds.find(agent) : provider;
 }
