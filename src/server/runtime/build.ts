@@ -132,8 +132,10 @@ function buildHandoffs(
     sessions: sessions.service,
     claims: worktrees.claims,
     readCheckout: (id) => readCheckout(snapshots.service, id),
-    temporaryDirectory: (id) =>
-      children.sandbox.ownDirectories({ session_id: id, caller_id: null }).tmp,
+    temporaryDirectory: (id) => {
+      const { tmp } = children.sandbox.ownDirectories({ session_id: id, caller_id: null });
+      return { path: tmp, inAgent: children.sandbox.hasAgents ? '/tmp' : tmp };
+    },
   });
 }
 

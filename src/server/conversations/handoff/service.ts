@@ -19,6 +19,8 @@ import { type ConversationRecord, readRecord } from './record.ts';
 /** The maximum number of turns that are read for a digest, and for a longer record. */
 const DIGEST_TURNS = 200;
 const RECORD_TURNS = 500;
+/** The name of the file with the longer record. */
+const RECORD = 'handoff-record.md';
 
 type Request = BodyOf<typeof handOffSession>;
 type Answer = ResponseOf<typeof handOffSession>;
@@ -33,8 +35,14 @@ interface HandoffDeps extends Pick<ServerParts, 'db' | 'log' | 'clock'> {
   /** Resolves with the state of the files of a session; null if they are in no usable repository. */
   readCheckout: (sessionId: string) => Promise<CheckoutSummary | null>;
   /** Returns the directory for temporary files of a session, which is removed when the session is closed. */
-  temporaryDirectory: (sessionId: string) => string;
+  temporaryDirectory: (sessionId: string) => TemporaryDirectory;
   failpoint: Failpoint;
+}
+
+interface TemporaryDirectory {
+  path: string;
+  /** The path under which the agent of the session finds the directory. */
+  inAgent: string;
 }
 
 /** Hands sessions over to other agents. */
@@ -153,15 +161,15 @@ export class HandoffService {
     checkout: CheckoutSummary | null,
   ): Promise<string> {
     const directory = this.#deps.temporaryDirectory(session.id);
-    await fs.mkdir(directory, { recursive: true, mode: 0o700 });
-    const file = path.join(directory, 'handoff-record.md');
-    await fs.writeFile(file, fullRecordOf(record, checkout), { mode: 0o600, flag: 'wx' });
-    return file;
+    await fs.mkdir(directory.path, { recursive: true, mode: 0o700 });
+    const text = fullRecordOf(record, checkout);
+    await fs.writeFile(path.join(directory.path, RECORD), text, { mode: 0o600, flag: 'wx' });
+    return path.join(directory.inAgent, RECORD);
   }
 
   async #removeRecord({ id }: Session): Promise<void> {
     const directory = this.#deps.temporaryDirectory(id);
-    await fs.rm(directory, { recursive: true, force: true }).catch(() => undefined);
+    await fs.rm(directory.path, { recursive: true, force: true }).catch(() => undefined);
   }
 }
 
