@@ -76,6 +76,8 @@ export const listConversations = endpoint('GET /v1/providers/{provider}/conversa
   summary:
     "List the conversations that the agent's own program stores, most recently changed first",
   params: { provider: providerId.describe('Provider id.') },
+  // These are prompts that a person has not given to this server.
+  access: 'admin',
   query: {
     agent: agentName.optional().describe('Name of an agent of the provider `acp`.'),
     cwd: z.string().min(1).optional().describe('Return only conversations of this directory.'),

@@ -100,7 +100,7 @@ export function assertScope(
   if (scope === 'read' && (access === 'admin' || (method !== 'GET' && method !== 'HEAD'))) {
     throw new AppError(
       'forbidden_scope',
-      'this token is read-only and cannot list tokens: use a token with the scope admin',
+      'this token is read-only and cannot make this request: use a token with the scope admin',
     );
   }
 }

@@ -27,7 +27,7 @@ import { openStream } from '../../support/http/stream.ts';
 const options = () => ({ providers: [scriptedProvider()] });
 const on = sharedGate();
 const forbidden = {
-  error: 'this token is read-only and cannot list tokens: use a token with the scope admin',
+  error: 'this token is read-only and cannot make this request: use a token with the scope admin',
   code: 'forbidden_scope',
 };
 
