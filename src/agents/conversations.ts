@@ -80,7 +80,7 @@ export function storedTitle(title: unknown): string | null {
   return typeof title === 'string' ? firstLine(oneLine(title.slice(0, 4000)), MAX_TITLE) : null;
 }
 
-/** Returns a turn within the limits, without control characters. */
+/** Returns a turn within the limits, without control characters. Messages have room before tools, and new items before old ones. */
 export function boundedTurn(turn: StoredTurn): StoredTurn {
   let room = MAX_TURN_TEXT;
   const cut = (text: string): string => {
@@ -89,14 +89,18 @@ export function boundedTurn(turn: StoredTurn): StoredTurn {
     room -= shown.length;
     return text.length > length ? `${shown} … [cut]` : shown;
   };
-  const { prompt, items } = turn;
+  const prompt = cut(turn.prompt);
+  const items = turn.items.slice(-MAX_ITEMS);
+  const isSaid = ({ kind }: StoredItem) => Number(kind === 'message');
+  const byWeight = items.toReversed().toSorted((a, b) => isSaid(b) - isSaid(a));
+  const texts = new Map(byWeight.map((item) => [item, cut(item.text)]));
   return {
     ...turn,
-    prompt: cut(prompt),
-    items: items.slice(0, MAX_ITEMS).map((item) => ({
+    prompt,
+    items: items.map((item) => ({
       ...item,
       title: item.title === null ? null : (storedTitle(item.title) ?? ''),
-      text: cut(item.text),
+      text: texts.get(item) ?? '',
     })),
   };
 }

@@ -154,10 +154,16 @@ export abstract class InstalledProvider<M extends Model = Model> {
     return { command, args, env, supervisor, clock };
   }
 
+  /** Returns the words that start the program in a shell of the user, with the home that is cadre's alone. */
+  protected programWords(homeVariable: string): string[] {
+    const own = this.home === null ? [] : ['env', `${homeVariable}=${this.home}`];
+    return [...own, this.settings.command, ...this.settings.args];
+  }
+
   /** Resolves with the sandbox of a session's agent, which keeps its state and settings in these files. */
   protected async sandboxFor(
     session: Session,
-    files: Pick<AgentFiles, 'state' | 'settings' | 'pinned'>,
+    files: Pick<AgentFiles, 'state' | 'scratch' | 'settings' | 'pinned'>,
   ): Promise<BarrierSandbox | null> {
     const { command, args, env, sandbox: more } = this.settings;
     const program = findProgram(command, env.PATH ?? process.env.PATH);

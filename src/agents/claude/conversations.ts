@@ -32,7 +32,8 @@ interface Transcript {
 interface Settings {
   /** Returns the configuration directory of claude. */
   root: () => string;
-  command: string;
+  /** Returns the words that start the program. */
+  program: () => string[];
   /** Whether a process belongs to this server. */
   owns: (pid: number) => boolean;
 }
@@ -100,7 +101,7 @@ export class ClaudeConversations implements Conversations {
   }
 
   command(ref: string): string[] {
-    return [this.#settings.command, `--resume=${ref}`];
+    return [...this.#settings.program(), `--resume=${ref}`];
   }
 
   get #projects(): string {

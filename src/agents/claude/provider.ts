@@ -46,7 +46,7 @@ export class ClaudeProvider extends InstalledProvider implements Provider {
   };
   readonly conversations = new ClaudeConversations({
     root: () => configDirectory(this.#environmentWithoutKey()),
-    command: 'claude',
+    program: () => this.programWords('CLAUDE_CONFIG_DIR'),
     owns: (pid) => this.context.supervisor.owns(pid),
   });
   /** The modes that claude has named; null: it has named none yet. */
@@ -92,7 +92,8 @@ export class ClaudeProvider extends InstalledProvider implements Provider {
     // In a sandbox, the home directory is always the home directory of the user.
     const directory = options.env.CLAUDE_CONFIG_DIR ?? path.join(os.homedir(), '.claude');
     const sandbox = await this.sandboxFor(session, {
-      state: STATE.map((name) => path.join(directory, name)),
+      state: [path.join(directory, 'projects')],
+      scratch: SCRATCH.map((name) => path.join(directory, name)),
       settings: [directory],
       pinned: [],
     });
@@ -134,8 +135,11 @@ export class ClaudeProvider extends InstalledProvider implements Provider {
   }
 }
 
-/** The directories in which claude keeps its sessions and the files of a turn. It only reads its other files. */
-const STATE = ['projects', 'todos', 'shell-snapshots', 'session-env', 'file-history'];
+/**
+ * The directories in which claude keeps files of a turn, for example scripts that it runs before each command. In a sandbox
+ * they are the session's own. claude writes its sessions, and only reads its other files.
+ */
+const SCRATCH = ['todos', 'shell-snapshots', 'session-env', 'file-history'];
 
 /** Where claude keeps its sessions. */
 function configDirectory(env: Readonly<Record<string, string>>): string {

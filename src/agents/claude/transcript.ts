@@ -15,11 +15,15 @@ const CHUNK_BYTES = 256 * 1024;
 /** A longer line is passed over, and so are the oldest of more rows. */
 const MAX_LINE_BYTES = 8 * 1024 * 1024;
 const MAX_ROWS = 200_000;
+/** The longest id of a row, in UTF-16 code units. */
+const MAX_ID = 100;
 
 /** A row of a transcript without its content. */
 interface Row {
   uuid: string;
   parent: string | null;
+  /** The row above it in the file. */
+  before: string | null;
   isPrompt: boolean;
   at: number | null;
   offset: number;
@@ -60,17 +64,20 @@ export async function readTurns(
 async function chainOf(handle: fs.FileHandle, signal: AbortSignal): Promise<Row[]> {
   const rows = new Map<string, Row>();
   let leaf: string | null = null;
+  let before: string | null = null;
   for await (const { line, offset } of linesOf(handle, signal)) {
     const raw = parsed(line.toString('utf8'));
     const uuid = fieldOf(raw, 'uuid');
-    if (typeof uuid !== 'string' || fieldOf(raw, 'isSidechain') === true) continue;
-    rows.set(uuid, rowOf(raw, uuid, { offset, length: line.length }));
+    if (typeof uuid !== 'string' || uuid.length > MAX_ID || fieldOf(raw, 'isSidechain') === true)
+      continue;
+    rows.set(uuid, rowOf(raw, { uuid, before, offset, length: line.length }));
+    before = uuid;
     if (isSpoken(raw)) leaf = uuid;
     const [oldest] = rows.size > MAX_ROWS ? rows.keys() : [];
     if (oldest !== undefined) rows.delete(oldest);
   }
   const chain: Row[] = [];
-  for (let row = rows.get(leaf ?? ''); row; row = rows.get(row.parent ?? '')) {
+  for (let row = rows.get(leaf ?? ''); row; row = parentIn(rows, row)) {
     chain.push(row);
     // Each row is visited once, also if the parents form a circle.
     rows.delete(row.uuid);
@@ -78,12 +85,16 @@ async function chainOf(handle: fs.FileHandle, signal: AbortSignal): Promise<Row[
   return chain.toReversed();
 }
 
-function rowOf(raw: unknown, uuid: string, place: { offset: number; length: number }): Row {
+/** Returns the row before a row. If its parent is lost, for example in a damaged line, this is the row above it in the file. */
+function parentIn(rows: ReadonlyMap<string, Row>, { parent, before }: Row): Row | undefined {
+  return parent === null ? undefined : (rows.get(parent) ?? rows.get(before ?? ''));
+}
+
+function rowOf(raw: unknown, place: Pick<Row, 'uuid' | 'before' | 'offset' | 'length'>): Row {
   // A compaction begins a new chain, and names the row before it.
   const parent = fieldOf(raw, 'parentUuid') ?? fieldOf(raw, 'logicalParentUuid');
   return {
-    uuid,
-    parent: typeof parent === 'string' ? parent : null,
+    parent: typeof parent === 'string' ? parent.slice(0, MAX_ID) : null,
     isPrompt: isPrompt(raw),
     at: Date.parse(String(fieldOf(raw, 'timestamp'))) || null,
     ...place,

@@ -160,6 +160,7 @@ export class Connection {
     const said: Message | undefined = message.safeParse(json).data;
     const excess = excessOf(json);
     if (excess && excess.bytes > MAX_LINE_BYTES) return this.#lose(said);
+    if (excess) noteExcess(said?.result, excess);
     if (said?.method === undefined) return this.#settle(said);
     if (excess) noteExcess(said.params, excess);
     if (said.id === undefined) return this.#handlers.onNotification(said.method, said.params);
@@ -178,11 +179,13 @@ export class Connection {
   /** A line is too long to be read: it is lost for the request or the thread that it names. Throws where it names none. */
   #lose(said: Message | undefined): undefined {
     const { threadId: thread } = said?.params ?? {};
-    if (said?.method === undefined && this.#json.fail(Number(said?.id), 'the response is too long'))
-      return;
+    if (said?.method === undefined && this.#json.fail(Number(said?.id), TOO_LONG)) return;
     if (typeof thread !== 'string') throw new Error('codex sent a line that is too long');
     this.#handlers.onLost(thread);
   }
 }
+
+/** Why a request fails whose response is too long to be read. */
+export const TOO_LONG = 'the response is too long';
 
 const METHOD_NOT_FOUND = -32_601;

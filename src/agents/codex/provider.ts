@@ -20,6 +20,7 @@ import { type CodexModel, listModels } from './models.ts';
 import { objectionTo } from './settings.ts';
 import { SharedServer } from './shared-server.ts';
 import { CodexConversations, hasThread, listThreads } from './threads.ts';
+import fs from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { z } from 'zod';
@@ -56,7 +57,7 @@ export class CodexProvider extends InstalledProvider<CodexModel> implements Prov
   readonly conversations = new CodexConversations({
     ask: (method, params, signal) => this.health.noted(this.#ask(method, params, signal), signal),
     home: () => this.#homeDirectory(),
-    command: 'codex',
+    program: () => this.programWords('CODEX_HOME'),
     owns: (pid) => this.context.supervisor.owns(pid),
   });
   readonly #shared: SharedServer;
@@ -124,7 +125,7 @@ export class CodexProvider extends InstalledProvider<CodexModel> implements Prov
     if (this.context.sandboxFor === undefined) return null;
     // In a sandbox, the home directory is always the home directory of the user.
     const home = this.#program().env.CODEX_HOME ?? path.join(os.homedir(), '.codex');
-    const settings = SETTINGS.map((name) => path.join(home, name));
+    const settings = await createSettings(home);
     const pinned = [path.join(home, 'config.toml')];
     return this.sandboxFor(session, { state: [home], settings, pinned });
   }
@@ -184,7 +185,25 @@ export class CodexProvider extends InstalledProvider<CodexModel> implements Prov
 }
 
 /** Files in the home of codex that it only reads in a sandbox: they name programs and rules for codex outside. */
-const SETTINGS = ['AGENTS.md', 'hooks.json', 'hooks', 'prompts', 'rules', 'skills'];
+const SETTING_FILES = { 'AGENTS.md': '', 'AGENTS.override.md': '', 'hooks.json': '{}\n' };
+const SETTING_DIRECTORIES = ['hooks', 'prompts', 'rules', 'skills'];
+
+/** Creates the missing ones, because a program inside would create them otherwise. Resolves with all their paths. */
+async function createSettings(home: string): Promise<string[]> {
+  for (const name of SETTING_DIRECTORIES)
+    await fs.mkdir(path.join(home, name), { recursive: true, mode: 0o700 });
+  for (const [name, text] of Object.entries(SETTING_FILES))
+    await fs
+      .writeFile(path.join(home, name), text, { flag: 'wx', mode: 0o600 })
+      .catch(ignoreExisting);
+  return [...Object.keys(SETTING_FILES), ...SETTING_DIRECTORIES].map((name) =>
+    path.join(home, name),
+  );
+}
+
+function ignoreExisting(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EEXIST') throw error;
+}
 
 const account = z.looseObject({
   account: z.looseObject({ type: z.string() }).nullish().catch(null),

@@ -1,3 +1,5 @@
+import { excessOf } from '../json-connection.ts';
+import { TOO_LONG } from './connection.ts';
 import fs from 'node:fs/promises';
 import { z } from 'zod';
 import type { Clock } from '../../core/lib/clock.ts';
@@ -146,15 +148,16 @@ async function isLost({ path: file }: z.output<typeof thread>): Promise<boolean>
 }
 
 const PAGE = 50;
-/** So many pages of a list are read. */
-const MAX_PAGES = 100;
+/** So many pages of a list are read. A page that is too long to be read is read entry by entry. */
+const MAX_PAGES = 1000;
 const MAX_LOCKS = 4 * 1024 * 1024;
 
 interface Settings {
   ask: (method: string, params: object, signal: AbortSignal) => Promise<unknown>;
   /** Returns the home directory of codex. */
   home: () => string;
-  command: string;
+  /** Returns the words that start the program. */
+  program: () => string[];
   /** Whether a process belongs to this server. */
   owns: (pid: number) => boolean;
 }
@@ -226,24 +229,39 @@ export class CodexConversations implements Conversations {
   }
 
   command(ref: string): string[] {
-    return [this.#settings.command, 'resume', ref];
+    return [...this.#settings.program(), 'resume', ref];
   }
 
   async *#entries(
     method: string,
-    params: object,
+    params: { limit: number },
     signal: AbortSignal,
   ): AsyncGenerator<unknown, undefined> {
     const ask: Ask = (name, query) => this.#settings.ask(name, query, signal);
     let cursor: unknown = null;
+    let { limit } = params;
     for (let pages = 0; pages < MAX_PAGES; pages++) {
-      const answer = await ask(method, { ...params, ...(cursor === null ? {} : { cursor }) });
+      const query = { ...params, limit, ...(cursor === null ? {} : { cursor }) };
+      const answer = await ask(method, query).catch((error: unknown) => {
+        if (limit === 1 || !isTooLong(error)) throw error;
+        return null;
+      });
+      // Entries are missing at the end of such a page.
+      if (limit > 1 && (answer === null || excessOf(answer))) {
+        limit = 1;
+        continue;
+      }
       const data = fieldOf(answer, 'data');
       if (Array.isArray(data)) yield* data;
       cursor = fieldOf(answer, 'nextCursor') ?? null;
       if (cursor === null) return;
     }
   }
+}
+
+function isTooLong(error: unknown): boolean {
+  const { cause, message } = error as Error;
+  return [message, (cause as Error | undefined)?.message].some((text) => text?.includes(TOO_LONG));
 }
 
 function isBefore(turn: StoredTurn, mark: ConversationMark | null): boolean {

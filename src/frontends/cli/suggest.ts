@@ -86,7 +86,7 @@ function meantBy(above: readonly string[], word: string, rest: readonly string[]
   if (within.length > 0) return within;
   const elsewhere = paths.filter((path) => meanSame(lastOf(path), word));
   const exactly = elsewhere.filter((path) => lastOf(path) === word);
-  if (exactly.length > 0) return exactly;
+  if (exactly.length > 0) return exactly.toSorted((a, b) => depthOf(a) - depthOf(b));
   if (above.length === 0 && noun !== undefined) return ofNoun.length === 1 ? ofNoun : [noun];
   return elsewhere;
 }
@@ -94,9 +94,19 @@ function meantBy(above: readonly string[], word: string, rest: readonly string[]
 /** The path with this verb, else those whose verb means the same, else those that are spelled nearly like it. */
 function near(paths: readonly string[], verb: string): string[] {
   const exactly = paths.filter((path) => lastOf(path) === verb);
-  if (exactly.length > 0) return exactly;
+  if (exactly.length > 0) return shallowest(exactly);
   const same = paths.filter((path) => meanSame(lastOf(path), verb));
-  return same.length > 0 ? same : alike(paths, verb, lastOf).slice(0, 2);
+  return shallowest(same.length > 0 ? same : alike(paths, verb, lastOf).slice(0, 2));
+}
+
+/** Returns the paths with the fewest words: `sessions list`, and not `sessions import list`. */
+function shallowest(paths: readonly string[]): string[] {
+  const least = Math.min(...paths.map(depthOf));
+  return paths.filter((path) => depthOf(path) === least);
+}
+
+function depthOf(path: string): number {
+  return path.split(' ').length;
 }
 
 /** Finds similar words. The first letter has to match, because a short word is similar to too many words. */

@@ -7,17 +7,18 @@ import { NEVER_WORKED_IN, UNSET } from './host-paths.ts';
 import type { GitDirectories } from './git-directories.ts';
 import { type GitStandIn, PACKING, REAL } from './git-stand-in.ts';
 
-/** The directories of cadre that a sandbox has as its home directory and as /tmp, and the directory of its stand-ins. */
+/** The directories of cadre that a sandbox has as its home directory, as /tmp and as directories of its agent, and the directory of its stand-ins. */
 export interface OwnDirectories {
   home: string;
   tmp: string;
   git: string;
+  scratch: string;
 }
 
 /** Returns the own directories in a directory. */
 export function ownDirectoriesIn(directory: string): OwnDirectories {
   const at = (name: string) => path.join(directory, name);
-  return { home: at('home'), tmp: at('tmp'), git: at('git') };
+  return { home: at('home'), tmp: at('tmp'), git: at('git'), scratch: at('scratch') };
 }
 
 /** How much of a full sandbox the machine allows. */
@@ -44,6 +45,8 @@ export interface PlanInput {
   write: readonly Found[];
   /** More paths that are hidden. */
   hide: readonly Found[];
+  /** Directories that are mounted at directories of the agent. */
+  scratch: readonly { at: string; source: string }[];
   /** The repository of the root. */
   repository: GitDirectories | null;
   /** The stand-in for the common directory of the repository. Null: the common directory is read-only. */
@@ -213,6 +216,7 @@ function addShown(mounts: Map<string, Mount>, input: PlanInput): void {
   }
   [...view.tools, ...read].forEach(show('read'));
   write.forEach(show('write'));
+  for (const { at, source } of input.scratch) put(at, 'own', true, source);
   put(root, isReadOnly ? 'read' : 'write');
   if (repository === null) return;
   // After the root, because the root contains them: git outside runs programs that these directories name.

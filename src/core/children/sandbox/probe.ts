@@ -96,6 +96,7 @@ async function tryVariant(
       read: [],
       write: [],
       hide: [],
+      scratch: [],
       repository: null,
       standIn: null,
       network,

@@ -11,7 +11,7 @@ import { createMountPoints, findExisting } from './files.ts';
 import { findGitDirectories, type GitDirectories } from './git-directories.ts';
 import { GIT_SETTINGS, type GitStandIn, prepareStandIn } from './git-stand-in.ts';
 import { directoriesOf, type HostPaths, type HostView, readHostView } from './host-view.ts';
-import { type OwnDirectories, ownDirectoriesIn, planOf } from './plan.ts';
+import { type OwnDirectories, ownDirectoriesIn, type PlanInput, planOf } from './plan.ts';
 import { PROBE_PREFIX, type SandboxLevel } from './probe.ts';
 import { textOf } from './reasons.ts';
 
@@ -48,6 +48,8 @@ export interface SandboxedAgent extends Pick<SandboxRequest, 'root' | 'own'> {
   programs: readonly string[];
   /** Directories in which the agent keeps its state. They are created. */
   state: readonly string[];
+  /** Directories of the agent that are the session's own in the sandbox: programs outside run files in them. They are created. */
+  scratch?: readonly string[];
   /** Files and directories in or beside them that the agent only reads. */
   settings: readonly string[];
   /** Such files that are created, because programs outside would read them. */
@@ -140,7 +142,8 @@ export class Sandbox {
         'sandbox_unavailable',
         `the sandbox of the agent has no network, so the agent reaches neither its model nor the tools of cadre: set ${section}.sandbox.network to "all", or remove "agents" from sandbox.children`,
       );
-    for (const one of state) await fs.mkdir(one, { recursive: true, mode: 0o700 });
+    for (const one of [...state, ...(request.scratch ?? [])])
+      await fs.mkdir(one, { recursive: true, mode: 0o700 });
     for (const one of pinned) await (await fs.open(one, 'a', 0o600)).close();
     const shown = await Promise.all(programs.map((one) => directoriesOf(one, paths.home)));
     return this.#plan(level, {
@@ -152,6 +155,7 @@ export class Sandbox {
       read: [...settings.read, ...more.read, ...shown.flat(), ...request.settings, ...pinned],
       write: [...settings.write, ...more.write, ...state],
       hide: [...settings.hide, ...more.hide],
+      ...(request.scratch ? { scratch: request.scratch } : {}),
     });
   }
 
@@ -171,11 +175,13 @@ export class Sandbox {
   async #plan(
     level: AvailableLevel,
     request: SandboxRequest &
-      Pick<SandboxSettings, 'read' | 'write' | 'hide' | 'network'> & { isReadOnly: boolean },
+      Pick<SandboxSettings, 'read' | 'write' | 'hide' | 'network'> &
+      Pick<SandboxedAgent, 'scratch' | 'isReadOnly'>,
   ): Promise<BarrierSandbox> {
     const { nests, max_processes } = this.#deps.settings;
     const { isReadOnly, network } = request;
     const root = await this.#rootOf(request.root);
+    const scratch = await scratchOf(request.scratch ?? [], request.own);
     const [view, shown, writable, hidden, repository, cwd] = await Promise.all([
       this.#readView(),
       findExisting(request.read),
@@ -195,6 +201,7 @@ export class Sandbox {
       read: shown,
       write: writable,
       hide: hidden,
+      scratch,
       repository,
       standIn,
       network,
@@ -282,6 +289,20 @@ export class Sandbox {
       this.#view = { read: readHostView(paths), at: now };
     return this.#view.read;
   }
+}
+
+/** Creates the own directories of a session for directories of its agent. */
+async function scratchOf(
+  directories: readonly string[],
+  { scratch }: OwnDirectories,
+): Promise<PlanInput['scratch']> {
+  const made = [];
+  for (const one of directories) {
+    const source = path.join(scratch, path.basename(one));
+    await fs.mkdir(source, { recursive: true, mode: 0o700 });
+    made.push({ at: await realPath(one), source });
+  }
+  return made;
 }
 
 /**

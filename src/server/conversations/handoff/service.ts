@@ -10,6 +10,7 @@ import type { Failpoint } from '../../../core/lib/failpoint.ts';
 import { type SaveResponse, saveNothing } from '../../../core/store/idempotency-store.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import type { Inbox } from '../inbox/inbox.ts';
+import type { AgentPool } from '../sessions/agent-pool.ts';
 import type { SessionService } from '../sessions/service.ts';
 import { assertNotClosed, titleFrom } from '../sessions/session.ts';
 import type { SessionStore } from '../sessions/store.ts';
@@ -29,7 +30,7 @@ interface HandoffDeps extends Pick<ServerParts, 'db' | 'log' | 'clock'> {
   store: SessionStore;
   sessions: SessionService;
   inbox: Inbox;
-  pool: { end: (sessionId: string) => Promise<void> };
+  pool: Pick<AgentPool, 'end' | 'find'>;
   limits: { turnSent: (tx: Writer, sessionId: string) => void };
   claims: { moveAll: (tx: Writer, from: string, to: string) => void };
   /** Resolves with the state of the files of a session; null if they are in no usable repository. */
@@ -71,7 +72,7 @@ export class HandoffService {
     const record = await db.read((rx) => readRecord(rx, old, limit, { store, log }));
     const file = body.full === true ? await this.#writeRecord(session, record, checkout) : null;
     const note = body.note ?? null;
-    const input = inputFor(digestOf(record, checkout), old.agent ?? old.provider, { note, file });
+    const input = inputFor(digestOf(record, checkout), old, { note, file });
     failpoint('handoff.prepared');
     const answer = await db
       .transact((tx) => {
@@ -133,7 +134,10 @@ export class HandoffService {
       updated_at: clock.now(),
     };
     store.updateSession(tx, handed, 'session.handed_over');
-    tx.whenDurable(() => void pool.end(old.id));
+    tx.whenDurable(() => {
+      // An agent that cannot resume would lose the conversation.
+      if (pool.find(old.id)?.agent.canResume) void pool.end(old.id);
+    });
     const opened = store.session(tx, session.id);
     return sessions.sendNow(tx, opened, { source: 'handoff', input });
   }

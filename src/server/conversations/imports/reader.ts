@@ -89,9 +89,12 @@ export class ImportReader {
     if (!session.imported) return;
     const held = await this.#holderOf(session);
     if (held) throw new ProviderError('in_use_elsewhere', inUseText(held));
-    const added = await this.read(session.id);
-    if (added > 0) await this.#deps.pool.end(session.id);
     signal.throwIfAborted();
+    const aborted = new Promise<never>((_resolve, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+    });
+    const added = await Promise.race([this.read(session.id), aborted]);
+    if (added > 0) await this.#deps.pool.end(session.id);
   }
 
   /** Returns the conversations of an agent. Throws `conflict` if the agent does not list them. */

@@ -10,6 +10,7 @@ import { conflictError, invalidError, notFoundError, AppError } from '../../../a
 import type { createSession, Session } from '../../../api/sessions.ts';
 import type { StoredConversation } from '../../../agents/conversations.ts';
 import { ProviderError } from '../../../agents/provider.ts';
+import { ForeignFileError } from '../../../core/lib/foreign-file.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
 import type { RecordPage } from '../../../core/store/records.ts';
@@ -88,11 +89,13 @@ export class ImportService {
       throw notFoundError(
         `conversation "${wish.ref}" of ${provider} not found: list conversations to see their ids`,
       );
-    const held = (await conversations.holders())(wish.ref);
+    // The agent may accept another form of the id, and a conversation has one form here.
+    const { ref } = found;
+    const held = (await conversations.holders())(ref);
     if (held) throw conflictError(inUseText(held));
     const draft = await sessions.draft({ ...body, cwd: body.cwd ?? found.cwd });
     const session = await db.transact((tx) => {
-      const other = this.#existing(tx, { provider, agent, ref: wish.ref });
+      const other = this.#existing(tx, { provider, agent, ref });
       const opened = other ?? this.#create(tx, draft, found, { ...body, import: wish });
       saveResponse(tx, opened);
       return opened;
@@ -105,8 +108,8 @@ export class ImportService {
   #create(
     tx: Writer,
     draft: Session,
-    { title, program }: StoredConversation,
-    { mcp_servers, import: { ref, history } }: Request & { import: Wish },
+    { ref, title, program }: StoredConversation,
+    { mcp_servers, import: { history } }: Request & { import: Wish },
   ): Session {
     const { store, sessionStore } = this.#deps;
     const { provider, agent } = draft;
@@ -154,8 +157,7 @@ export class ImportService {
   async handBack(sessionId: string, saveResponse: SaveResponse): Promise<HandedBack> {
     const { db, reader, sessions, pool } = this.#deps;
     const session = await sessions.get(sessionId);
-    assertOpen(session);
-    if (session.active_turn_id !== null) throw turnRuns(session);
+    assertIdle(session);
     const { provider_session_ref: ref, cwd } = session;
     if (ref === null)
       throw conflictError(`session ${sessionId} has no conversation yet: send a prompt first`);
@@ -164,12 +166,14 @@ export class ImportService {
     const { newest } = await refusing(
       conversations.turns(ref, query, new AbortController().signal),
     );
+    // A turn may have begun meanwhile: its agent must not end.
+    db.peek((rx) => assertIdle(this.#deps.sessionStore.session(rx, sessionId)));
     await pool.end(sessionId);
     const answer = { session_id: sessionId, cwd, command: conversations.command(ref) };
     return db.transact((tx) => {
       const { store, sessionStore, clock } = this.#deps;
       const now = sessionStore.session(tx, sessionId);
-      if (now.active_turn_id !== null) throw turnRuns(now);
+      assertIdle(now);
       const imported = now.imported ?? {
         program: null,
         past_turns: 0,
@@ -201,16 +205,24 @@ export class ImportService {
   }
 }
 
+/** Throws if the session is closed, or a turn of it runs. */
+function assertIdle(session: Session): void {
+  assertOpen(session);
+  if (session.active_turn_id !== null) throw turnRuns(session);
+}
+
 function keyOf({ provider, agent, ref }: Pick<Session, 'provider' | 'agent'> & { ref: string }) {
   return JSON.stringify([provider, agent, ref]);
 }
 
-/** Turns a ProviderError into an AppError: a provider that cannot answer is not a bug of the server. */
+/** Turns errors of a provider and of its files into an AppError: they are not bugs of the server. */
 async function refusing<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answer;
   } catch (error) {
-    if (!(error instanceof ProviderError)) throw error;
-    throw new AppError('provider_unavailable', error.message, { cause: error });
+    const isOfProvider = error instanceof ProviderError || error instanceof ForeignFileError;
+    if (!isOfProvider && !('syscall' in (error as Error))) throw error;
+    const { message } = error as Error;
+    throw new AppError('provider_unavailable', message, { cause: error });
   }
 }

@@ -52,6 +52,7 @@ const input: PlanInput = {
   read: [],
   write: [],
   hide: [],
+  scratch: [],
   repository: null,
   standIn: null,
   network: 'none',

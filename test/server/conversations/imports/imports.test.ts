@@ -249,7 +249,8 @@ describe('a session that is handed back', () => {
     expect(await handBack()).toEqual({
       session_id: session.id,
       cwd: stage.cwd,
-      command: ['claude', `--resume=${ref}`],
+      // The program of the configuration, with its arguments.
+      command: [expect.any(String), expect.any(String), `--resume=${ref}`],
     });
     await stage.noAgents();
     const transcript = new Transcript(stage.cwd);
