@@ -41,7 +41,7 @@ test('Conversations are listed, imported by the beginning of their id, shown and
     expect(shown.stdout).toContain('It is **tidy**.');
     expect(shown.stdout).toContain('the turn above ran in cli, outside of cadre');
     const back = await cadre(['sessions', 'hand-back', 'own']);
-    expect(back.stdout).toBe(`cd ${home} && claude --resume=${transcript.ref}\n`);
+    expect(back.stdout).toBe(`cd ${home} && ${process.execPath} --resume=${transcript.ref}\n`);
   } finally {
     await server.end('SIGTERM');
   }
