@@ -47,20 +47,34 @@ export interface StoredTurns {
   newest: ConversationMark | null;
 }
 
+export interface ConversationQuery {
+  /** Null: conversations of all directories. */
+  cwd: string | null;
+  limit: number;
+}
+
+export interface TurnQuery {
+  after: ConversationMark | null;
+  max: number;
+}
+
+/** The program of an agent on this machine. */
+export interface OwnProgram {
+  /** Returns the directory with its state. */
+  home: () => string;
+  /** Returns the words that start the program. */
+  program: () => string[];
+  /** Whether a process belongs to this server. */
+  owns: (pid: number) => boolean;
+}
+
 /** Conversations that the agent's own program stores. Each method throws ProviderError if they cannot be read. */
 export interface Conversations {
   /** Returns up to `limit` conversations, most recently changed first. */
-  list(
-    query: { cwd: string | null; limit: number },
-    signal: AbortSignal,
-  ): Promise<StoredConversation[]>;
+  list(query: ConversationQuery, signal: AbortSignal): Promise<StoredConversation[]>;
   find(ref: string, signal: AbortSignal): Promise<StoredConversation | null>;
   /** Reads up to `max` turns after a mark; null: after the beginning. */
-  turns(
-    ref: string,
-    query: { after: ConversationMark | null; max: number },
-    signal: AbortSignal,
-  ): Promise<StoredTurns>;
+  turns(ref: string, query: TurnQuery, signal: AbortSignal): Promise<StoredTurns>;
   /** Returns a lookup of the processes that have conversations open, without the processes of this server. */
   holders(): Promise<(ref: string) => ConversationHolder | null>;
   /** Returns the command by which the program continues a conversation. */

@@ -10,7 +10,7 @@ import { findProgram } from '../core/lib/find-program.ts';
 import type { ProgramOptions } from './agent-process.ts';
 import { HealthRecord } from './health-record.ts';
 import { loginHint, type LoginSituation, LoginWatch } from './login-watch.ts';
-import type { AgentFiles, AgentSandboxKeys } from './agent-sandbox.ts';
+import { type AgentFiles, type AgentSandboxKeys, programsOf } from './agent-sandbox.ts';
 import type { AgentTools, Provider, ProviderContext, TurnOutcome } from './provider.ts';
 import type { SeenLogin } from './seen-login.ts';
 
@@ -166,8 +166,7 @@ export abstract class InstalledProvider<M extends Model = Model> {
     files: Pick<AgentFiles, 'state' | 'scratch' | 'settings' | 'pinned'>,
   ): Promise<BarrierSandbox | null> {
     const { command, args, env, sandbox: more } = this.settings;
-    const program = findProgram(command, env.PATH ?? process.env.PATH);
-    const programs = [...(program === null ? [] : [program]), ...args];
+    const programs = programsOf(command, args, env.PATH ?? process.env.PATH);
     const section = `providers.${this.id}`;
     const { sandboxFor } = this.context;
     return (await sandboxFor?.(session, { section, programs, more, ...files })) ?? null;

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { nameOfLength } from './common.ts';
 import { endpoint } from './endpoint.ts';
-import { agentName, providerId } from './provider-kinds.ts';
-import { agentMode, session, sessionParam } from './sessions.ts';
+import { providerId } from './provider-kinds.ts';
+import { agentMode, requestedAgent, session, sessionParam } from './sessions.ts';
 
 /** The limits of handoffs, in UTF-16 code units. */
 export const handoffLimits = { digest: 24_000, fullRecord: 2_000_000, note: 20_000 };
@@ -13,10 +13,7 @@ export const handOffSession = endpoint('POST /v1/sessions/{session_id}/handoff',
   params: sessionParam,
   body: z.strictObject({
     provider: providerId,
-    agent: agentName.nullish().meta({
-      description:
-        'Name of an agent of the provider `acp`, as listed by `GET /v1/providers`. Default: the default agent.',
-    }),
+    agent: requestedAgent,
     model: z.string().min(1).nullish(),
     permission_mode: z.string().min(1).nullish().meta({
       description:

@@ -265,6 +265,12 @@ export const agentMode = z.string().min(1).nullish().meta({
   description: "Mode of an agent of the provider `acp`, by the agent's own name for it.",
 });
 
+/** The agent of a new session in a request. */
+export const requestedAgent = agentName.nullish().meta({
+  description:
+    'Name of an agent of the provider `acp`, as listed by `GET /v1/providers`. Default: the default agent.',
+});
+
 const titleGiven = nameOfLength(200).nullable();
 
 /** The default and the maximum number of past turns that an import stores. */
@@ -277,10 +283,7 @@ export const createSession = endpoint('POST /v1/sessions', {
   summary: 'Create a session; its agent starts with the first turn',
   body: z.strictObject({
     provider: providerId,
-    agent: agentName.nullish().meta({
-      description:
-        'Name of an agent of the provider `acp`, as listed by `GET /v1/providers`. Default: the default agent.',
-    }),
+    agent: requestedAgent,
     model: z.string().min(1).nullish(),
     cwd: z.string().min(1).nullish().meta({
       description: 'Working directory. Default: the working directory of the server.',

@@ -14,7 +14,7 @@ import {
   type ProviderContext,
   ProviderError,
 } from '../provider.ts';
-import type { SandboxedSession } from '../agent-sandbox.ts';
+import { programsOf, type SandboxedSession } from '../agent-sandbox.ts';
 import { agentLogin } from './agent-login.ts';
 import { type LastSeen, nothingSeen } from './last-seen.ts';
 import { hasSession, listSessions, openAcpAgent, tryAgent } from './open.ts';
@@ -173,10 +173,9 @@ export class AcpAgentKind implements NamedAgentKind {
 
   async #sandboxFor(session: SandboxedSession): Promise<BarrierSandbox | null> {
     const { name, command, args, state, sandbox: more } = this.agent;
-    const program = command === null ? null : findProgram(command, this.#environment.PATH);
     const section = name === DEFAULT_AGENT ? 'providers.acp' : `providers.acp.agents.${name}`;
-    const programs = [...(program === null ? [] : [program]), ...args];
-    const files = { section, programs, state, more, settings: [], pinned: [] };
+    const programs = programsOf(command, args, this.#environment.PATH);
+    const files = { section, programs, state, more, scratch: [], settings: [], pinned: [] };
     return (await this.#context.sandboxFor?.(session, files)) ?? null;
   }
 

@@ -3,12 +3,15 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { ConversationHolder } from '../../api/conversations.ts';
 import { identify, isAlive } from '../../core/children/identity.ts';
-import { ForeignFileError, openForeignFile, readForeignFile } from '../../core/lib/foreign-file.ts';
+import { isFileError, openForeignFile, readForeignFile } from '../../core/lib/foreign-file.ts';
 import {
+  type ConversationQuery,
   type Conversations,
+  type OwnProgram,
   type StoredConversation,
   type StoredTurns,
   storedTitle,
+  type TurnQuery,
 } from '../conversations.ts';
 import { fieldOf } from '../lenient.ts';
 import { parsed } from '../json-lines.ts';
@@ -29,26 +32,17 @@ interface Transcript {
   stats: Stats;
 }
 
-interface Settings {
-  /** Returns the configuration directory of claude. */
-  root: () => string;
-  /** Returns the words that start the program. */
-  program: () => string[];
-  /** Whether a process belongs to this server. */
-  owns: (pid: number) => boolean;
-}
-
 /** The transcripts of claude, in files. They are only read. */
 export class ClaudeConversations implements Conversations {
-  readonly #settings: Settings;
+  readonly #settings: OwnProgram;
   readonly #cache = new Map<string, { key: string; found: StoredConversation | null }>();
 
-  constructor(settings: Settings) {
+  constructor(settings: OwnProgram) {
     this.#settings = settings;
   }
 
   async list(
-    { cwd, limit }: { cwd: string | null; limit: number },
+    { cwd, limit }: ConversationQuery,
     signal: AbortSignal,
   ): Promise<StoredConversation[]> {
     const all = await this.#transcripts();
@@ -67,11 +61,7 @@ export class ClaudeConversations implements Conversations {
     return transcript ? this.#read(transcript) : null;
   }
 
-  async turns(
-    ref: string,
-    query: Parameters<Conversations['turns']>[1],
-    signal: AbortSignal,
-  ): Promise<StoredTurns> {
+  async turns(ref: string, query: TurnQuery, signal: AbortSignal): Promise<StoredTurns> {
     const transcript = await this.#transcript(ref);
     const opened = transcript && (await openForeignFile(this.#projects, transcript.file));
     if (!opened) return { turns: [], omitted: 0, newest: null };
@@ -83,7 +73,7 @@ export class ClaudeConversations implements Conversations {
   }
 
   async holders(): Promise<(ref: string) => ConversationHolder | null> {
-    const directory = path.join(this.#settings.root(), 'sessions');
+    const directory = path.join(this.#settings.home(), 'sessions');
     const names = ((await namesIn(directory)) ?? []).filter((name) => /^\d+\.json$/.test(name));
     const holders = new Map<string, ConversationHolder>();
     for (const name of names) {
@@ -105,7 +95,7 @@ export class ClaudeConversations implements Conversations {
   }
 
   get #projects(): string {
-    return path.join(this.#settings.root(), 'projects');
+    return path.join(this.#settings.home(), 'projects');
   }
 
   /** Returns the newest of the files of one conversation. */
@@ -222,8 +212,7 @@ async function orNull<T>(reading: Promise<T>): Promise<T | null> {
   try {
     return await reading;
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === undefined && !(error instanceof ForeignFileError)) throw error;
+    if (!isFileError(error)) throw error;
     return null;
   }
 }

@@ -45,7 +45,7 @@ export class ClaudeProvider extends InstalledProvider implements Provider {
     },
   };
   readonly conversations = new ClaudeConversations({
-    root: () => configDirectory(this.#environmentWithoutKey()),
+    home: () => configDirectory(this.#environmentWithoutKey()),
     program: () => this.programWords('CLAUDE_CONFIG_DIR'),
     owns: (pid) => this.context.supervisor.owns(pid),
   });

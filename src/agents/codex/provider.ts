@@ -20,7 +20,6 @@ import { type CodexModel, listModels } from './models.ts';
 import { objectionTo } from './settings.ts';
 import { SharedServer } from './shared-server.ts';
 import { CodexConversations, hasThread, listThreads } from './threads.ts';
-import fs from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { z } from 'zod';
@@ -125,9 +124,11 @@ export class CodexProvider extends InstalledProvider<CodexModel> implements Prov
     if (this.context.sandboxFor === undefined) return null;
     // In a sandbox, the home directory is always the home directory of the user.
     const home = this.#program().env.CODEX_HOME ?? path.join(os.homedir(), '.codex');
-    const settings = await createSettings(home);
-    const pinned = [path.join(home, 'config.toml')];
-    return this.sandboxFor(session, { state: [home], settings, pinned });
+    const pinned = Object.entries(PINNED).map(([name, text]) => ({
+      path: path.join(home, name),
+      text,
+    }));
+    return this.sandboxFor(session, { state: [home], scratch: [], settings: [], pinned });
   }
 
   /** The server of a sandbox. Servers that have ended are forgotten here. */
@@ -184,26 +185,20 @@ export class CodexProvider extends InstalledProvider<CodexModel> implements Prov
   }
 }
 
-/** Files in the home of codex that it only reads in a sandbox: they name programs and rules for codex outside. */
-const SETTING_FILES = { 'AGENTS.md': '', 'AGENTS.override.md': '', 'hooks.json': '{}\n' };
-const SETTING_DIRECTORIES = ['hooks', 'prompts', 'rules', 'skills'];
-
-/** Creates the missing ones, because a program inside would create them otherwise. Resolves with all their paths. */
-async function createSettings(home: string): Promise<string[]> {
-  for (const name of SETTING_DIRECTORIES)
-    await fs.mkdir(path.join(home, name), { recursive: true, mode: 0o700 });
-  for (const [name, text] of Object.entries(SETTING_FILES))
-    await fs
-      .writeFile(path.join(home, name), text, { flag: 'wx', mode: 0o600 })
-      .catch(ignoreExisting);
-  return [...Object.keys(SETTING_FILES), ...SETTING_DIRECTORIES].map((name) =>
-    path.join(home, name),
-  );
-}
-
-function ignoreExisting(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'EEXIST') throw error;
-}
+/**
+ * The files and directories in the home of codex that it only reads in a sandbox, because they name programs and rules for
+ * codex outside. The texts are of new files.
+ */
+const PINNED: Readonly<Record<string, string | null>> = {
+  'config.toml': '',
+  'AGENTS.md': '',
+  'AGENTS.override.md': '',
+  'hooks.json': '{}\n',
+  hooks: null,
+  prompts: null,
+  rules: null,
+  skills: null,
+};
 
 const account = z.looseObject({
   account: z.looseObject({ type: z.string() }).nullish().catch(null),

@@ -1,12 +1,11 @@
-import { excessOf } from '../json-connection.ts';
-import { TOO_LONG } from './connection.ts';
 import fs from 'node:fs/promises';
 import { z } from 'zod';
 import type { Clock } from '../../core/lib/clock.ts';
 import { answered } from '../agent-process.ts';
-import { Refusal } from '../json-connection.ts';
+import { excessOf, Refusal } from '../json-connection.ts';
 import { type KnownSession, ProviderError, type TurnOutcome } from '../provider.ts';
 import type { AppServer } from './app-server.ts';
+import { TOO_LONG } from './connection.ts';
 import { type Ask, listAll } from './models.ts';
 import type { TurnError } from './outcome.ts';
 import path from 'node:path';
@@ -15,14 +14,17 @@ import { readForeignFile } from '../../core/lib/foreign-file.ts';
 import { hasProc } from '../../core/lib/platform.ts';
 import { MessageBudget } from '../budget.ts';
 import {
-  type Conversations,
   type ConversationMark,
+  type ConversationQuery,
+  type Conversations,
+  type OwnProgram,
   type StoredConversation,
   type StoredItem,
   type StoredTurn,
   type StoredTurns,
   storedTitle,
   TurnCollector,
+  type TurnQuery,
 } from '../conversations.ts';
 import { fieldOf } from '../lenient.ts';
 import { Reader } from './items.ts';
@@ -152,14 +154,8 @@ const PAGE = 50;
 const MAX_PAGES = 1000;
 const MAX_LOCKS = 4 * 1024 * 1024;
 
-interface Settings {
+interface Settings extends OwnProgram {
   ask: (method: string, params: object, signal: AbortSignal) => Promise<unknown>;
-  /** Returns the home directory of codex. */
-  home: () => string;
-  /** Returns the words that start the program. */
-  program: () => string[];
-  /** Whether a process belongs to this server. */
-  owns: (pid: number) => boolean;
 }
 
 /** The threads of codex. Its app-server reads them without a lock, also while another process writes. */
@@ -171,7 +167,7 @@ export class CodexConversations implements Conversations {
   }
 
   async list(
-    { cwd, limit }: { cwd: string | null; limit: number },
+    { cwd, limit }: ConversationQuery,
     signal: AbortSignal,
   ): Promise<StoredConversation[]> {
     const found: StoredConversation[] = [];
@@ -194,11 +190,7 @@ export class CodexConversations implements Conversations {
     }
   }
 
-  async turns(
-    ref: string,
-    { after, max }: Parameters<Conversations['turns']>[1],
-    signal: AbortSignal,
-  ): Promise<StoredTurns> {
+  async turns(ref: string, { after, max }: TurnQuery, signal: AbortSignal): Promise<StoredTurns> {
     const collector = new TurnCollector(max);
     const query = { threadId: ref, sortDirection: 'desc', itemsView: 'full', limit: PAGE };
     let newest: ConversationMark | null = null;

@@ -208,29 +208,21 @@ export class EventLog {
 
   /** Returns the deltas of one item of a session that are still in the log, oldest first. */
   deltasOf(rx: Reader, sessionId: string, itemId: string): DeltaEvent[] {
-    return this.#itemDeltas.of(rx, sessionId, itemId).map(([seq, kind, text, sum]) => {
-      this.#verify(seq, kind, text, sum);
-      return JSON.parse(text) as DeltaEvent;
-    });
+    return this.#itemDeltas
+      .of(rx, sessionId, itemId)
+      .map((row) => this.#eventIn(row) as DeltaEvent);
   }
 
   /** Returns what the newest turn of a session had used by its last `usage.updated`; null if there is none. */
   lastUsage(rx: Reader, sessionId: string, turnId: string): Usage | null {
     const row = this.#lastUsage.get(rx, sessionId, turnId);
-    if (!row) return null;
-    const [seq, kind, text, sum] = row;
-    this.#verify(seq, kind, text, sum);
-    const { payload } = JSON.parse(text) as { payload: { usage: Usage } };
-    return payload.usage;
+    return row ? (this.#eventIn(row) as EventOf<'usage.updated'>).payload.usage : null;
   }
 
   /** Returns the last plan in the newest events of a session; null if there is none. */
   lastPlan(rx: Reader, sessionId: string): EventOf<'plan.updated'>['payload'] | null {
     const row = this.#lastPlan.get(rx, sessionId);
-    if (!row) return null;
-    const [seq, kind, text, sum] = row;
-    this.#verify(seq, kind, text, sum);
-    return (JSON.parse(text) as EventOf<'plan.updated'>).payload;
+    return row ? (this.#eventIn(row) as EventOf<'plan.updated'>).payload : null;
   }
 
   /** Removes the deltas of a few items settled over `SETTLED_KEEP_MS` ago. Resolves with whether there may be more. */
@@ -337,6 +329,12 @@ export class EventLog {
       this.#pages.set(key, queries);
     }
     return { query: queries.page, newest: queries.newest, values };
+  }
+
+  /** Returns the event of a row. Throws `storage_damaged`. */
+  #eventIn([seq, kind, text, sum]: EntryRow): unknown {
+    this.#verify(seq, kind, text, sum);
+    return JSON.parse(text);
   }
 
   #verify(seq: number, kind: string, text: string | Buffer, sum: number): void {

@@ -8,6 +8,11 @@ export class ForeignFileError extends Error {
   override readonly name = 'ForeignFileError';
 }
 
+/** Whether an error is about a file that is missing, unreadable or refused, and not a bug. */
+export function isFileError(error: unknown): boolean {
+  return error instanceof ForeignFileError || 'syscall' in (error as Error);
+}
+
 /**
  * Reads a file that an agent or a repository can write, and can therefore replace by anything at any moment. The file
  * is `name` below `directory`. The path of `directory` itself may contain symbolic links; below it, none is followed.

@@ -9,7 +9,7 @@ const { signal } = new AbortController();
 
 function conversationsIn(home: string, owns = (_pid: number) => false) {
   const root = () => path.join(home, '.claude');
-  return new ClaudeConversations({ root, program: () => ['claude'], owns });
+  return new ClaudeConversations({ home: root, program: () => ['claude'], owns });
 }
 
 /** Returns the prompts of a transcript that a test writes. */

@@ -39,6 +39,12 @@ export interface SandboxRequest {
   read?: readonly string[];
 }
 
+/** A path with the content of a new file; null: a directory. */
+export interface PinnedPath {
+  path: string;
+  text: string | null;
+}
+
 /** The agent of a session, and the files that it needs in its sandbox. */
 export interface SandboxedAgent extends Pick<SandboxRequest, 'root' | 'own'> {
   isReadOnly: boolean;
@@ -49,11 +55,11 @@ export interface SandboxedAgent extends Pick<SandboxRequest, 'root' | 'own'> {
   /** Directories in which the agent keeps its state. They are created. */
   state: readonly string[];
   /** Directories of the agent that are the session's own in the sandbox: programs outside run files in them. They are created. */
-  scratch?: readonly string[];
+  scratch: readonly string[];
   /** Files and directories in or beside them that the agent only reads. */
   settings: readonly string[];
-  /** Such files that are created, because programs outside would read them. */
-  pinned: readonly string[];
+  /** Such paths that are created if they are missing, because programs outside would use what the agent creates there. */
+  pinned: readonly PinnedPath[];
   /** The keys of the section, with absolute paths. Null: none. */
   more:
     | (Pick<SandboxSettings, 'read' | 'write' | 'hide'> & { network: 'none' | 'all' | null })
@@ -116,6 +122,7 @@ export class Sandbox {
       read: [...read, ...more],
       write,
       hide,
+      scratch: [],
       network,
     });
   }
@@ -134,7 +141,7 @@ export class Sandbox {
     const level = await this.#levelFor('agents');
     if (level === null) return null;
     const { settings, paths } = this.#deps;
-    const { root, own, isReadOnly, section, programs, state, pinned } = request;
+    const { root, own, isReadOnly, section, programs, state, scratch, pinned } = request;
     const more = request.more ?? { read: [], write: [], hide: [] };
     const network = request.more?.network ?? settings.network;
     if (network === 'none')
@@ -142,9 +149,8 @@ export class Sandbox {
         'sandbox_unavailable',
         `the sandbox of the agent has no network, so the agent reaches neither its model nor the tools of cadre: set ${section}.sandbox.network to "all", or remove "agents" from sandbox.children`,
       );
-    for (const one of [...state, ...(request.scratch ?? [])])
-      await fs.mkdir(one, { recursive: true, mode: 0o700 });
-    for (const one of pinned) await (await fs.open(one, 'a', 0o600)).close();
+    for (const one of [...state, ...scratch]) await fs.mkdir(one, { recursive: true, mode: 0o700 });
+    for (const one of pinned) await createMissing(one);
     const shown = await Promise.all(programs.map((one) => directoriesOf(one, paths.home)));
     return this.#plan(level, {
       root,
@@ -152,10 +158,16 @@ export class Sandbox {
       own,
       isReadOnly,
       network,
-      read: [...settings.read, ...more.read, ...shown.flat(), ...request.settings, ...pinned],
+      read: [
+        ...settings.read,
+        ...more.read,
+        ...shown.flat(),
+        ...request.settings,
+        ...pinned.map((one) => one.path),
+      ],
       write: [...settings.write, ...more.write, ...state],
       hide: [...settings.hide, ...more.hide],
-      ...(request.scratch ? { scratch: request.scratch } : {}),
+      scratch,
     });
   }
 
@@ -181,7 +193,7 @@ export class Sandbox {
     const { nests, max_processes } = this.#deps.settings;
     const { isReadOnly, network } = request;
     const root = await this.#rootOf(request.root);
-    const scratch = await scratchOf(request.scratch ?? [], request.own);
+    const scratch = await scratchOf(request.scratch, request.own);
     const [view, shown, writable, hidden, repository, cwd] = await Promise.all([
       this.#readView(),
       findExisting(request.read),
@@ -289,6 +301,14 @@ export class Sandbox {
       this.#view = { read: readHostView(paths), at: now };
     return this.#view.read;
   }
+}
+
+async function createMissing({ path: missing, text }: PinnedPath): Promise<void> {
+  if (text === null) await fs.mkdir(missing, { recursive: true, mode: 0o700 });
+  else
+    await fs.writeFile(missing, text, { flag: 'wx', mode: 0o600 }).catch((error: unknown) => {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    });
 }
 
 /** Creates the own directories of a session for directories of its agent. */

@@ -2,13 +2,13 @@ import { type Command, Option } from 'commander';
 import { usageError } from '../../../api/errors.ts';
 import { endpoints } from '../../../api/index.ts';
 import { inheritedPermissionModes } from '../../../api/permission-modes.ts';
-import { agentProvider, type ProviderId, providerId } from '../../../api/provider-kinds.ts';
+import { agentProvider, providerId } from '../../../api/provider-kinds.ts';
 import { agentOf } from '../../../client/agent-of.ts';
-import { settingsFor } from '../../../client/defaults.ts';
 import { endpointCommand, type Fields } from '../endpoint-command.ts';
 import { sessionArgument, sessionId } from '../find.ts';
 import { labelOf, plain, shortId } from '../output.ts';
 import { session } from '../parameters.ts';
+import type { AgentOptions } from '../talk/open-session.ts';
 import { clientAction, type CommandContext, type World } from '../world.ts';
 
 type Setting = 'agent_mode' | 'model' | 'thinking_effort';
@@ -66,14 +66,7 @@ function setting(flags: string, description: string, field: Setting) {
   };
 }
 
-interface HandoffOptions {
-  provider?: ProviderId;
-  agent?: string;
-  model?: string;
-  effort?: string;
-  permissionMode?: string;
-  agentMode?: string;
-  title?: string;
+interface HandoffOptions extends AgentOptions {
   note?: string;
   full?: boolean;
   close?: boolean;
@@ -119,27 +112,18 @@ async function handOff(
   if (provider === undefined)
     throw usageError('name the new agent with --provider or --agent, such as --provider codex');
   const session_id = await sessionId(client, said);
-  const [{ defaultsOf }, { assertPermissionMode }] = await Promise.all([
+  const [{ defaultsOf }, { agentBody }] = await Promise.all([
     import('../talk/defaults.ts'),
-    import('../talk/assert-mode.ts'),
+    import('../talk/open-session.ts'),
   ]);
   const defaults = await defaultsOf(context);
-  const settings = settingsFor(provider, defaults, options.agent);
-  const { agent } = settings;
   const old = await client.call(endpoints.getSession, { params: { session_id } });
-  const isInherited = inheritedPermissionModes.includes(old.permission_mode ?? '');
-  const personMode = context.world.stdin.isTTY === true ? defaults.person_mode : null;
-  const usualMode = isInherited ? undefined : (settings.permission_mode ?? personMode);
-  const permissionMode = options.permissionMode ?? usualMode;
-  await assertPermissionMode(context, { provider, agent }, permissionMode);
   const body = {
-    provider,
-    agent,
-    model: options.model ?? settings.model,
-    thinking_effort: options.effort ?? settings.thinking_effort,
-    permission_mode: permissionMode,
-    agent_mode: options.agentMode,
-    title: options.title,
+    ...(await agentBody(context, provider, defaults, {
+      ...options,
+      hasPerson: context.world.stdin.isTTY === true,
+      keepsMode: inheritedPermissionModes.includes(old.permission_mode ?? ''),
+    })),
     note: options.note,
     full: options.full,
     close: options.close,

@@ -11,7 +11,7 @@ import type { Client } from '../../../client/client.ts';
 import { counted } from '../../../core/lib/counted.ts';
 import { shellWord } from '../../../core/lib/shell-word.ts';
 import { count } from '../count.ts';
-import { ago, labelOf, listOf, plain } from '../output.ts';
+import { ago, labelOf, listOf, plain, shortId } from '../output.ts';
 
 /** `cadre sessions export`. */
 export function sessionExport(sessions: Command, world: World): void {
@@ -151,7 +151,7 @@ async function importList(
 }
 
 function userOf({ in_use, session_id }: Conversation): string {
-  if (session_id !== null) return `cadre ${session_id.slice(-8)}`;
+  if (session_id !== null) return `cadre ${shortId(session_id)}`;
   if (in_use === null) return '-';
   return plain([in_use.program, in_use.pid, in_use.status].filter((one) => one !== null).join(' '));
 }

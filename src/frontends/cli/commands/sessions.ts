@@ -347,7 +347,7 @@ async function showSession(
   const { value: session, headers } = await client.ask(endpoints.getSession, {
     params: { session_id },
   });
-  const read = await readConversation(client, session_id, turn ?? count, session);
+  const read = await readConversation(client, session, turn ?? count);
   if (isQuiet(global)) return context.show(session, () => '');
   if (global.json) {
     world.stdout.write(`${jsonFor(world, conversationDocument(session, read), 2)}\n`);

@@ -19,7 +19,7 @@ export interface ExportedSession extends ReadConversation {
 /** Reads a session with its whole conversation. Throws `not_found`. */
 export async function readSession(client: Client, session_id: string): Promise<ExportedSession> {
   const session = await client.call(endpoints.getSession, { params: { session_id } });
-  return { session, ...(await readConversation(client, session_id, undefined, session)) };
+  return { session, ...(await readConversation(client, session)) };
 }
 
 export function documentOf({ session, ...read }: ExportedSession) {

@@ -133,7 +133,7 @@ async function showTail(
   });
   const seq = Number(headers['x-seq'] ?? 0);
   const running = session.active_turn_id;
-  const { turns, approvals, notices } = await readConversation(client, session_id, TURNS + 1);
+  const { turns, approvals, notices } = await readConversation(client, session, TURNS + 1);
   const ended = turns.filter(({ turn }) => turn.turn_id !== running && turn.ended_at !== null);
   const columns = Number.isFinite(layout.columns) ? layout.columns : 80;
   const shape = { columns, palette: layout.palette, folded: true };

@@ -2,20 +2,24 @@ import { type Command, Option } from 'commander';
 import type { BodyInputOf } from '../../../api/endpoint.ts';
 import type { endpoints } from '../../../api/index.ts';
 import { agentProvider, type ProviderId, providerId } from '../../../api/provider-kinds.ts';
-import { settingsFor } from '../../../client/defaults.ts';
+import { type Defaults, settingsFor } from '../../../client/defaults.ts';
 import type { CommandContext } from '../world.ts';
 
-/** The options of the commands that open a session. */
-export interface OpenOptions {
+/** The options for the agent of a new session. */
+export interface AgentOptions {
   provider?: ProviderId;
   /** Without a provider, it is an agent of the one whose agents have names. */
   agent?: string;
   model?: string;
   effort?: string;
-  cwd?: string;
   permissionMode?: string;
   agentMode?: string;
   title?: string;
+}
+
+/** The options of the commands that open a session. */
+export interface OpenOptions extends AgentOptions {
+  cwd?: string;
   /** true: a worktree without a name of its own. */
   worktree?: string | true;
 }
@@ -66,28 +70,45 @@ export async function openBody(
   options: OpenOptions,
   hasPerson = context.world.stdin.isTTY === true,
 ): Promise<OpenBody> {
-  const [{ defaultsOf }, { chooseProvider }, { assertPermissionMode }] = await Promise.all([
+  const [{ defaultsOf }, { chooseProvider }] = await Promise.all([
     import('./defaults.ts'),
     import('./choose-provider.ts'),
-    import('./assert-mode.ts'),
   ]);
   const defaults = await defaultsOf(context);
   const named = options.agent === undefined ? undefined : agentProvider;
   const provider = options.provider ?? named ?? (await chooseProvider(context, defaults));
-  const settings = settingsFor(provider, defaults, options.agent);
   const { worktree } = options;
-  const personMode = hasPerson ? defaults.person_mode : null;
-  const permissionMode = options.permissionMode ?? settings.permission_mode ?? personMode;
-  await assertPermissionMode(context, { provider, agent: settings.agent }, permissionMode);
+  return {
+    ...(await agentBody(context, provider, defaults, { ...options, hasPerson })),
+    cwd: options.cwd ?? context.world.cwd(),
+    worktree: typeof worktree === 'string' ? { worktree_name: worktree } : worktree,
+  };
+}
+
+/**
+ * The agent of a new session and its settings in a request. `keepsMode`: the server selects the permission mode unless the
+ * options name one. Throws `usage` for an unknown permission mode.
+ */
+export async function agentBody(
+  context: Pick<CommandContext, 'client' | 'global'>,
+  provider: ProviderId,
+  defaults: Defaults,
+  options: AgentOptions & { hasPerson: boolean; keepsMode?: boolean },
+) {
+  const { assertPermissionMode } = await import('./assert-mode.ts');
+  const settings = settingsFor(provider, defaults, options.agent);
+  const { agent } = settings;
+  const personMode = options.hasPerson ? defaults.person_mode : null;
+  const usualMode = options.keepsMode ? undefined : (settings.permission_mode ?? personMode);
+  const permissionMode = options.permissionMode ?? usualMode;
+  await assertPermissionMode(context, { provider, agent }, permissionMode);
   return {
     provider,
-    agent: settings.agent,
+    agent,
     model: options.model ?? settings.model,
     thinking_effort: options.effort ?? settings.thinking_effort,
-    cwd: options.cwd ?? context.world.cwd(),
     permission_mode: permissionMode,
     agent_mode: options.agentMode,
     title: options.title,
-    worktree: typeof worktree === 'string' ? { worktree_name: worktree } : worktree,
   };
 }

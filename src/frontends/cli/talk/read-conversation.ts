@@ -19,14 +19,13 @@ export interface ReadConversation {
 }
 
 /**
- * The newest `wanted` turns of a session with everything in them, or the one with this id. With the record of the session, a
- * whole conversation includes its past turns. Throws `not_found`.
+ * The newest `wanted` turns of a session with everything in them, or the one with this id. A whole
+ * conversation includes its past turns. Throws `not_found`.
  */
 export async function readConversation(
   client: Client,
-  session_id: string,
+  { id: session_id, imported }: Pick<Session, 'id' | 'imported'>,
   wanted: number | string = Number.POSITIVE_INFINITY,
-  session?: Session,
 ): Promise<ReadConversation> {
   const params = { session_id };
   const newest =
@@ -41,7 +40,7 @@ export async function readConversation(
   const ids = new Set(newest.map(({ turn_id }) => turn_id));
   const notices = typeof wanted === 'string' ? [] : await readNotices(client, session_id);
   const past =
-    session?.imported && wanted === Number.POSITIVE_INFINITY
+    imported && wanted === Number.POSITIVE_INFINITY
       ? await upTo(wanted, (query) => client.ask(endpoints.listPastTurns, { params, query }))
       : [];
   return {

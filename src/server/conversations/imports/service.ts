@@ -10,7 +10,7 @@ import { conflictError, invalidError, notFoundError, AppError } from '../../../a
 import type { createSession, Session } from '../../../api/sessions.ts';
 import type { StoredConversation } from '../../../agents/conversations.ts';
 import { ProviderError } from '../../../agents/provider.ts';
-import { ForeignFileError } from '../../../core/lib/foreign-file.ts';
+import { isFileError } from '../../../core/lib/foreign-file.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
 import type { RecordPage } from '../../../core/store/records.ts';
@@ -220,8 +220,7 @@ async function refusing<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answer;
   } catch (error) {
-    const isOfProvider = error instanceof ProviderError || error instanceof ForeignFileError;
-    if (!isOfProvider && !('syscall' in (error as Error))) throw error;
+    if (!(error instanceof ProviderError) && !isFileError(error)) throw error;
     const { message } = error as Error;
     throw new AppError('provider_unavailable', message, { cause: error });
   }
