@@ -101,19 +101,24 @@ function exampleText(value: unknown): string {
   return String(value).split(' # ')[1] ?? '';
 }
 
-/** The method of a schema and the functions of `api/common.ts` whose first argument describes a field. */
-const describing = new Set([
-  'describe',
-  'text',
-  'flag',
-  'nullableText',
-  'optionalText',
-  'nullableTime',
+/** The method of a schema and the functions of `api/common.ts` that describe a field, and the position of the text. */
+const describing = new Map([
+  ['describe', 0],
+  ['text', 0],
+  ['flag', 0],
+  ['nullableText', 0],
+  ['optionalText', 0],
+  ['optionalName', 0],
+  ['optionalFlag', 0],
+  ['integer', 0],
+  ['nullableInteger', 0],
+  ['nullableTime', 0],
+  ['component', 1],
 ]);
 
 function schemas(node: Node, add: Add): void {
-  if (node.type === 'CallExpression' && describing.has(nameOf(node.callee)))
-    add('schema', listOf(node.arguments)[0]);
+  const at = node.type === 'CallExpression' ? describing.get(nameOf(node.callee)) : undefined;
+  if (at !== undefined) add('schema', listOf(node.arguments)[at]);
   if (node.type === 'Property' && ['description', 'summary', 'when'].includes(nameOf(node.key)))
     add('schema', node.value);
 }
