@@ -18,7 +18,6 @@ import type { Undo } from '../../core/lib/undo.ts';
 
 /** The parts that every noun needs. */
 export interface Base extends ServerParts {
-  /** The directory of all data. */
   directory: string;
   /** `config.now` is the current configuration; values that a reload may change are read at each use. */
   config: LiveConfig;

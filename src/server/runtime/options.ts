@@ -6,12 +6,10 @@ import type { Ids } from '../../core/lib/ids.ts';
 import type { Provider } from '../../agents/provider.ts';
 import type { FileSystem } from '../../core/store/host/file-system.ts';
 
-/** The parameters of a server. */
 export interface RuntimeOptions {
   config: Config;
   /** The directory of all data; created if it does not exist. */
   directory: string;
-  /** The stream that log lines are written to. */
   logTo: NodeJS.WritableStream & { isTTY?: boolean };
   clock?: Clock;
   ids?: Ids;
