@@ -1,8 +1,9 @@
 import nodeFs from 'node:fs';
 import { AppError } from '../../api/errors.ts';
 import { Distribution } from '../lib/distribution.ts';
+import { yieldToEventLoop } from '../lib/slices.ts';
 import { Checkpoints } from './checkpoints.ts';
-import { DATABASE_FILE } from './connection.ts';
+import { type Connection, DATABASE_FILE } from './connection.ts';
 import { Control, type Statement, Statements } from './statement.ts';
 import { CorruptionLog } from './corruption-log.ts';
 import type { FileSystem, HostFile } from './host/file-system.ts';
@@ -32,7 +33,7 @@ import { SYNC_BOUNDS, SyncTimes, WalSync } from './wal-sync.ts';
 export class Database {
   readonly #options: DatabaseOptions;
   readonly #host: HostedSqlite;
-  readonly #handle: number;
+  readonly #connection: Connection;
   readonly #fs: FileSystem;
   readonly #statements: Statements;
   readonly #control: Control;
@@ -74,13 +75,14 @@ export class Database {
     return new Database(options, await openMigrated(options));
   }
 
-  private constructor(options: DatabaseOptions, { host, handle, migration, anchor, lost }: Opened) {
+  private constructor(options: DatabaseOptions, { connection, migration, anchor, lost }: Opened) {
     this.migration = migration;
     this.lost = lost;
     this.#anchor = anchor;
     this.#options = options;
+    const { host, handle } = connection;
+    this.#connection = connection;
     this.#host = host;
-    this.#handle = handle;
     this.#statements = new Statements(host, handle, (error) => {
       if (mayHaveRolledBack(error) && this.#group) this.#poison = error;
       if (isCorruption(error)) this.damage.note('SQLite', error.message);
@@ -247,11 +249,10 @@ export class Database {
     while (!this.#dead && (this.#group ?? this.#unsynced.at(-1))) {
       await (this.#group ?? this.#unsynced.at(-1))?.done.catch(() => undefined);
     }
-    while (this.#checkpoints.isSyncing && !this.#dead)
-      await new Promise((resolve) => setImmediate(resolve));
+    while (this.#checkpoints.isSyncing && !this.#dead) await yieldToEventLoop();
     this.#statements.finalize();
     // The last connection writes the WAL back, syncs and removes it.
-    this.#host.sqlite._sqlite3_close_v2(this.#handle);
+    this.#connection[Symbol.dispose]();
     this.#anchor?.close();
   }
 

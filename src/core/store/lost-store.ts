@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { AppError } from '../../api/errors.ts';
 import { type Anchor, ANCHOR_FILE, ANCHORED, type Position } from './anchor.ts';
-import { DATABASE_FILE, type SqlTools, sqlTools } from './connection.ts';
+import { DATABASE_FILE, type SqlTools } from './connection.ts';
 import { fork } from './forks.ts';
 import { openReadOnly } from './read-only.ts';
 
@@ -18,10 +18,7 @@ export interface LostEvents {
 export const SKIPPED_SEQS = 2 ** 20;
 
 const WAL_FILE = `${DATABASE_FILE}-wal`;
-/**
- * Files that only a server with a database leaves in its directory. Drafts and the lock of a first start are not among
- * them.
- */
+/** Files that only a server with a database leaves in its directory: not drafts, and not the lock of a first start. */
 const FILES = new Set([ANCHOR_FILE, WAL_FILE, 'server.json', 'search.cadre']);
 const COPIES = [`${DATABASE_FILE}.before-`, `${DATABASE_FILE}.replaced-`];
 const DIRECTORIES = new Set(['logs', 'blobs', 'snapshots']);
@@ -147,15 +144,11 @@ function isTrace(directory: string, name: string): boolean {
 
 /** The id of the log in the file of a store, without its write-ahead log; null where it cannot be read there. */
 async function epochIn(file: string, wasm: () => Uint8Array): Promise<string | null> {
-  const { host, handle } = await openReadOnly(file, wasm, { withoutLog: true });
+  using connection = await openReadOnly(file, wasm, { withoutLog: true });
   try {
-    const sql = sqlTools(host, handle);
-    sql.exec('PRAGMA locking_mode = EXCLUSIVE');
-    const [epoch = null] = sql.one("SELECT value FROM meta WHERE key = 'epoch'") ?? [];
+    const [epoch = null] = connection.sql.one("SELECT value FROM meta WHERE key = 'epoch'") ?? [];
     return epoch === null ? null : String(epoch);
   } catch {
     return null;
-  } finally {
-    host.sqlite._sqlite3_close_v2(handle);
   }
 }

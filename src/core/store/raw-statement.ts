@@ -24,7 +24,6 @@ export class SqliteError extends Error {
   }
 }
 
-/** The current row of a statement. */
 export interface RowBytes {
   number(column: number): number;
   /**

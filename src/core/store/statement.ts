@@ -71,7 +71,6 @@ export class Statement<Row extends readonly SqlValue[] = SqlValue[]> {
   }
 }
 
-/** The prepared statements of a database. */
 export class Statements {
   readonly #host: HostedSqlite;
   readonly #handle: number;
@@ -130,10 +129,7 @@ export class Control {
     this.#back = prepare('ROLLBACK TO member');
   }
 
-  /**
-   * Rolls a member back: to its savepoint, or the whole group if it is the first. Returns false if SQLite has already
-   * rolled back the whole group.
-   */
+  /** Rolls back a member, or the group if it is the first. Returns false if SQLite has rolled back the group. */
   takeBack(isFirst: boolean): boolean {
     try {
       if (isFirst) {

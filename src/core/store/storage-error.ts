@@ -36,13 +36,26 @@ export function isOutOfReach({ code }: SqliteError): boolean {
 /** Whether the disk had no room for a write. */
 export function isFull(error: unknown): boolean {
   if (!(error instanceof SqliteError)) return false;
-  const cause = error.cause as NodeJS.ErrnoException | undefined;
-  return error.code === SQLITE_FULL || cause?.code === 'ENOSPC' || cause?.code === 'EDQUOT';
+  return error.code === SQLITE_FULL || isNoRoom(error.cause);
 }
 
-/**
- * Converts SQLite's failures to an AppError, `storage_full` or `storage_damaged`; returns any other error unchanged.
- */
+/** Whether the system refused a write because the disk or the quota was full. */
+export function isNoRoom(error: unknown): boolean {
+  const { code } = (error ?? {}) as NodeJS.ErrnoException;
+  return code === 'ENOSPC' || code === 'EDQUOT';
+}
+
+/** Converts SQLite's failures to read a named file to `storage_damaged`; returns any other error unchanged. */
+export function asReadError(error: unknown, file: string, wayOut: string): unknown {
+  if (!(error instanceof SqliteError)) return error;
+  return new AppError(
+    'storage_damaged',
+    `cannot read ${file} as a database of cadre (${error.message}): ${wayOut}`,
+    { cause: error },
+  );
+}
+
+/** Converts SQLite's failures to `storage_full` or `storage_damaged`; returns any other error unchanged. */
 export function asStorageError(error: unknown): unknown {
   if (!(error instanceof SqliteError)) return error;
   if (isFull(error)) {

@@ -51,8 +51,7 @@ export async function restore(
   using _lock = await lockStore(directory);
   return await withStoreFiles(directory, async () => {
     const { factsOf } = await import('../../../core/store/older-copies.ts');
-    const { stampOf } = await import('../../../core/store/rollback.ts');
-    const { restoreStore } = await import('../../../core/store/restore.ts');
+    const { restoreStore } = await import('../../../core/store/replace-store.ts');
     const facts = await factsOf(backup, sqlWasm);
     const store = path.join(directory, STORE);
     const isThere = existsSync(store) || existsSync(`${store}-wal`);
@@ -65,10 +64,10 @@ export async function restore(
       return null;
     const { replaced } = await restoreStore({
       directory,
-      backup,
+      copy: backup,
       wasm: sqlWasm,
       newEpoch: () => systemIds.next('epoch'),
-      stamp: stampOf(world.clock.now()),
+      now: world.clock.now(),
       failpoint: failpointsFrom(world.env.CADRE_FAILPOINTS),
     });
     const { version, format, seq } = facts;
@@ -132,7 +131,7 @@ export async function rollBack(
   const directory = storeDirectory(world, options);
   using _lock = await lockStore(directory);
   return await withStoreFiles(directory, async () => {
-    const { rollBack: replace, tidyStore } = await import('../../../core/store/rollback.ts');
+    const { rollBack: replace, tidyStore } = await import('../../../core/store/replace-store.ts');
     const { factsOf, newerThan } = await import('../../../core/store/older-copies.ts');
     await tidyStore(directory, sqlWasm);
     const store = await factsOf(path.join(directory, STORE), sqlWasm);
