@@ -3,7 +3,6 @@ import type { Endpoint } from '../../api/endpoint.ts';
 import { AppError } from '../../api/errors.ts';
 import type { TokenHolder } from './tokens.ts';
 
-/** The rules for senders and host names. */
 export interface AccessRules {
   /** Returns the holder of a token for people and programs; null if the token is unknown, revoked or expired. */
   holderOf: (token: string) => TokenHolder | null;
@@ -11,7 +10,6 @@ export interface AccessRules {
   sessionOf: (token: string) => string | null;
   /** Returns the allowed host names beside the loopback ones. */
   allowedHosts: () => readonly string[];
-  /** Returns the origins from which a browser may send requests. */
   allowedOrigins: () => readonly string[];
   /** Returns the address under which links to approvals are opened, and nothing else is; null: none of its own. */
   linkOrigin: () => string | null;
@@ -105,7 +103,6 @@ export function assertScope(
   }
 }
 
-/** The parts of a request that are checked. */
 export interface EnteringRequest {
   headers: IncomingHttpHeaders;
   raw: { url?: string | undefined; rawHeaders: readonly string[] };

@@ -19,7 +19,6 @@ import type { Statement } from '../store/statement.ts';
 
 export type StoredToken = Token & { secret_sha256: string };
 
-/** The rows of tokens. */
 export class TokenStore {
   readonly #tokens: RecordTable<StoredToken>;
   readonly #count: Statement<[number]>;
@@ -72,13 +71,10 @@ function whole(token: StoredToken): StoredToken {
 const MAX_TOKENS = 1000;
 /** The prefix by which people, and scanners for leaked secrets, recognise a token. */
 const SECRET_PREFIX = 'cadre_';
-/**
- * The maximum time between two checks for expired tokens, because a timer does not notice changes of the wall clock.
- */
+/** The maximum time between two checks for expired tokens: a timer does not notice changes of the wall clock. */
 const LOOK_EVERY_MS = 60_000;
 const NOTE_USE_EVERY_MS = 60_000;
 
-/** A valid token. */
 interface InForce {
   id: string;
   scope: TokenScope;
@@ -105,7 +101,6 @@ interface TokenServiceDependencies {
   clock: Clock;
   ids: Ids;
   logger: Logger;
-  /** Returns the API token of the current configuration. */
   apiToken: () => string;
   /** Runs in the transaction that revokes a token, to end what its bearer has started. */
   onRevoked: (tx: Writer, tokenId: string) => void;

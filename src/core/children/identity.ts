@@ -7,7 +7,6 @@ export interface Identity {
   startedTicks: number;
 }
 
-/** Returns an id that changes with each boot of the machine. */
 export function bootId(): string {
   return processTable.bootId();
 }

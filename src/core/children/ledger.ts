@@ -14,7 +14,6 @@ type RunRow = [
   endedAt: number | null,
 ];
 
-/** How the previous run ended. */
 export interface PreviousRun {
   stop: 'clean' | 'unclean' | 'none';
   sameBoot: boolean;

@@ -64,7 +64,6 @@ export interface Waiting {
   discard(): void;
 }
 
-/** A started group. */
 interface Group extends BarrierProcess {
   /** Whether the leader is the program of a sandbox, and the command one of its descendants. */
   readonly isSandboxed: boolean;

@@ -2,6 +2,7 @@ import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } f
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { hasProc } from './platform.ts';
+import { codeOf } from './system-error.ts';
 
 /** Thrown for a file that is not safe to read; the message names the file and says why. */
 export class ForeignFileError extends Error {
@@ -175,11 +176,7 @@ async function orNull<T>(work: Promise<T>): Promise<T | null> {
   try {
     return await work;
   } catch (error) {
-    if (['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '')) return null;
+    if (['ENOENT', 'ENOTDIR'].includes(codeOf(error))) return null;
     throw error;
   }
-}
-
-function codeOf(error: unknown): string | undefined {
-  return (error as NodeJS.ErrnoException).code;
 }

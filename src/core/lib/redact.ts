@@ -1,4 +1,3 @@
-/** The text that stands for a secret. */
 export const REDACTED = '[redacted]';
 
 /** The forms of secrets that can be recognised anywhere: keys of well-known services, tokens and private keys. */

@@ -2,10 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { newUuid } from './ids.ts';
 
-/**
- * Writes a file that its owner alone may read, atomically: to a draft beside it, which is then renamed. With `flush` the
- * text is on disk before that.
- */
+/** Replaces a file by one rename, readable for its owner alone; with `flush` the text is on disk before the rename. */
 export function replaceFile(file: string, text: string, { flush = false } = {}): void {
   // Created exclusively under an unpredictable name: in a shared directory another user could place a link there.
   const draft = path.join(path.dirname(file), `.${path.basename(file)}.${newUuid()}.part`);

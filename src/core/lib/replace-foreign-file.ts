@@ -3,6 +3,7 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import { newUuid } from './ids.ts';
 import { hasProc } from './platform.ts';
+import { codeOf, unless } from './system-error.ts';
 
 /** An entry of a directory: the bytes of a file, or the target of a symbolic link. */
 export interface ForeignEntry {
@@ -190,15 +191,4 @@ async function readEntry(file: string, maxBytes: number): Promise<ForeignEntry |
   return bytesRead === size
     ? { kind: 'file', content, isExecutable: (mode & 0o100) !== 0 }
     : 'other';
-}
-
-function unless(code: string): (error: unknown) => undefined {
-  return (error) => {
-    if (codeOf(error) !== code) throw error;
-    return undefined;
-  };
-}
-
-function codeOf(error: unknown): string {
-  return (error as NodeJS.ErrnoException).code ?? '';
 }

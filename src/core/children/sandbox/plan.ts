@@ -15,7 +15,6 @@ export interface OwnDirectories {
   scratch: string;
 }
 
-/** Returns the own directories in a directory. */
 export function ownDirectoriesIn(directory: string): OwnDirectories {
   const at = (name: string) => path.join(directory, name);
   return { home: at('home'), tmp: at('tmp'), git: at('git'), scratch: at('scratch') };
@@ -47,7 +46,6 @@ export interface PlanInput {
   hide: readonly Found[];
   /** Directories that are mounted at directories of the agent. */
   scratch: readonly { at: string; source: string }[];
-  /** The repository of the root. */
   repository: GitDirectories | null;
   /** The stand-in for the common directory of the repository. Null: the common directory is read-only. */
   standIn: GitStandIn | null;
@@ -239,9 +237,7 @@ function addStandIn(
   for (const one of readable) put(at(one.path), 'read', one.isDirectory);
 }
 
-/**
- * Whether a link on the way to a path is in a directory that programs inside write: they could make it lead anywhere.
- */
+/** Whether a link to a path is in a directory that programs inside write: they could make it lead anywhere. */
 function isMisleading({ links }: Found, { root, write }: PlanInput): boolean {
   const writable = [root, ...write.map((one) => one.path)];
   return links.some((link) => writable.some((directory) => isInside(link, directory)));

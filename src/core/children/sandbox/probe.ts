@@ -19,7 +19,6 @@ import {
 } from './reasons.ts';
 import { filterFor, hasFilter } from './seccomp.ts';
 
-/** The result of a probe: the level of the sandbox on this machine. */
 export type SandboxLevel =
   | { level: 'full'; program: string; variant: SandboxVariant }
   | ({ level: 'partial'; program: string; variant: SandboxVariant } & Reason)

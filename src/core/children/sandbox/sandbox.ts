@@ -7,6 +7,7 @@ import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { BarrierSandbox } from '../spawn-barrier.ts';
 import { isInside, realPath } from '../../lib/paths.ts';
+import { unless } from '../../lib/system-error.ts';
 import { createMountPoints, findExisting } from './files.ts';
 import { findGitDirectories, type GitDirectories } from './git-directories.ts';
 import { GIT_SETTINGS, type GitStandIn, prepareStandIn } from './git-stand-in.ts';
@@ -191,10 +192,9 @@ export class Sandbox {
       Pick<SandboxedAgent, 'scratch' | 'isReadOnly'>,
   ): Promise<BarrierSandbox> {
     const { nests, max_processes } = this.#deps.settings;
-    const { isReadOnly, network } = request;
     const root = await this.#rootOf(request.root);
     const scratch = await scratchOf(request.scratch, request.own);
-    const [view, shown, writable, hidden, repository, cwd] = await Promise.all([
+    const [view, read, write, hide, repository, cwd] = await Promise.all([
       this.#readView(),
       findExisting(request.read),
       findExisting(request.write),
@@ -202,21 +202,19 @@ export class Sandbox {
       findGitDirectories(root),
       realPath(request.cwd),
     ]);
-    const standIn = isReadOnly ? null : await standInOf(repository, request.own);
+    const standIn = request.isReadOnly ? null : await standInOf(repository, request.own);
     const plan = planOf({
+      ...request,
       view,
       variant: level.variant,
       root,
-      isReadOnly,
       cwd,
-      own: request.own,
-      read: shown,
-      write: writable,
-      hide: hidden,
+      read,
+      write,
+      hide,
       scratch,
       repository,
       standIn,
-      network,
       nests,
       maxProcesses: max_processes,
     });
@@ -259,8 +257,7 @@ export class Sandbox {
   }
 
   #probe(): Promise<SandboxLevel> {
-    this.#probed ??= this.#probeOnce();
-    return this.#probed;
+    return (this.#probed ??= this.#probeOnce());
   }
 
   async #probeOnce(): Promise<SandboxLevel> {
@@ -305,10 +302,7 @@ export class Sandbox {
 
 async function createMissing({ path: missing, text }: PinnedPath): Promise<void> {
   if (text === null) await fs.mkdir(missing, { recursive: true, mode: 0o700 });
-  else
-    await fs.writeFile(missing, text, { flag: 'wx', mode: 0o600 }).catch((error: unknown) => {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    });
+  else await fs.writeFile(missing, text, { flag: 'wx', mode: 0o600 }).catch(unless('EEXIST'));
 }
 
 /** Creates the own directories of a session for directories of its agent. */
