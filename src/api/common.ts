@@ -7,10 +7,7 @@ export const timestamp = z.int().nonnegative();
 /** Integer Unix milliseconds in a request, at most the latest time that a JavaScript date can represent. */
 export const requestedTime = z.int().min(0).max(8.64e15);
 
-/**
- * A record in responses: a component of openapi.yaml with a name and a description. Clients accept fields of newer
- * servers, so it is a loose object.
- */
+/** A record in responses, by its name in openapi.yaml. Clients accept fields of newer servers, so it is loose. */
 export const component = <Fields extends z.core.$ZodLooseShape>(
   id: string,
   description: string,

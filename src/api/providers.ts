@@ -123,10 +123,7 @@ export const providerDiagnostics = provider
   .meta({ id: 'ProviderDiagnostics', description: 'A provider with its processes and errors.' });
 export type ProviderDiagnostics = z.output<typeof providerDiagnostics>;
 
-/**
- * A provider that is unavailable answers 409 here, because the path names the provider: the request is correct, but the
- * server cannot serve it now.
- */
+/** Here the path names the provider: the request is correct, but the server cannot serve it now. */
 export const statuses = { provider_unavailable: 409 };
 
 export const listProviders = endpoint('GET /v1/providers', {

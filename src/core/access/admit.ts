@@ -83,24 +83,22 @@ export function assertScope(
   method: string,
   access: Endpoint['access'],
 ): void {
-  if (scope === 'agent' && access !== 'gateway') {
-    throw new AppError(
-      'forbidden_scope',
+  if (scope === 'agent' && access !== 'gateway')
+    throw forbidden(
       'this token belongs to the agent of a session: it is valid only for the tools under /v1/mcp/',
     );
-  }
-  if (scope === 'tools' && access !== 'gateway') {
-    throw new AppError(
-      'forbidden_scope',
+  if (scope === 'tools' && access !== 'gateway')
+    throw forbidden(
       'this token is valid only for the tools under /v1/mcp/: use a token with the scope read or admin',
     );
-  }
-  if (scope === 'read' && (access === 'admin' || (method !== 'GET' && method !== 'HEAD'))) {
-    throw new AppError(
-      'forbidden_scope',
+  if (scope === 'read' && (access === 'admin' || (method !== 'GET' && method !== 'HEAD')))
+    throw forbidden(
       'this token is read-only and cannot make this request: use a token with the scope admin',
     );
-  }
+}
+
+function forbidden(message: string): AppError {
+  return new AppError('forbidden_scope', message);
 }
 
 export interface EnteringRequest {

@@ -9,9 +9,8 @@ import {
   type TokenScope,
 } from '../../api/tokens.ts';
 import { conflictError, invalidError, notFoundError } from '../../api/errors.ts';
-import type { Clock } from '../lib/clock.ts';
-import { type Ids, newSecret } from '../lib/ids.ts';
-import type { Logger } from '../lib/log.ts';
+import type { ServerParts } from '../events/server-parts.ts';
+import { newSecret } from '../lib/ids.ts';
 import type { Database } from '../store/database.ts';
 import { type RecordPage, RecordTable } from '../store/records.ts';
 import type { Writer, Reader } from '../store/transaction.ts';
@@ -22,12 +21,10 @@ export type StoredToken = Token & { secret_sha256: string };
 export class TokenStore {
   readonly #tokens: RecordTable<StoredToken>;
   readonly #count: Statement<[number]>;
-  readonly #delete: Statement;
 
   constructor(db: Database) {
     this.#tokens = new RecordTable(db, 'tokens', (token) => token.id);
     this.#count = db.prepare('SELECT count(*) FROM tokens');
-    this.#delete = db.prepare('DELETE FROM tokens WHERE id = ?');
   }
 
   all(rx: Reader): StoredToken[] {
@@ -57,7 +54,7 @@ export class TokenStore {
   delete(tx: Writer, id: string): StoredToken {
     const token = this.#tokens.get(tx, id);
     if (!token) throw notFoundError(`token "${id}" not found`);
-    this.#delete.run(tx, id);
+    this.#tokens.deleteWhere(tx, 'id = ?', id);
     return whole(token);
   }
 }
@@ -96,11 +93,7 @@ export interface TokenHolder {
   ended: AbortSignal;
 }
 
-interface TokenServiceDependencies {
-  db: Database;
-  clock: Clock;
-  ids: Ids;
-  logger: Logger;
+interface TokenServiceDependencies extends Pick<ServerParts, 'db' | 'clock' | 'ids' | 'logger'> {
   apiToken: () => string;
   /** Runs in the transaction that revokes a token, to end what its bearer has started. */
   onRevoked: (tx: Writer, tokenId: string) => void;

@@ -58,10 +58,7 @@ export function visitOf(
   };
 }
 
-/**
- * Returns the problems of the files of a fleet, a sentence each: the files of this server as a node, and with `both`
- * also the files of a person.
- */
+/** Returns the problems of the files of this server as a node, a sentence each; with `both` also of a person. */
 export function fleetFileProblems(
   { fleet }: Pick<Config, 'fleet'>,
   who: 'node' | 'both',

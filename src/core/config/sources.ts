@@ -56,9 +56,10 @@ export function fromEnvironment(env: NodeJS.ProcessEnv): Setting[] {
   return keys.flatMap((key) => {
     const name = `CADRE_${key.path.join('_').toUpperCase()}`;
     const value = env[name];
-    const text = `environment ${name}`;
-    const origin = { isFile: false, text, placeOf: () => text };
-    return value === undefined ? [] : [{ path: key.path, value: typed(value, key), origin }];
+    if (value === undefined) return [];
+    return [
+      { path: key.path, value: typed(value, key), origin: originNamed(`environment ${name}`) },
+    ];
   });
 }
 
@@ -71,12 +72,13 @@ export function fromFlags(flags: ConfigFlags): Setting[] {
     [['log', 'level'], '--log-level', flags.logLevel],
     [['server', 'stop_after_idle_ms'], '--stop-after-idle', flags.stopAfterIdle],
   ];
-  return values.flatMap(([path, flag, value]) => {
-    const text = `flag ${flag}`;
-    return value === undefined
-      ? []
-      : [{ path, value, origin: { isFile: false, text, placeOf: () => text } }];
-  });
+  return values.flatMap(([path, flag, value]) =>
+    value === undefined ? [] : [{ path, value, origin: originNamed(`flag ${flag}`) }],
+  );
+}
+
+function originNamed(text: string): Origin {
+  return { isFile: false, text, placeOf: () => text };
 }
 
 /** A limit far above every configuration that is written by hand. */

@@ -11,7 +11,7 @@ export type ConfigWithToken = Config & { auth: { token: string } };
 /** The configuration with its token, and with the token's file where it is from one. Creates a missing file. */
 export function withToken(config: Config, directory: string): ConfigWithToken {
   const file = tokenFileOf(config, directory);
-  const token = loadOrCreateToken({ token: config.auth.token, tokenFile: file ?? '' });
+  const token = config.auth.token ?? loadOrCreateToken(file ?? '');
   return { ...config, auth: { token, token_file: file } };
 }
 
@@ -21,10 +21,8 @@ export function tokenFileOf({ auth }: Config, directory: string): string | null 
   return path.resolve(auth.token_file ?? path.join(directory, 'auth', 'token'));
 }
 
-/** The API token: the configured one, else the one in the token file, which is created if it is missing. */
-export function loadOrCreateToken(options: { token: string | null; tokenFile: string }): string {
-  if (options.token !== null) return options.token;
-  const { tokenFile } = options;
+/** The API token in the token file, which is created if it is missing. */
+export function loadOrCreateToken(tokenFile: string): string {
   const token = newSecret();
   makeDirectory(path.dirname(tokenFile));
   try {

@@ -1,12 +1,11 @@
 import nodeFs from 'node:fs';
-import { AppError } from '../../api/errors.ts';
 import { checksum } from './corruption-log.ts';
 import type { Connection } from './connection.ts';
 import { yieldToEventLoop } from '../lib/slices.ts';
 import { assertKnownFormat } from './migrate.ts';
 import { RawStatement, SqliteError, type SqlValue } from './raw-statement.ts';
 import { openReadOnly } from './read-only.ts';
-import { asReadError } from './storage-error.ts';
+import { asReadError, damagedError } from './storage-error.ts';
 
 export interface Corruption {
   table: string | null;
@@ -42,7 +41,7 @@ export async function checkStore(options: {
 }): Promise<CheckReport> {
   const { file, wasm, version, signal, onProgress } = options;
   const { size } = nodeFs.statSync(file);
-  if (size === 0) throw new AppError('storage_damaged', `the file ${file} is empty: ${WAY_OUT}`);
+  if (size === 0) throw damagedError(`the file ${file} is empty: ${WAY_OUT}`);
   using connection = await openReadOnly(file, wasm);
   const check = new Check(connection);
   check.open(file, version);
@@ -79,8 +78,7 @@ class Check {
         "SELECT count(*) FROM sqlite_schema WHERE name IN ('meta', 'sequence', 'events', 'deltas')",
       );
       if (found?.[0] !== 4)
-        throw new AppError(
-          'storage_damaged',
+        throw damagedError(
           `the file ${file} is not a database of cadre: name a file such as events.cadre`,
         );
       assertKnownFormat(sql, version);

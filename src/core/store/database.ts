@@ -10,7 +10,7 @@ import type { FileSystem, HostFile } from './host/file-system.ts';
 import type { HostedSqlite } from './host/sqlite.ts';
 import {
   Group,
-  undo,
+  runAll,
   ReentryGuard,
   type Member,
   Reader,
@@ -20,7 +20,13 @@ import {
 import { lossText } from './lost-store.ts';
 import { type DatabaseOptions, type Opened, openMigrated } from './open.ts';
 import type { SqliteError, SqlValue } from './raw-statement.ts';
-import { asStorageError, isCorruption, isFull, mayHaveRolledBack } from './storage-error.ts';
+import {
+  asStorageError,
+  damagedError,
+  isCorruption,
+  isFull,
+  mayHaveRolledBack,
+} from './storage-error.ts';
 import { SYNC_BOUNDS, SyncTimes, WalSync } from './wal-sync.ts';
 
 /**
@@ -140,8 +146,7 @@ export class Database {
   /** Ends the server if its log was deleted. Returns the error of what cannot be done any more; null if it is there. */
   lossOf(cause: unknown): AppError | null {
     if (this.#closed || !this.#walSync.endIfDeleted()) return null;
-    return new AppError(
-      'storage_damaged',
+    return damagedError(
       'the data directory of the server was deleted while the server was running',
       { cause },
     );
@@ -370,8 +375,9 @@ export class Database {
     }
   }
 
-  #undo(member: Member): void {
-    undo(member, (error) =>
+  /** Undoes the changes of a lost transaction to memory, latest first. */
+  #undo({ whenLost }: Member): void {
+    runAll(whenLost.toReversed(), (error) =>
       this.#options.onWarning?.('cannot undo a lost transaction in memory', error),
     );
   }
@@ -384,7 +390,7 @@ export class Database {
   /** After a failed sync the content of the disk is unknown, so no request may receive a response any more. */
   #lost(message: string, cause?: unknown): void {
     if (this.#dead) return;
-    this.#dead = new AppError('storage_damaged', message, cause ? { cause } : {});
+    this.#dead = damagedError(message, cause ? { cause } : {});
     for (const group of this.#unsynced.splice(0)) group.fail(this.#dead);
     this.#options.onFatal(this.#dead);
   }

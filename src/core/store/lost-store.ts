@@ -1,10 +1,10 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { AppError } from '../../api/errors.ts';
 import { type Anchor, ANCHOR_FILE, ANCHORED, type Position } from './anchor.ts';
 import { DATABASE_FILE, type SqlTools } from './connection.ts';
 import { fork } from './forks.ts';
 import { openReadOnly } from './read-only.ts';
+import { damagedError } from './storage-error.ts';
 
 /** Events that were on disk when the last server ended, and are gone. */
 export interface LostEvents {
@@ -33,8 +33,7 @@ export function refuseLostStore(directory: string): void {
   if (found && found.size > 0) return;
   const left = fs.readdirSync(directory).filter((name) => isTrace(directory, name));
   if (left.length === 0) return;
-  throw new AppError(
-    'storage_damaged',
+  throw damagedError(
     `the database file ${file} is ${found ? 'empty' : 'missing'}, but other files of that database ` +
       `still exist (${left.join(', ')}), so nothing was changed: move ${[...(found ? [DATABASE_FILE] : []), ...left].join(', ')}` +
       ` out of ${directory} to start with an empty database, or restore a backup`,
@@ -55,8 +54,7 @@ export async function refuseForeignLog(
   const file = path.join(directory, DATABASE_FILE);
   const epoch = await epochIn(file, wasm);
   if (epoch === null || epoch === last.epoch) return;
-  throw new AppError(
-    'storage_damaged',
+  throw damagedError(
     `the database ${file} was replaced, but ${WAL_FILE} belongs to the previous database, so nothing was changed: ` +
       `move ${WAL_FILE} out of ${directory}, and start the server again`,
   );

@@ -1,10 +1,10 @@
-import { AppError } from '../../api/errors.ts';
 import { type Failpoint, noFailpoints } from '../lib/failpoint.ts';
 import type { SqlTools } from './connection.ts';
 import { firstMigrations } from './migrations/001-to-013.ts';
 import { furtherMigrations } from './migrations/014-to-037.ts';
 import { ANCHORED } from './anchor.ts';
 import { checksum } from './corruption-log.ts';
+import { damagedError } from './storage-error.ts';
 
 /** Completes the records of a table, for example with a field that they lack. */
 interface Completion {
@@ -110,8 +110,7 @@ export function assertKnownFormat(sql: SqlTools, version: string): number {
   const found = Number(sql.one('PRAGMA user_version')?.[0] ?? 0);
   if (found <= newestFormat) return found;
   const writer = writerOf(sql);
-  throw new AppError(
-    'storage_damaged',
+  throw damagedError(
     `the data directory has data format ${found} of cadre ${writer}, but cadre ${version} supports ` +
       `only formats up to ${newestFormat}: use the newer version of cadre, or restore older data`,
   );

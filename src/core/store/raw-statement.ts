@@ -26,10 +26,7 @@ export class SqliteError extends Error {
 
 export interface RowBytes {
   number(column: number): number;
-  /**
-   * The UTF-8 bytes of a text, in SQLite's own memory, which may move when the text of another column is read. Throws
-   * SqliteError if they cannot be read.
-   */
+  /** The UTF-8 bytes of a text in SQLite's memory, valid until another text is read. Throws SqliteError. */
   text(column: number): Buffer;
 }
 

@@ -10,6 +10,9 @@ const SQLITE_FULL = 13;
 const SQLITE_CANTOPEN = 14;
 const SQLITE_NOTADB = 26;
 
+export const damagedError = (message: string, options?: ErrorOptions) =>
+  new AppError('storage_damaged', message, options);
+
 /** Whether SQLite may have rolled back the whole transaction by itself after this error. */
 export function mayHaveRolledBack({ code }: SqliteError): boolean {
   return [SQLITE_FULL, SQLITE_IOERR, SQLITE_NOMEM].includes(code & 0xff);
@@ -48,11 +51,9 @@ export function isNoRoom(error: unknown): boolean {
 /** Converts SQLite's failures to read a named file to `storage_damaged`; returns any other error unchanged. */
 export function asReadError(error: unknown, file: string, wayOut: string): unknown {
   if (!(error instanceof SqliteError)) return error;
-  return new AppError(
-    'storage_damaged',
-    `cannot read ${file} as a database of cadre (${error.message}): ${wayOut}`,
-    { cause: error },
-  );
+  return damagedError(`cannot read ${file} as a database of cadre (${error.message}): ${wayOut}`, {
+    cause: error,
+  });
 }
 
 /** Converts SQLite's failures to `storage_full` or `storage_damaged`; returns any other error unchanged. */
@@ -66,15 +67,13 @@ export function asStorageError(error: unknown): unknown {
     );
   }
   if ([SQLITE_READONLY, SQLITE_CANTOPEN, SQLITE_PERM].includes(error.code & 0xff)) {
-    return new AppError(
-      'storage_damaged',
+    return damagedError(
       `cannot write to the database (${error.message}): make the file writable for the user who runs the server, or choose another data directory`,
       { cause: error },
     );
   }
   if (isCorruption(error) || (error.code & 0xff) === SQLITE_IOERR) {
-    return new AppError(
-      'storage_damaged',
+    return damagedError(
       `cannot read or write the database (${error.message}), so nothing was changed: check the disk and ` +
         'restart the server, or restore a copy of the data directory',
       { cause: error },

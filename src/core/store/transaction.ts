@@ -134,12 +134,8 @@ export class Group {
   }
 }
 
-/** Undoes the changes of a lost transaction to memory, latest first. An undo that throws does not stop the others. */
-export function undo({ whenLost }: Member, onError: (error: unknown) => void): void {
-  runAll(whenLost.toReversed(), onError);
-}
-
-function runAll(steps: readonly (() => void)[], onError: (error: unknown) => void): void {
+/** Runs all steps, even if some throw. */
+export function runAll(steps: readonly (() => void)[], onError: (error: unknown) => void): void {
   for (const step of steps) {
     try {
       step();

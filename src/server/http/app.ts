@@ -21,7 +21,7 @@ const LATE_EVERY_MS = 1000;
 /** The maximum length of a path parameter; Node itself refuses a longer path. */
 const MAX_PARAM_LENGTH = MAX_HEADER_BYTES;
 
-interface AppSettings {
+export interface AppSettings {
   /** The maximum number of open connections, which the available file descriptors may lower. */
   maxConnections: number;
   /** The maximum time for a whole request to arrive, in milliseconds. Its response may take days. */

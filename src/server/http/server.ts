@@ -10,11 +10,9 @@ import type { Feed } from '../../core/events/feed.ts';
 import type { EventLog } from '../../core/events/log.ts';
 import type { ToolGateway } from '../teams/gateway/service.ts';
 import type { Clock } from '../../core/lib/clock.ts';
-import type { Ids } from '../../core/lib/ids.ts';
-import type { Logger } from '../../core/lib/log.ts';
 import type { ProcessService } from '../work/processes/service.ts';
 import type { IdempotencyStore } from '../../core/store/idempotency-store.ts';
-import { createApp } from './app.ts';
+import { type AppSettings, createApp } from './app.ts';
 import { accessOf, AuthHook } from './auth-hook.ts';
 import { askInside, type InsideAnswer, type InsideRequest } from './inside.ts';
 import { type Mount, mounter } from './mount.ts';
@@ -56,16 +54,12 @@ export interface HttpServer {
   close(): Promise<void>;
 }
 
-interface HttpServerDependencies extends Conversations, Teams, Worktrees {
+interface HttpServerDependencies extends AppSettings, Conversations, Teams, Worktrees {
   access: AccessRules;
   self: SelfKnowledge;
   log: EventLog;
   feed: Feed;
   streamLimits: () => StreamSettings;
-  /** The maximum number of open connections, which the available file descriptors may lower. */
-  maxConnections: number;
-  /** The maximum time for a whole request to arrive, in milliseconds. Its response may take days. */
-  requestTimeoutMs: number;
   processes: ProcessService;
   providers: ProviderKnowledge;
   hooks: Hooks & Answering;
@@ -74,8 +68,6 @@ interface HttpServerDependencies extends Conversations, Teams, Worktrees {
   gateway: ToolGateway;
   idempotencyStore: IdempotencyStore;
   clock: Clock;
-  ids: Ids;
-  logger: Logger;
 }
 
 /** Returns the HTTP server, not listening yet. */

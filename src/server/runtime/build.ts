@@ -1,5 +1,5 @@
 import { AppError } from '../../api/errors.ts';
-import type { Base } from './base.ts';
+import type { Base, RuntimeOptions } from './base.ts';
 import { buildChildren } from './build/children.ts';
 import { buildProviders } from './build/providers.ts';
 import { buildSessions } from './build/sessions.ts';
@@ -22,9 +22,8 @@ import { NOTICE_TAIL } from '../work/processes/notices.ts';
 import { readPrinted } from '../work/processes/reading.ts';
 import type { SnapshotService } from '../work/snapshots/service.ts';
 import { WorktreeStore } from '../work/worktrees/store.ts';
-import { HookSeat } from './hook-seat.ts';
-import { SearchSeat } from './search.ts';
-import type { RuntimeOptions } from './options.ts';
+import { lazyHooks } from './lazy-hooks.ts';
+import { lazySearch } from './search.ts';
 import type { Undo } from '../../core/lib/undo.ts';
 
 export type Nouns = ReturnType<typeof buildNouns>;
@@ -37,7 +36,7 @@ export function buildNouns(base: Base, options: RuntimeOptions, undo: Undo) {
   const providers = buildProviders(base, children, options);
   const sessions = buildSessions(base, { storage, children, providers, teams: rows.teams });
   const { store: sessionStore, inbox, scheduler, limits, service: sessionService } = sessions;
-  const hooks = new HookSeat(base, {
+  const hooks = lazyHooks(base, {
     feed: storage.feed,
     supervisor: children.supervisor,
     approval: (rx, id) => sessionStore.approvals.get(rx, id),
@@ -73,7 +72,7 @@ export function buildNouns(base: Base, options: RuntimeOptions, undo: Undo) {
   });
   const gateway = buildGateway(base, { ...served, processes, teams }, options);
   const searching = undo.use(
-    new SearchSeat(base, {
+    lazySearch(base, {
       store: sessions.store,
       teams: rows.teams,
       shortage: () => storage.budget.shortage(),

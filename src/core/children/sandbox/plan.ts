@@ -100,10 +100,7 @@ const shellInside = (maxProcesses: number) => [
   'cadre',
 ];
 
-/**
- * Returns the plan of a child. It looks at nothing: `input` has all facts about the files. Throws `invalid` for a directory
- * in which a sandbox could hide nothing.
- */
+/** Returns the plan of a child from facts alone. Throws `invalid` for a directory in which nothing could be hidden. */
 export function planOf(input: PlanInput): SandboxPlan {
   assertRoot(input);
   const mounts = new Map<string, Mount>();

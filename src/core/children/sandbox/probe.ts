@@ -41,10 +41,7 @@ const CONFINED = 'confined';
 /** The names of directories with the files of a probe; a server that was killed may leave one. */
 export const PROBE_PREFIX = 'probe-';
 
-/**
- * Finds the level by starting a sandbox. The command inside reports whether it is confined, so that a wrapper that merely
- * runs commands does not pass.
- */
+/** Starts a sandbox to find the level. The command inside reports whether it is confined: a wrapper does not pass. */
 export async function probeSandbox(options: ProbeOptions): Promise<SandboxLevel> {
   const { searchPath, nests, directory, arch = process.arch } = options;
   if (!hasProc) return { level: 'none', ...NOT_LINUX };

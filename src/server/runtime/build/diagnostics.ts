@@ -1,4 +1,4 @@
-import type { RecoverySummary } from '../../../api/runtime.ts';
+import type { FleetStatus, RecoverySummary } from '../../../api/runtime.ts';
 import { SessionCounts } from '../../upkeep/diagnostics/counts.ts';
 import { readDiagnostics } from '../../upkeep/diagnostics/diagnostics.ts';
 import { watchEventLoop } from '../../upkeep/diagnostics/event-loop.ts';
@@ -8,14 +8,13 @@ import type { Sources } from '../../upkeep/diagnostics/sources.ts';
 import { StorageUsage } from '../../upkeep/diagnostics/usage.ts';
 import type { Base } from '../base.ts';
 import type { Nouns } from '../build.ts';
-import type { FleetSeat } from '../fleet.ts';
 import type { Undo } from '../../../core/lib/undo.ts';
 
 export type ServerDiagnostics = ReturnType<typeof buildDiagnostics>;
 
 export function buildDiagnostics(
   base: Base,
-  nouns: Nouns & { fleet: Pick<FleetSeat, 'status'> },
+  nouns: Nouns & { fleet: { readonly status: FleetStatus } },
   recovery: RecoverySummary,
   undo: Undo,
 ) {

@@ -3,7 +3,7 @@ import type { RecoverySummary } from '../../../api/runtime.ts';
 import type { Undo } from '../../../core/lib/undo.ts';
 import type { Base } from '../base.ts';
 import type { Nouns } from '../build.ts';
-import { FleetSeat } from '../fleet.ts';
+import { fleetMembership } from '../fleet.ts';
 import { buildDiagnostics } from './diagnostics.ts';
 import { buildServer } from './server.ts';
 
@@ -19,7 +19,7 @@ export function buildEdge(base: Base, nouns: Nouns, recovery: RecoverySummary, u
       onRevoked: (tx, id) => nouns.processes.service.killAllOfCaller(tx, id, 'token_revoked'),
     }),
   );
-  const fleet = new FleetSeat(base);
+  const fleet = fleetMembership(base);
   const diagnostics = buildDiagnostics(base, { ...nouns, fleet }, recovery, undo);
   const server = buildServer(base, nouns, { tokens, diagnostics });
   undo.defer(() => server.close());
