@@ -1,9 +1,9 @@
-import fs from 'node:fs';
 import path from 'node:path';
 import { invalidError } from '../../api/errors.ts';
 import { makeDirectory } from '../lib/make-directory.ts';
 import { readSmallFile } from '../lib/foreign-file.ts';
 import { newSecret } from '../lib/ids.ts';
+import { createFile } from '../lib/replace-file.ts';
 import type { Config } from './schema.ts';
 
 export type ConfigWithToken = Config & { auth: { token: string } };
@@ -25,14 +25,8 @@ export function tokenFileOf({ auth }: Config, directory: string): string | null 
 export function loadOrCreateToken(tokenFile: string): string {
   const token = newSecret();
   makeDirectory(path.dirname(tokenFile));
-  try {
-    // Created exclusively, so that it cannot be a file or a link of another user.
-    fs.writeFileSync(tokenFile, `${token}\n`, { flag: 'wx', mode: 0o600, flush: true });
-    return token;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    return readToken(tokenFile);
-  }
+  const isNew = createFile(tokenFile, `${token}\n`, { flush: true });
+  return isNew ? token : readToken(tokenFile);
 }
 
 const MAX_TOKEN_BYTES = 64 * 1024;

@@ -1,6 +1,21 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { newUuid } from './ids.ts';
+import { codeOf } from './system-error.ts';
+
+/**
+ * Creates a file for its owner alone; returns false if there is one. Created exclusively, so that it cannot be a file or a
+ * link of another user.
+ */
+export function createFile(file: string, text: string, { flush = false } = {}): boolean {
+  try {
+    fs.writeFileSync(file, text, { mode: 0o600, flag: 'wx', flush });
+    return true;
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return false;
+    throw error;
+  }
+}
 
 /** Replaces a file by one rename, readable for its owner alone; with `flush` the text is on disk before the rename. */
 export function replaceFile(file: string, text: string, { flush = false } = {}): void {

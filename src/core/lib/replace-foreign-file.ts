@@ -46,7 +46,7 @@ export async function replaceForeignFile(
   const aside = keeps ? `${base}.kept-${id}` : `.${base}.${id}.before`;
   await write(at(draft), entry, await permissionsOf(at(base)));
   try {
-    const isAside = await putAside(at(base), at(aside));
+    const isAside = await isDoneUnless('ENOENT', fs.rename(at(base), at(aside)));
     const found = isAside ? await readEntry(at(aside), maxBytes) : null;
     const isRefused = found === 'other' || !mayReplace(found);
     if (!isRefused && (await isPlaced(at(draft), at(base)))) {
@@ -142,26 +142,14 @@ async function write(
   await handle.sync();
 }
 
-/** Renames what is there; false if nothing is. */
-async function putAside(file: string, aside: string): Promise<boolean> {
-  try {
-    await fs.rename(file, aside);
-    return true;
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return false;
-    throw error;
-  }
+/** Gives the draft its name, unless something else has it; then returns false. */
+function isPlaced(draft: string, file: string): Promise<boolean> {
+  return isDoneUnless('EEXIST', fs.link(draft, file));
 }
 
-/** Gives the draft its name, unless something else has it; then returns false. */
-async function isPlaced(draft: string, file: string): Promise<boolean> {
-  try {
-    await fs.link(draft, file);
-    return true;
-  } catch (error) {
-    if (codeOf(error) === 'EEXIST') return false;
-    throw error;
-  }
+async function isDoneUnless(code: string, work: Promise<void>): Promise<boolean> {
+  const isDone = await work.then(() => true).catch(unless(code));
+  return isDone ?? false;
 }
 
 /** Gives what was put aside its name again, unless something else has it: then it stays beside that. */

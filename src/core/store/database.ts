@@ -4,7 +4,7 @@ import { Distribution } from '../lib/distribution.ts';
 import { yieldToEventLoop } from '../lib/slices.ts';
 import { Checkpoints } from './checkpoints.ts';
 import { type Connection, DATABASE_FILE } from './connection.ts';
-import { Control, type Statement, Statements } from './statement.ts';
+import { type Control, prepareControl, Statement, Statements } from './statement.ts';
 import { CorruptionLog } from './corruption-log.ts';
 import type { FileSystem, HostFile } from './host/file-system.ts';
 import type { HostedSqlite } from './host/sqlite.ts';
@@ -95,7 +95,7 @@ export class Database {
     });
     this.#fs = options.fs ?? nodeFs;
     this.#checkpointBytes = options.checkpointBytes ?? 4 * 1024 * 1024;
-    this.#control = new Control((sql) => this.#statements.raw(sql));
+    this.#control = prepareControl((sql) => this.#statements.raw(sql));
     const pragma = this.#statements.raw('PRAGMA wal_checkpoint(PASSIVE)');
     const { clock, failpoint, durability } = options;
     const onLost = (message: string, cause?: unknown) => this.#lost(message, cause);
@@ -163,7 +163,7 @@ export class Database {
 
   /** A statement that is prepared once and lives until it is disposed; it runs in `transact`, `read` and `peek` alone. */
   prepare<Row extends readonly SqlValue[] = SqlValue[]>(sql: string): Statement<Row> {
-    return this.#statements.checked<Row>(sql);
+    return new Statement<Row>(this.#statements, sql);
   }
 
   /**
