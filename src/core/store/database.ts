@@ -7,7 +7,6 @@ import { type Connection, DATABASE_FILE } from './connection.ts';
 import { type Control, prepareControl, Statement, Statements } from './statement.ts';
 import { CorruptionLog } from './corruption-log.ts';
 import type { FileSystem, HostFile } from './host/file-system.ts';
-import type { HostedSqlite } from './host/sqlite.ts';
 import {
   Group,
   runAll,
@@ -20,13 +19,7 @@ import {
 import { lossText } from './lost-store.ts';
 import { type DatabaseOptions, type Opened, openMigrated } from './open.ts';
 import type { SqliteError, SqlValue } from './raw-statement.ts';
-import {
-  asStorageError,
-  damagedError,
-  isCorruption,
-  isFull,
-  mayHaveRolledBack,
-} from './storage-error.ts';
+import { asStorageError, isCorruption, isFull, mayHaveRolledBack } from './storage-error.ts';
 import { SYNC_BOUNDS, SyncTimes, WalSync } from './wal-sync.ts';
 
 /**
@@ -38,7 +31,6 @@ import { SYNC_BOUNDS, SyncTimes, WalSync } from './wal-sync.ts';
  */
 export class Database {
   readonly #options: DatabaseOptions;
-  readonly #host: HostedSqlite;
   readonly #connection: Connection;
   readonly #fs: FileSystem;
   readonly #statements: Statements;
@@ -88,7 +80,6 @@ export class Database {
     this.#options = options;
     const { host, handle } = connection;
     this.#connection = connection;
-    this.#host = host;
     this.#statements = new Statements(host, handle, (error) => {
       if (mayHaveRolledBack(error) && this.#group) this.#poison = error;
       if (isCorruption(error)) this.damage.note('SQLite', error.message);
@@ -146,14 +137,15 @@ export class Database {
   /** Ends the server if its log was deleted. Returns the error of what cannot be done any more; null if it is there. */
   lossOf(cause: unknown): AppError | null {
     if (this.#closed || !this.#walSync.endIfDeleted()) return null;
-    return damagedError(
+    return new AppError(
+      'storage_damaged',
       'the data directory of the server was deleted while the server was running',
       { cause },
     );
   }
 
   get #wal(): HostFile | undefined {
-    return this.#host.file(`${DATABASE_FILE}-wal`);
+    return this.#connection.host.file(`${DATABASE_FILE}-wal`);
   }
 
   /** How many times the log was written back into the database file. */
@@ -342,7 +334,7 @@ export class Database {
     }
     this.#poison = undefined;
     for (const member of group.members.toReversed()) this.#undo(member);
-    const lost = this.#host.syncError();
+    const lost = this.#connection.host.syncError();
     if (lost) this.#lost(`the disk failed to sync: ${lost.message}`, lost);
     group.fail(asStorageError(error));
   }
@@ -390,7 +382,7 @@ export class Database {
   /** After a failed sync the content of the disk is unknown, so no request may receive a response any more. */
   #lost(message: string, cause?: unknown): void {
     if (this.#dead) return;
-    this.#dead = damagedError(message, cause ? { cause } : {});
+    this.#dead = new AppError('storage_damaged', message, cause ? { cause } : {});
     for (const group of this.#unsynced.splice(0)) group.fail(this.#dead);
     this.#options.onFatal(this.#dead);
   }
