@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import { failure, text } from '../common.ts';
 import { delivery, message } from '../team-messages.ts';
 import { member, team } from '../teams.ts';

@@ -9,8 +9,9 @@ import {
   type TokenScope,
 } from '../../api/tokens.ts';
 import { conflictError, invalidError, notFoundError } from '../../api/errors.ts';
-import type { ServerParts } from '../events/server-parts.ts';
-import { newSecret } from '../lib/ids.ts';
+import type { Clock } from '../lib/clock.ts';
+import { type Ids, newSecret } from '../lib/ids.ts';
+import type { Logger } from '../lib/log.ts';
 import type { Database } from '../store/database.ts';
 import { type RecordPage, RecordTable } from '../store/records.ts';
 import type { Writer, Reader } from '../store/transaction.ts';
@@ -93,7 +94,11 @@ export interface TokenHolder {
   ended: AbortSignal;
 }
 
-interface TokenServiceDependencies extends Pick<ServerParts, 'db' | 'clock' | 'ids' | 'logger'> {
+interface TokenServiceDependencies {
+  db: Database;
+  clock: Clock;
+  ids: Ids;
+  logger: Logger;
   apiToken: () => string;
   /** Runs in the transaction that revokes a token, to end what its bearer has started. */
   onRevoked: (tx: Writer, tokenId: string) => void;
