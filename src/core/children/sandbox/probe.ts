@@ -3,9 +3,16 @@ import path from 'node:path';
 import { findProgram } from '../../lib/find-program.ts';
 import { hasProc } from '../../lib/platform.ts';
 import type { BarrierCommand } from '../spawn-barrier.ts';
+import { SandboxNetwork } from './network/network.ts';
 import { createMountPoints } from './files.ts';
 import { readHostView } from './host-view.ts';
-import { ownDirectoriesIn, planOf, type SandboxVariant } from './plan.ts';
+import {
+  type NetworkMode,
+  ownDirectoriesIn,
+  planOf,
+  PROXY_PORT,
+  type SandboxVariant,
+} from './plan.ts';
 import {
   type MachineSettings,
   NESTS_AS_ROOT,
@@ -30,7 +37,7 @@ export interface ProbeOptions {
   run: (command: BarrierCommand) => Promise<{ stdout: string; stderr: string }>;
   /** The value of PATH, in which bubblewrap is searched. */
   searchPath: string;
-  network: 'none' | 'all';
+  network: NetworkMode;
   nests: boolean;
   /** The directory for the file of the filter, and for the files of the probe. */
   directory: string;
@@ -104,6 +111,7 @@ async function tryVariant(
       maxProcesses: 4096,
     });
     await createMountPoints(plan.mountPoints);
+    using entered = network === 'hosts' ? await openNetwork(searchPath) : null;
     const mode = variant.filter === null ? 0 : 2;
     const text = `while read -r name value; do [ "$name" = Seccomp: ] && mode=$value; done < /proc/self/status
 [ ! -e '${secret}' ] && [ -w . ] && [ ! -w /usr ] && [ "$mode" = ${mode} ] && echo ${CONFINED}`;
@@ -113,7 +121,11 @@ async function tryVariant(
       cwd: at.root,
       env: { PATH: searchPath },
       stdin: 'none',
-      sandbox: { words: [program, ...plan.words], filter: plan.filter, gitSettings: {} },
+      sandbox: {
+        words: [...(entered?.words ?? []), program, ...plan.words],
+        filter: plan.filter,
+        gitSettings: {},
+      },
     });
     if (stdout.trim() === CONFINED) return null;
     return stderr.trim() === '' ? NOT_CONFINED : reasonOf(stderr, await readMachine());
@@ -122,6 +134,12 @@ async function tryVariant(
   } finally {
     await fs.rm(scratch, { recursive: true, force: true });
   }
+}
+
+function openNetwork(searchPath: string): Promise<SandboxNetwork> {
+  return SandboxNetwork.open(searchPath, [
+    { port: PROXY_PORT, accept: (socket) => socket.destroy() },
+  ]);
 }
 
 /** Writes the file of the filter. Resolves with null if there is no filter for this architecture. */

@@ -7,11 +7,19 @@ import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { BarrierSandbox } from '../spawn-barrier.ts';
 import { isInside, realPath } from '../../lib/paths.ts';
+import type { InsidePort } from './network/network.ts';
+import type { Networks } from './network/networks.ts';
 import { createMountPoints, findExisting } from './files.ts';
 import { findGitDirectories, type GitDirectories } from './git-directories.ts';
 import { GIT_SETTINGS, type GitStandIn, prepareStandIn } from './git-stand-in.ts';
 import { directoriesOf, type HostPaths, type HostView, readHostView } from './host-view.ts';
-import { type OwnDirectories, ownDirectoriesIn, type PlanInput, planOf } from './plan.ts';
+import {
+  type NetworkMode,
+  type OwnDirectories,
+  ownDirectoriesIn,
+  type PlanInput,
+  planOf,
+} from './plan.ts';
 import { PROBE_PREFIX, type SandboxLevel } from './probe.ts';
 import { textOf } from './reasons.ts';
 
@@ -21,7 +29,9 @@ export type SandboxedClass = 'agents' | 'tools' | 'init' | 'user';
 export interface SandboxSettings {
   mode: 'off' | 'auto' | 'require';
   children: readonly SandboxedClass[];
-  network: 'none' | 'all';
+  network: NetworkMode;
+  /** The hosts that `network: "hosts"` reaches. */
+  hosts: readonly string[];
   /** Absolute paths. */
   read: readonly string[];
   write: readonly string[];
@@ -62,13 +72,18 @@ export interface SandboxedAgent extends Pick<SandboxRequest, 'root' | 'own'> {
   pinned: readonly PinnedPath[];
   /** The keys of the section, with absolute paths. Null: none. */
   more:
-    | (Pick<SandboxSettings, 'read' | 'write' | 'hide'> & { network: 'none' | 'all' | null })
+    | (Pick<SandboxSettings, 'read' | 'write' | 'hide' | 'hosts'> & {
+        network: NetworkMode | null;
+      })
     | null;
+  /** The hosts that the agent needs, such as the host of its models. */
+  hosts: readonly string[];
 }
 
 interface SandboxDependencies {
   settings: SandboxSettings;
   paths: HostPaths;
+  networks: Networks;
   probe: (directory: string) => Promise<SandboxLevel>;
   clock: Clock;
   logger: Logger;
@@ -113,7 +128,7 @@ export class Sandbox {
   ): Promise<BarrierSandbox | null> {
     const level = await this.#levelFor(childClass);
     if (level === null) return null;
-    const { read, write, hide, network } = this.#deps.settings;
+    const { read, write, hide, network, hosts } = this.#deps.settings;
     const { home } = this.#deps.paths;
     const more = (request.read ?? []).filter((one) => !isInside(home, one));
     return this.#plan(level, {
@@ -124,6 +139,7 @@ export class Sandbox {
       hide,
       scratch: [],
       network,
+      hosts,
     });
   }
 
@@ -142,12 +158,12 @@ export class Sandbox {
     if (level === null) return null;
     const { settings, paths } = this.#deps;
     const { root, own, isReadOnly, section, programs, state, scratch, pinned } = request;
-    const more = request.more ?? { read: [], write: [], hide: [] };
+    const more = request.more ?? { read: [], write: [], hide: [], hosts: [] };
     const network = request.more?.network ?? settings.network;
     if (network === 'none')
       throw new AppError(
         'sandbox_unavailable',
-        `the sandbox of the agent has no network, so the agent reaches neither its model nor the tools of cadre: set ${section}.sandbox.network to "all", or remove "agents" from sandbox.children`,
+        `the sandbox of the agent has no network, so the agent reaches neither its model nor the tools of cadre: set ${section}.sandbox.network to "hosts" or "all", or remove "agents" from sandbox.children`,
       );
     for (const one of [...state, ...scratch]) await fs.mkdir(one, { recursive: true, mode: 0o700 });
     for (const one of pinned) await createMissing(one);
@@ -167,6 +183,7 @@ export class Sandbox {
       ],
       write: [...settings.write, ...more.write, ...state],
       hide: [...settings.hide, ...more.hide],
+      hosts: [...settings.hosts, ...more.hosts, ...request.hosts],
       scratch,
     });
   }
@@ -187,7 +204,7 @@ export class Sandbox {
   async #plan(
     level: AvailableLevel,
     request: SandboxRequest &
-      Pick<SandboxSettings, 'read' | 'write' | 'hide' | 'network'> &
+      Pick<SandboxSettings, 'read' | 'write' | 'hide' | 'network' | 'hosts'> &
       Pick<SandboxedAgent, 'scratch' | 'isReadOnly'>,
   ): Promise<BarrierSandbox> {
     const { nests, max_processes } = this.#deps.settings;
@@ -223,8 +240,12 @@ export class Sandbox {
     for (const own of [request.own.home, request.own.tmp])
       await fs.mkdir(own, { recursive: true, mode: 0o700 });
     await createMountPoints(plan.mountPoints);
+    const inNetwork =
+      network === 'hosts'
+        ? await this.#deps.networks.wordsFor(ownerOf(request.own), request.hosts)
+        : [];
     return {
-      words: [level.program, ...plan.words],
+      words: [...inNetwork, level.program, ...plan.words],
       filter: plan.filter,
       gitSettings: standIn === null ? {} : GIT_SETTINGS,
     };
@@ -237,8 +258,24 @@ export class Sandbox {
     return ownDirectoriesIn(path.join(this.#directory, name));
   }
 
-  /** Removes the own directories of a session. Its processes may still be ending. */
+  /** Sets the port of the tools, which sandboxes with `network: "hosts"` reach. */
+  connectTools(tools: InsidePort): void {
+    this.#deps.networks.connectTools(tools);
+  }
+
+  /** Closes the network of processes that have these own directories. */
+  closeNetwork(own: OwnDirectories): Promise<void> {
+    return this.#deps.networks.close(ownerOf(own));
+  }
+
+  /** Closes all networks. */
+  async close(): Promise<void> {
+    await this.#deps.networks.closeAll();
+  }
+
+  /** Removes the network and the own directories of a session. Its processes may still be ending. */
   async removeSession(id: string): Promise<void> {
+    await this.#deps.networks.close(path.join(this.#directory, id));
     await fs
       .rm(path.join(this.#directory, id), { recursive: true, force: true, maxRetries: 5 })
       .catch((error: unknown) =>
@@ -301,6 +338,11 @@ export class Sandbox {
       this.#view = { read: readHostView(paths), at: now };
     return this.#view.read;
   }
+}
+
+/** The directory that contains the own directories names their owner. */
+function ownerOf({ home }: OwnDirectories): string {
+  return path.dirname(home);
 }
 
 async function createMissing({ path: missing, text }: PinnedPath): Promise<void> {

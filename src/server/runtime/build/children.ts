@@ -2,6 +2,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { Keeper } from '../../../core/children/keeper.ts';
 import { Ledger } from '../../../core/children/ledger.ts';
+import { Networks } from '../../../core/children/sandbox/network/networks.ts';
 import { Sandbox } from '../../../core/children/sandbox/sandbox.ts';
 import { Supervisor } from '../../../core/children/supervisor.ts';
 import { withHome } from '../../../core/config/sandbox-section.ts';
@@ -36,6 +37,14 @@ function buildSandbox({ config, clock, logger, directory }: Base): Sandbox {
     settings,
     clock,
     logger,
+    networks: new Networks({
+      searchPath,
+      onRefused: (directory, host, port) =>
+        logger.warn(
+          { owner: path.basename(directory), host, port },
+          'a sandbox does not reach a host',
+        ),
+    }),
     paths: {
       home,
       dataDirectory: directory,
