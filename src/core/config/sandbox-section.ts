@@ -26,9 +26,9 @@ export const sandboxSection = z
     children: z
       .array(z.enum(children, { error: ({ input }) => noClass(input) }))
       .default(['tools', 'init']),
-    /** none: no network; hosts: the listed hosts; all: the network of the machine, with all ports of the machine itself. */
-    network: z.enum(['none', 'hosts', 'all']).default('none'),
-    /** Hosts for `network = "hosts"`. Only an entry with a port allows addresses of this machine and of private networks. */
+    /** none: no network; hosts: the listed hosts; ask: a person decides about other hosts; all: the network of the machine, with all ports of the machine itself. */
+    network: z.enum(['none', 'hosts', 'ask', 'all']).default('none'),
+    /** Hosts for `network = "hosts"` and `"ask"`. Only an entry with a port allows addresses of this machine and of private networks. */
     hosts: z.array(host).default([]),
     /** More paths that child processes may read. */
     read: z.array(hostPath).default([]),
@@ -47,7 +47,7 @@ export const sandboxSection = z
 export const agentSandboxSection = z
   .strictObject({
     /** null: as `sandbox.network` says. */
-    network: z.enum(['none', 'hosts', 'all']).nullable().default(null),
+    network: z.enum(['none', 'hosts', 'ask', 'all']).nullable().default(null),
     hosts: z.array(host).default([]),
     read: z.array(hostPath).default([]),
     write: z.array(hostPath).default([]),

@@ -7,8 +7,16 @@ import { NEVER_WORKED_IN, UNSET } from './host-paths.ts';
 import type { GitDirectories } from './git-directories.ts';
 import { type GitStandIn, PACKING, REAL } from './git-stand-in.ts';
 
-/** What a sandbox reaches: only its own loopback interface, listed hosts too, or everything that the machine reaches. */
-export type NetworkMode = 'none' | 'hosts' | 'all';
+/**
+ * What a sandbox reaches: only its own loopback interface, listed hosts too, also other hosts that a person allows, or everything
+ * that the machine reaches.
+ */
+export type NetworkMode = 'none' | 'hosts' | 'ask' | 'all';
+
+/** Whether a sandbox has a network namespace of its session with a proxy. */
+export function hasProxy(mode: NetworkMode): boolean {
+  return mode === 'hosts' || mode === 'ask';
+}
 
 /** The port of the proxy in a network with listed hosts. */
 export const PROXY_PORT = 3128;
@@ -57,7 +65,7 @@ export interface PlanInput {
   repository: GitDirectories | null;
   /** The stand-in for the common directory of the repository. Null: the common directory is read-only. */
   standIn: GitStandIn | null;
-  /** With `hosts`, the child starts in a network namespace that has the proxy. */
+  /** With `hosts` and `ask`, the child starts in a network namespace that has the proxy. */
   network: NetworkMode;
   /** Whether programs inside may create namespaces. */
   nests: boolean;
@@ -168,7 +176,7 @@ function hiddenDirectories(mounts: readonly Mount[]): string[] {
 }
 
 function environmentInside(view: HostView, network: NetworkMode): string[] {
-  const proxy = network === 'hosts' ? PROXY_VARIABLES : {};
+  const proxy = hasProxy(network) ? PROXY_VARIABLES : {};
   const set = { HOME: homeInside(view), TMPDIR: '/tmp', ...proxy };
   return [
     ...Object.entries(set).flatMap(([name, value]) => ['--setenv', name, value]),

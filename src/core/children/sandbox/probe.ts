@@ -7,6 +7,7 @@ import { SandboxNetwork } from './network/network.ts';
 import { createMountPoints } from './files.ts';
 import { readHostView } from './host-view.ts';
 import {
+  hasProxy,
   type NetworkMode,
   ownDirectoriesIn,
   planOf,
@@ -111,7 +112,7 @@ async function tryVariant(
       maxProcesses: 4096,
     });
     await createMountPoints(plan.mountPoints);
-    using entered = network === 'hosts' ? await openNetwork(searchPath) : null;
+    using entered = hasProxy(network) ? await openNetwork(searchPath) : null;
     const mode = variant.filter === null ? 0 : 2;
     const text = `while read -r name value; do [ "$name" = Seccomp: ] && mode=$value; done < /proc/self/status
 [ ! -e '${secret}' ] && [ -w . ] && [ ! -w /usr ] && [ "$mode" = ${mode} ] && echo ${CONFINED}`;

@@ -7,6 +7,7 @@ import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { BarrierSandbox } from '../spawn-barrier.ts';
 import { isInside, realPath } from '../../lib/paths.ts';
+import type { AskHost, HostAnswer } from './network/asked-hosts.ts';
 import type { InsidePort } from './network/network.ts';
 import type { Networks } from './network/networks.ts';
 import { createMountPoints, findExisting } from './files.ts';
@@ -14,6 +15,7 @@ import { findGitDirectories, type GitDirectories } from './git-directories.ts';
 import { GIT_SETTINGS, type GitStandIn, prepareStandIn } from './git-stand-in.ts';
 import { directoriesOf, type HostPaths, type HostView, readHostView } from './host-view.ts';
 import {
+  hasProxy,
   type NetworkMode,
   type OwnDirectories,
   ownDirectoriesIn,
@@ -163,7 +165,7 @@ export class Sandbox {
     if (network === 'none')
       throw new AppError(
         'sandbox_unavailable',
-        `the sandbox of the agent has no network, so the agent reaches neither its model nor the tools of cadre: set ${section}.sandbox.network to "hosts" or "all", or remove "agents" from sandbox.children`,
+        `the sandbox of the agent has no network, so the agent reaches neither its model nor the tools of cadre: set ${section}.sandbox.network to "hosts", "ask" or "all", or remove "agents" from sandbox.children`,
       );
     for (const one of [...state, ...scratch]) await fs.mkdir(one, { recursive: true, mode: 0o700 });
     for (const one of pinned) await createMissing(one);
@@ -240,10 +242,12 @@ export class Sandbox {
     for (const own of [request.own.home, request.own.tmp])
       await fs.mkdir(own, { recursive: true, mode: 0o700 });
     await createMountPoints(plan.mountPoints);
-    const inNetwork =
-      network === 'hosts'
-        ? await this.#deps.networks.wordsFor(ownerOf(request.own), request.hosts)
-        : [];
+    const inNetwork = hasProxy(network)
+      ? await this.#deps.networks.wordsFor(ownerOf(request.own), {
+          hosts: request.hosts,
+          asks: network === 'ask',
+        })
+      : [];
     return {
       words: [...inNetwork, level.program, ...plan.words],
       filter: plan.filter,
@@ -261,6 +265,16 @@ export class Sandbox {
   /** Sets the port of the tools, which sandboxes with `network: "hosts"` reach. */
   connectTools(tools: InsidePort): void {
     this.#deps.networks.connectTools(tools);
+  }
+
+  /** Sets the function that asks people about hosts. It gets the id of a session. */
+  connectPeople(
+    ask: (sessionId: string, ...asked: Parameters<AskHost>) => Promise<HostAnswer>,
+  ): void {
+    this.#deps.networks.connectPeople(async (owner, ...asked) => {
+      const id = path.basename(owner);
+      return id.startsWith('sess_') ? ask(id, ...asked) : 'nobody';
+    });
   }
 
   /** Closes the network of processes that have these own directories. */

@@ -38,6 +38,7 @@ function buildSandbox({ config, clock, logger, directory }: Base): Sandbox {
     clock,
     logger,
     networks: new Networks({
+      clock,
       searchPath,
       onRefused: (directory, host, port) =>
         logger.warn(

@@ -2,7 +2,11 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import type { Approval } from '../../../../src/api/approvals.ts';
+import type { decideApproval } from '../../../../src/api/approvals.ts';
+import type { BodyOf } from '../../../../src/api/endpoint.ts';
 import { endpoints } from '../../../../src/api/index.ts';
+import { expectEventually } from '../../../support/expect-eventually.ts';
 import { withRuntime } from '../../../support/runtime.ts';
 import { hasSandbox, required } from '../../../support/sandbox/available.ts';
 import { tempDirectory } from '../../../support/temp.ts';
@@ -37,6 +41,9 @@ interface Stage {
   root: string;
   directory: string;
   setMode: (mode: string | null) => Promise<void>;
+  /** Resolves with the pending approval of the session, once there is one. */
+  asked: () => Promise<Approval>;
+  decide: (approval: Approval, body: BodyOf<typeof decideApproval>) => Promise<void>;
 }
 
 /** Runs a test with a session whose agent runs in a sandbox. */
@@ -65,6 +72,17 @@ async function onStage(
           return ofKind(events, 'message.completed')
             .map((one) => one.payload.text)
             .join('');
+        },
+        async asked() {
+          const params = { session_id: id };
+          const query = { status: 'pending' as const };
+          const pending = () => client.call(endpoints.listSessionApprovals, { params, query });
+          await expectEventually(async () => (await pending()).length).toBe(1);
+          return (await pending())[0] as Approval;
+        },
+        async decide(approval, body) {
+          const params = { session_id: id, approval_id: approval.id };
+          await client.call(endpoints.decideApproval, { params, body });
         },
         async setMode(permission_mode) {
           await client.call(endpoints.updateSession, {
@@ -117,5 +135,43 @@ describe.skipIf(!hasSandbox)('an agent in a sandbox', () => {
   test('A turn of an agent without a network in its sandbox fails, and the error names the key.', () =>
     onStage({ network: 'none' }, {}, async ({ say }) => {
       expect(await say('true')).toMatch(/no network.*providers\.acp\.sandbox\.network/);
+    }));
+
+  test('A person decides about a host that no list names, for one connection or for the session.', () =>
+    onStage({ network: 'ask' }, {}, async ({ say, asked, decide }) => {
+      const fetching = say('curl -sS http://example.invalid/');
+      const approval = await asked();
+      expect(approval).toMatchObject({
+        kind: 'tool',
+        title: 'reach example.invalid:80 from the sandbox',
+        request: { host: 'example.invalid', port: 80 },
+        scopes: ['once', 'session'],
+      });
+      await decide(approval, { decision: 'accept' });
+      expect(await fetching).toMatch(/cadre: getaddrinfo/);
+
+      const again = say(
+        `curl -sS http://example.invalid/ & curl -sS http://example.invalid/; wait`,
+      );
+      await decide(await asked(), { decision: 'accept', scope: 'session' });
+      expect((await again).match(/getaddrinfo/g)).toHaveLength(2);
+      expect(await say('curl -sS http://example.invalid/')).toMatch(/getaddrinfo/);
+    }));
+
+  test('A host that a person declines is refused, and no further attempt asks again.', () =>
+    onStage({ network: 'ask' }, {}, async ({ say, asked, decide }) => {
+      const fetching = say('curl -sS http://example.invalid/; curl -sS http://example.invalid/');
+      await decide(await asked(), { decision: 'decline' });
+      expect((await fetching).match(/does not reach example.invalid:80/g)).toHaveLength(2);
+    }));
+
+  test('Nobody is asked about a host in the mode read_only, and a request is withdrawn if the program gives up.', () =>
+    onStage({ network: 'ask' }, {}, async ({ say, setMode, asked }) => {
+      const fetching = say('curl -sS -m 1 http://example.invalid/; echo ended');
+      const { title } = await asked();
+      expect(title).toContain('example.invalid');
+      expect(await fetching).toMatch(/timed out|ended/);
+      await setMode('read_only');
+      expect(await say('curl -sS http://example.invalid/')).toMatch(/does not reach/);
     }));
 });

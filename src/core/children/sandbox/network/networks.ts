@@ -1,8 +1,10 @@
 import net, { type Socket } from 'node:net';
 import { pipeline } from 'node:stream';
 import { AppError } from '../../../../api/errors.ts';
+import type { Clock } from '../../../lib/clock.ts';
 import { reachOf } from '../../../lib/host-lists.ts';
 import { PROXY_PORT } from '../plan.ts';
+import { AskedHosts, type AskHost, type HostAnswer } from './asked-hosts.ts';
 import { type InsidePort, SandboxNetwork } from './network.ts';
 import { SandboxProxy } from './proxy.ts';
 
@@ -11,9 +13,15 @@ interface Owned {
   opened: Promise<SandboxNetwork>;
   /** The hosts that all plans of the owner name. */
   readonly hosts: Set<string>;
+  /** Whether a plan wants a person to be asked about other hosts. */
+  asks: boolean;
 }
 
+/** Asks a person whether the processes of an owner may reach a host that no list names. */
+export type AskForOwner = (owner: string, ...asked: Parameters<AskHost>) => Promise<HostAnswer>;
+
 interface NetworksDependencies {
+  clock: Clock;
   /** The value of PATH, in which the programs are searched. */
   searchPath: string;
   onRefused: (owner: string, host: string, port: number) => void;
@@ -24,9 +32,15 @@ export class Networks {
   readonly #deps: NetworksDependencies;
   readonly #owned = new Map<string, Owned>();
   #tools: InsidePort | null = null;
+  #ask: AskForOwner | null = null;
 
   constructor(deps: NetworksDependencies) {
     this.#deps = deps;
+  }
+
+  /** Sets the function that asks people about hosts. */
+  connectPeople(ask: AskForOwner): void {
+    this.#ask = ask;
   }
 
   /** Sets the port of the tools, once the server listens. It is the port of the server, of which a sandbox reaches only the tools. */
@@ -38,10 +52,14 @@ export class Networks {
    * Resolves with the words that run a command in the network of an owner, which also reaches these hosts from now on. Throws
    * `sandbox_unavailable` if the machine does not allow such a network.
    */
-  async wordsFor(owner: string, hosts: readonly string[]): Promise<readonly string[]> {
+  async wordsFor(
+    owner: string,
+    { hosts, asks }: { hosts: readonly string[]; asks: boolean },
+  ): Promise<readonly string[]> {
     const owned = this.#owned.get(owner) ?? this.#open(owner);
     const ports = hosts.filter((host) => !owned.hosts.has(host)).flatMap(portOfMachine);
     for (const host of hosts) owned.hosts.add(host);
+    owned.asks ||= asks;
     if (ports.length > 0) owned.opened = this.#listen(owned.opened, ports);
     try {
       return (await owned.opened).words;
@@ -56,18 +74,24 @@ export class Networks {
   }
 
   #open(owner: string): Owned {
-    const hosts = new Set<string>();
+    const asked = new AskedHosts(
+      async (...question) => (await this.#ask?.(owner, ...question)) ?? 'nobody',
+      this.#deps.clock,
+    );
     const proxy = new SandboxProxy({
-      reachOf: async (host, port) => {
-        const reach = reachOf(hosts, host, port);
-        if (reach === null) this.#deps.onRefused(owner, host, port);
-        return reach;
+      reachOf: async (host, port, gone) => {
+        const listed = reachOf(owned.hosts, host, port);
+        if (listed !== null) return listed;
+        if (owned.asks && (await asked.allows(host, port, gone))) return 'public';
+        this.#deps.onRefused(owner, host, port);
+        return null;
       },
       ownPort: () => this.#tools?.port ?? 0,
     });
     const ports: InsidePort[] = [{ port: PROXY_PORT, accept: (socket) => proxy.accept(socket) }];
     if (this.#tools) ports.push(this.#tools);
-    const owned = { hosts, opened: SandboxNetwork.open(this.#deps.searchPath, ports) };
+    const opened = SandboxNetwork.open(this.#deps.searchPath, ports);
+    const owned: Owned = { hosts: new Set(), asks: false, opened };
     this.#owned.set(owner, owned);
     return owned;
   }

@@ -22,8 +22,8 @@ interface Address {
 }
 
 interface ProxyOptions {
-  /** Resolves with the addresses that a host may have; null: the host is refused. */
-  reachOf: (host: string, port: number) => Promise<Reach | null>;
+  /** Resolves with the addresses that a host may have; null: the host is refused. `gone` aborts when the program closes the connection. */
+  reachOf: (host: string, port: number, gone: AbortSignal) => Promise<Reach | null>;
   /** The port of the server itself, which no sandbox reaches. */
   ownPort: () => number;
 }
@@ -63,7 +63,7 @@ export class SandboxProxy {
     try {
       const [, host, port] = /^(\[[^\]]+\]|[^:]+):(\d+)$/.exec(url) ?? [];
       if (host === undefined) throw new RefusedError('the target has to be HOST:PORT', 400);
-      const target = await this.#connect(host, Number(port));
+      const target = await this.#connect(host, Number(port), socket);
       if (socket.destroyed) return void target.destroy();
       socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
       if (head.length > 0) target.write(head);
@@ -81,7 +81,7 @@ export class SandboxProxy {
       const url = URL.parse(request.url ?? '');
       if (url?.protocol !== 'http:')
         throw new RefusedError('this proxy serves CONNECT, and requests of http: URLs', 400);
-      const socket = await this.#connect(url.hostname, Number(url.port || 80));
+      const socket = await this.#connect(url.hostname, Number(url.port || 80), request.socket);
       const target = http.request({
         createConnection: () => socket,
         method: request.method,
@@ -99,9 +99,11 @@ export class SandboxProxy {
     }
   }
 
-  async #connect(name: string, port: number): Promise<Socket> {
+  async #connect(name: string, port: number, source: Duplex): Promise<Socket> {
     const host = normalHost(name);
-    const reach = await this.#options.reachOf(host, port);
+    const gone = new AbortController();
+    source.once('close', () => gone.abort());
+    const reach = await this.#options.reachOf(host, port, gone.signal);
     if (reach === null)
       throw new RefusedError(
         `the sandbox does not reach ${host}:${port}: add the host to sandbox.hosts`,
