@@ -26,7 +26,7 @@ type Configure = (place: { home: string; modelUrl: string }) => string;
 async function withSandbox(
   configure: Configure,
   test: (world: World) => Promise<void>,
-  sandbox: object = { network: 'all' },
+  sandbox: object = { network: 'hosts' },
 ): Promise<void> {
   await using model = await startModelServer();
   await using directory = tempDirectory('sandboxed');
@@ -56,7 +56,13 @@ const agents: {
     configure: ({ home, modelUrl }) => claudeConfig({ home, modelUrl, allow: ['Bash', 'Write'] }),
     say: (command) => bash(command, 'works'),
   },
-  { provider: 'codex', configure: (place) => codexConfig(place), say: shell },
+  {
+    provider: 'codex',
+    // The configuration of codex names the address of the model, which cadre does not read.
+    configure: (place) =>
+      codexConfig({ ...place, more: { sandbox: { hosts: [new URL(place.modelUrl).host] } } }),
+    say: shell,
+  },
 ];
 
 const IDENTITY =
