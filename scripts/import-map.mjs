@@ -535,8 +535,14 @@ export const doors = {
       'every child process needs the spawn barrier, keeper, ledger and marker of children, so that it is stopped after a crash (exception: flock)',
   },
   'node:http': {
-    in: ['client', 'server/http', 'core/access/admit', 'server/hooks/send-post'],
-    because: 'only the client, the server and URL hooks use HTTP',
+    in: [
+      'client',
+      'server/http',
+      'core/access/admit',
+      'core/children/sandbox/network/proxy',
+      'server/hooks/send-post',
+    ],
+    because: 'only the client, the server, URL hooks and the proxy of sandboxes use HTTP',
   },
   'node:https': {
     in: ['client', 'server/http', 'server/hooks/send-post'],

@@ -40,6 +40,8 @@ export const sandboxSection = z
     nests: z.boolean().default(false),
     /** The maximum number of processes in one sandbox. It has no effect for a server of root. */
     max_processes: z.int().min(16).max(1_000_000).default(4096),
+    /** Whether commands of cadre_process_run need no approval in a full sandbox without a network. */
+    auto_allow: z.boolean().default(false),
   })
   .prefault({});
 

@@ -1,9 +1,9 @@
 /** A host in the configuration: `example.com`, `*.example.com`, `*`, each with `:PORT` if it is another port than 80 or 443. */
 export const HOST_PATTERN = /^(\*|(\*\.)?[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?)(:[1-9]\d{0,4})?$/i;
 
-const USUAL_PORTS = [80, 443];
+const USUAL_PORTS: ReadonlySet<number> = new Set([80, 443]);
 
-/** The addresses that a host may have. `public`: not those of this machine and of private networks. */
+/** The addresses that a host may have. `public`: none of this machine or of a private network. */
 export type Reach = 'public' | 'any';
 
 /**
@@ -14,7 +14,7 @@ export function reachOf(hosts: Iterable<string>, host: string, port: number): Re
   let reach: Reach | null = null;
   for (const entry of hosts) {
     const [name = '', number] = entry.toLowerCase().split(':');
-    if (!(number === undefined ? USUAL_PORTS.includes(port) : Number(number) === port)) continue;
+    if (!(number === undefined ? USUAL_PORTS.has(port) : Number(number) === port)) continue;
     if (!isNamed(name, host)) continue;
     if (number !== undefined && !name.startsWith('*')) return 'any';
     reach = 'public';

@@ -28,7 +28,6 @@ import type { UsageService } from '../conversations/usage/service.ts';
 import type { SnapshotService } from '../work/snapshots/service.ts';
 import type { WorktreeService } from '../work/worktrees/service.ts';
 import { createApp } from './app.ts';
-import type { InsidePort } from '../../core/children/sandbox/network/network.ts';
 import { accessOf, AuthHook } from './auth-hook.ts';
 import { askInside, type InsideAnswer, type InsideRequest } from './inside.ts';
 import { type Mount, mounter } from './mount.ts';
@@ -58,7 +57,7 @@ import { type Answering, answerRoutes } from './routes/answer.ts';
 import { type Searching, searchRoutes } from './routes/search.ts';
 import { worktreeRoutes } from './routes/worktrees.ts';
 import { EventStreams } from './sse.ts';
-import { ToolDoor } from './tool-door.ts';
+import { ToolDoor, type ToolPort } from './tool-door.ts';
 import type { StreamSettings } from './stream-limits.ts';
 import { UnderWay } from './under-way.ts';
 
@@ -81,7 +80,7 @@ export interface HttpServer {
    */
   ask(request: InsideRequest, holder: TokenHolder): Promise<InsideAnswer>;
   /** The port of the server in the network of a sandbox, which reaches only the tools there. The server has to listen. */
-  readonly tools: InsidePort;
+  readonly tools: ToolPort;
   /** From now on requests that would change something are refused with `shutting_down`. */
   refuseChanges(): void;
   /** Ends the streams after their stored events, then every connection. */

@@ -1,7 +1,12 @@
 import type { Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import type { InsidePort } from '../../core/children/sandbox/network/network.ts';
 import { AppError } from '../../api/errors.ts';
+
+/** A port of the server, and what takes connections to the same port in a sandbox. */
+export interface ToolPort {
+  port: number;
+  accept: (socket: Socket) => void;
+}
 
 /**
  * Serves connections of sandboxes: of all routes of the server, a sandbox reaches only the tools and the health check. Each
@@ -16,7 +21,7 @@ export class ToolDoor {
   }
 
   /** The port of the server, which has to listen. */
-  get port(): InsidePort {
+  get port(): ToolPort {
     const { port } = this.#server.address() as AddressInfo;
     const accept = (socket: Socket) => {
       this.#sockets.add(socket);

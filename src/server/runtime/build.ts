@@ -80,7 +80,7 @@ export function buildNouns(base: Base, options: RuntimeOptions, undo: Undo) {
     queue,
     snapshots: snapshots.service,
   });
-  const gateway = buildGateway(base, { ...served, processes, teams }, options);
+  const gateway = buildGateway(base, { ...served, processes, teams, children }, options);
   const searching = undo.use(
     new SearchSeat(base, {
       store: sessions.store,

@@ -1,3 +1,4 @@
+import path from 'node:path';
 import { MCP_SESSION_VARIABLE } from '../../api/tool-names.ts';
 import { inputDetails } from '../../agents/provider.ts';
 import type { HostAnswer } from '../../core/children/sandbox/network/asked-hosts.ts';
@@ -12,7 +13,10 @@ export function connect({ logger }: Base, nouns: Nouns): void {
   const { worktrees, snapshots, teams, gateway } = nouns;
   const { observers, budgets } = sessions;
   providers.connectTools(gateway.toolsFor);
-  children.sandbox.connectPeople((id, ...asked) => askForHost(sessions.service, id, ...asked));
+  children.networks.connectPeople(async (owner, ...asked) => {
+    const id = path.basename(owner);
+    return id.startsWith('sess_') ? askForHost(sessions.service, id, ...asked) : 'nobody';
+  });
   observers.add({
     closing(tx, session) {
       const { id, provider } = session;

@@ -37,7 +37,7 @@ describe('a list of hosts', () => {
       expect(reachOf(list, 'example.com', 443)).toBe('any');
   });
 
-  test('Addresses, schemes, paths and empty names are no entries.', () => {
+  test('The pattern of an entry refuses schemes, paths, ports out of range and empty names.', () => {
     for (const text of ['', '*.', 'https://example.com', 'example.com/', 'a:0', '**', 'a b', '::1'])
       expect(text).not.toMatch(HOST_PATTERN);
   });

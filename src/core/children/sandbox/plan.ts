@@ -4,12 +4,13 @@ import { isInside } from '../../lib/paths.ts';
 import type { Found, MountPoint } from './files.ts';
 import type { HostView } from './host-view.ts';
 import { NEVER_WORKED_IN, UNSET } from './host-paths.ts';
+import type { OwnDirectories } from './own-directories.ts';
 import type { GitDirectories } from './git-directories.ts';
 import { type GitStandIn, PACKING, REAL } from './git-stand-in.ts';
 
 /**
- * What a sandbox reaches: only its own loopback interface, listed hosts too, also other hosts that a person allows, or everything
- * that the machine reaches.
+ * The network of a sandbox: its own loopback interface, also listed hosts, also other hosts that a person allows, or the network
+ * of the machine.
  */
 export type NetworkMode = 'none' | 'hosts' | 'ask' | 'all';
 
@@ -20,20 +21,6 @@ export function hasProxy(mode: NetworkMode): boolean {
 
 /** The port of the proxy in a network with listed hosts. */
 export const PROXY_PORT = 3128;
-
-/** The directories of cadre that a sandbox has as its home directory, as /tmp and as directories of its agent, and the directory of its stand-ins. */
-export interface OwnDirectories {
-  home: string;
-  tmp: string;
-  git: string;
-  scratch: string;
-}
-
-/** Returns the own directories in a directory. */
-export function ownDirectoriesIn(directory: string): OwnDirectories {
-  const at = (name: string) => path.join(directory, name);
-  return { home: at('home'), tmp: at('tmp'), git: at('git'), scratch: at('scratch') };
-}
 
 /** How much of a full sandbox the machine allows. */
 export interface SandboxVariant {

@@ -7,21 +7,13 @@ import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { BarrierSandbox } from '../spawn-barrier.ts';
 import { isInside, realPath } from '../../lib/paths.ts';
-import type { AskHost, HostAnswer } from './network/asked-hosts.ts';
-import type { InsidePort } from './network/network.ts';
 import type { Networks } from './network/networks.ts';
-import { createMountPoints, findExisting } from './files.ts';
+import { createMissing, createMountPoints, findExisting, type PinnedPath } from './files.ts';
 import { findGitDirectories, type GitDirectories } from './git-directories.ts';
 import { GIT_SETTINGS, type GitStandIn, prepareStandIn } from './git-stand-in.ts';
 import { directoriesOf, type HostPaths, type HostView, readHostView } from './host-view.ts';
-import {
-  hasProxy,
-  type NetworkMode,
-  type OwnDirectories,
-  ownDirectoriesIn,
-  type PlanInput,
-  planOf,
-} from './plan.ts';
+import { hasProxy, type NetworkMode, planOf } from './plan.ts';
+import { type OwnDirectories, ownDirectoriesIn, ownerOf, scratchOf } from './own-directories.ts';
 import { PROBE_PREFIX, type SandboxLevel } from './probe.ts';
 import { textOf } from './reasons.ts';
 
@@ -40,6 +32,7 @@ export interface SandboxSettings {
   hide: readonly string[];
   nests: boolean;
   max_processes: number;
+  auto_allow: boolean;
 }
 
 export interface SandboxRequest {
@@ -49,12 +42,6 @@ export interface SandboxRequest {
   own: OwnDirectories;
   /** More directories that the child may read. One that contains the home directory is not shown. */
   read?: readonly string[];
-}
-
-/** A path with the content of a new file; null: a directory. */
-export interface PinnedPath {
-  path: string;
-  text: string | null;
 }
 
 /** The agent of a session, and the files that it needs in its sandbox. */
@@ -92,6 +79,13 @@ interface SandboxDependencies {
 }
 
 type AvailableLevel = Exclude<SandboxLevel, { level: 'none' }>;
+
+const NETWORK_TEXTS: Record<NetworkMode, string> = {
+  none: 'no network',
+  hosts: 'the hosts of sandbox.hosts',
+  ask: 'the hosts of sandbox.hosts, and hosts that a person allows',
+  all: 'the whole network',
+};
 
 /** The age at which the facts about the files of the host are read again, in milliseconds. */
 const VIEW_MS = 10_000;
@@ -133,7 +127,7 @@ export class Sandbox {
     const { read, write, hide, network, hosts } = this.#deps.settings;
     const { home } = this.#deps.paths;
     const more = (request.read ?? []).filter((one) => !isInside(home, one));
-    return this.#plan(level, {
+    return this.#plan(level, false, {
       ...request,
       isReadOnly: false,
       read: [...read, ...more],
@@ -170,7 +164,7 @@ export class Sandbox {
     for (const one of [...state, ...scratch]) await fs.mkdir(one, { recursive: true, mode: 0o700 });
     for (const one of pinned) await createMissing(one);
     const shown = await Promise.all(programs.map((one) => directoriesOf(one, paths.home)));
-    return this.#plan(level, {
+    return this.#plan(level, true, {
       root,
       cwd: root,
       own,
@@ -190,6 +184,29 @@ export class Sandbox {
     });
   }
 
+  /**
+   * Describes the sandbox of a process of a session for people who decide about it. Null: the configuration wants none.
+   */
+  describe(root: string): string | null {
+    const { mode, children, network, write } = this.#deps.settings;
+    if (mode === 'off' || !children.includes('tools')) return null;
+    if (this.#level === undefined || this.#level.level === 'none')
+      return 'none: the command runs with all rights of the server';
+    return `${this.#level.level}: the command writes ${[root, ...write].join(', ')}, and reaches ${NETWORK_TEXTS[network]}`;
+  }
+
+  /** Whether processes of sessions can run without an approval, because they run in a full sandbox without a network. */
+  get allowsTools(): boolean {
+    const { mode, children, network, auto_allow } = this.#deps.settings;
+    return (
+      auto_allow &&
+      mode !== 'off' &&
+      children.includes('tools') &&
+      network === 'none' &&
+      this.#level?.level === 'full'
+    );
+  }
+
   /** Resolves with the level for a class. Null: its children run without a sandbox. */
   async #levelFor(childClass: SandboxedClass): Promise<AvailableLevel | null> {
     const { mode, children } = this.#deps.settings;
@@ -205,6 +222,7 @@ export class Sandbox {
 
   async #plan(
     level: AvailableLevel,
+    isAgent: boolean,
     request: SandboxRequest &
       Pick<SandboxSettings, 'read' | 'write' | 'hide' | 'network' | 'hosts'> &
       Pick<SandboxedAgent, 'scratch' | 'isReadOnly'>,
@@ -246,6 +264,7 @@ export class Sandbox {
       ? await this.#deps.networks.wordsFor(ownerOf(request.own), {
           hosts: request.hosts,
           asks: network === 'ask',
+          isAgent,
         })
       : [];
     return {
@@ -262,29 +281,9 @@ export class Sandbox {
     return ownDirectoriesIn(path.join(this.#directory, name));
   }
 
-  /** Sets the port of the tools, which sandboxes with `network: "hosts"` reach. */
-  connectTools(tools: InsidePort): void {
-    this.#deps.networks.connectTools(tools);
-  }
-
-  /** Sets the function that asks people about hosts. It gets the id of a session. */
-  connectPeople(
-    ask: (sessionId: string, ...asked: Parameters<AskHost>) => Promise<HostAnswer>,
-  ): void {
-    this.#deps.networks.connectPeople(async (owner, ...asked) => {
-      const id = path.basename(owner);
-      return id.startsWith('sess_') ? ask(id, ...asked) : 'nobody';
-    });
-  }
-
   /** Closes the network of processes that have these own directories. */
   closeNetwork(own: OwnDirectories): Promise<void> {
     return this.#deps.networks.close(ownerOf(own));
-  }
-
-  /** Closes all networks. */
-  async close(): Promise<void> {
-    await this.#deps.networks.closeAll();
   }
 
   /** Removes the network and the own directories of a session. Its processes may still be ending. */
@@ -352,33 +351,6 @@ export class Sandbox {
       this.#view = { read: readHostView(paths), at: now };
     return this.#view.read;
   }
-}
-
-/** The directory that contains the own directories names their owner. */
-function ownerOf({ home }: OwnDirectories): string {
-  return path.dirname(home);
-}
-
-async function createMissing({ path: missing, text }: PinnedPath): Promise<void> {
-  if (text === null) await fs.mkdir(missing, { recursive: true, mode: 0o700 });
-  else
-    await fs.writeFile(missing, text, { flag: 'wx', mode: 0o600 }).catch((error: unknown) => {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    });
-}
-
-/** Creates the own directories of a session for directories of its agent. */
-async function scratchOf(
-  directories: readonly string[],
-  { scratch }: OwnDirectories,
-): Promise<PlanInput['scratch']> {
-  const made = [];
-  for (const one of directories) {
-    const source = path.join(scratch, path.basename(one));
-    await fs.mkdir(source, { recursive: true, mode: 0o700 });
-    made.push({ at: await realPath(one), source });
-  }
-  return made;
 }
 
 /**

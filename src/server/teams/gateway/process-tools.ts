@@ -24,9 +24,12 @@ const AROUND_BYTES = 1024;
 export function processToolkit({
   processes,
   toolPolicy,
+  describeSandbox,
 }: {
   processes: ProcessService;
   toolPolicy: ToolPolicy;
+  /** Describes the sandbox of a process of a session in a directory; null: it has none. */
+  describeSandbox: (root: string) => string | null;
 }): Toolkit {
   return toolkit({
     namespace: 'cadre_process',
@@ -34,7 +37,7 @@ export function processToolkit({
     runs: {
       async cadre_process_run({ wait_ms, ...body }, caller) {
         assertOutside(body, caller);
-        const cwd = await allowedDirectory(toolPolicy, body, caller);
+        const cwd = await allowedDirectory({ toolPolicy, describeSandbox }, body, caller);
         const owner = caller.session ? { session_id: caller.id } : { caller_id: caller.id };
         const process = await processes.run({ ...body, cwd, ...owner });
         if (!wait_ms) return bounded({ process }, {});
@@ -90,7 +93,10 @@ export function processToolkit({
  * approval shows all of it. The directory has to be the same one still when the answer comes.
  */
 async function allowedDirectory(
-  toolPolicy: ToolPolicy,
+  {
+    toolPolicy,
+    describeSandbox,
+  }: { toolPolicy: ToolPolicy; describeSandbox: (root: string) => string | null },
   body: Omit<RunArgs, 'wait_ms'>,
   caller: Caller,
 ): Promise<string> {
@@ -103,6 +109,7 @@ async function allowedDirectory(
     details: [
       { type: 'command', command: body.command, cwd },
       ...inputDetails(body, ['command', 'cwd']),
+      ...inputDetails({ sandbox: describeSandbox(caller.session?.cwd ?? cwd) }),
     ],
   }));
   await assertSame(cwd, before);

@@ -3,7 +3,7 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { Worktree } from '../../../api/worktrees.ts';
 import { agentEnvironment } from '../../../core/children/environment.ts';
-import { ownDirectoriesIn } from '../../../core/children/sandbox/plan.ts';
+import { ownDirectoriesIn } from '../../../core/children/sandbox/own-directories.ts';
 import type { Sandbox } from '../../../core/children/sandbox/sandbox.ts';
 import type { Child, ChildExit, Supervisor } from '../../../core/children/supervisor.ts';
 import { conflictError } from '../../../api/errors.ts';

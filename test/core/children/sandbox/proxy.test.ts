@@ -3,6 +3,7 @@ import net, { type AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
 import { SandboxProxy } from '../../../../src/core/children/sandbox/network/proxy.ts';
+import { systemClock } from '../../../../src/core/lib/clock.ts';
 import type { Reach } from '../../../../src/core/lib/host-lists.ts';
 
 interface Stage {
@@ -27,6 +28,7 @@ async function onStage(
       asked.push(`${host}:${number}`);
       return reach;
     },
+    clock: systemClock,
     ownPort: () => ownPort?.(port) ?? 0,
   });
   try {
@@ -94,7 +96,7 @@ describe('the proxy of a sandbox', () => {
         expect(await send(tunnel(`${host}:${port}`))).toMatch(/^HTTP\/1.1 403 /);
     }));
 
-  test('Requests that are none for a proxy are refused.', () =>
+  test('The proxy refuses requests that are not for a proxy.', () =>
     onStage({ reach: 'any' }, async ({ send, asked }) => {
       for (const request of [get('*'), get('ftp://a/'), tunnel('a'), tunnel(':80'), tunnel('a:b')])
         expect(await send(request)).toMatch(/^HTTP\/1.1 400 /);

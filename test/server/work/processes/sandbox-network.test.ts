@@ -105,7 +105,7 @@ describe.skipIf(!hasSandbox)('a sandbox with a list of hosts', () => {
       },
     ));
 
-  test('Of the server, a sandbox reaches only the tools and the health check, also with the admin token.', () =>
+  test('A sandbox reaches only the tools and the health check of the server, also with the admin token.', () =>
     onStage(noHosts, async ({ say, url, token }) => {
       const { port } = new URL(url);
       const asAdmin = `curl -sS --path-as-is -H 'Authorization: Bearer ${token}'`;
@@ -130,7 +130,7 @@ describe.skipIf(!hasSandbox)('a sandbox with a list of hosts', () => {
       expect(await say('curl -sS http://127.0.0.1:20000/')).toBe('served');
       const other = await openSession(client, root);
       expect(await say('curl -sS http://127.0.0.1:20000/', other.id)).toMatch(/Failed to connect/);
-      await expect(fetch('http://127.0.0.1:20000/')).rejects.toThrow();
+      await expect(fetch('http://127.0.0.1:20000/')).rejects.toThrow('fetch failed');
       await kill(stage, server);
     }));
 

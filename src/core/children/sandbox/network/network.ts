@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import fs from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
 import type { Server, Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import type { Clock } from '../../../lib/clock.ts';
 import { findProgram } from '../../../lib/find-program.ts';
 import { selfCommand } from '../../../lib/self.ts';
 
@@ -15,7 +16,7 @@ const MAX_CONNECTIONS = 512;
 /** A port of the loopback interface inside, and what serves its connections outside. */
 export interface InsidePort {
   port: number;
-  accept(socket: Socket): void;
+  accept: (socket: Socket) => void;
 }
 
 /** The programs that create a network and enter it. */
@@ -40,37 +41,41 @@ interface Listening {
 }
 
 /** A network namespace without a way out, and the ports in it that the server listens on. No process has to stay in it. */
-export class SandboxNetwork implements Disposable {
-  readonly #descriptors: readonly number[];
+export class SandboxNetwork implements AsyncDisposable {
+  readonly #namespaces: readonly FileHandle[];
   readonly #servers: Server[] = [];
   readonly #sockets = new Set<Socket>();
   /** The words before a command that make it run in the namespace. */
   readonly words: readonly string[];
 
-  private constructor(nsenter: string, pid: number) {
-    const at = (name: string) => fs.openSync(`/proc/${pid}/ns/${name}`, 'r');
-    const [user, net] = [at('user'), at('net')];
+  private constructor(nsenter: string, user: FileHandle, net: FileHandle) {
     const own = `/proc/${process.pid}/fd`;
-    const namespaces = [`--user=${own}/${user}`, `--net=${own}/${net}`];
+    const namespaces = [`--user=${own}/${user.fd}`, `--net=${own}/${net.fd}`];
     this.words = [nsenter, ...namespaces, '--preserve-credentials', '--'];
-    this.#descriptors = [user, net];
+    this.#namespaces = [user, net];
   }
 
   /** Creates a network with these ports. Rejects with what the programs printed if the machine does not allow it. */
-  static async open(searchPath: string, ports: readonly InsidePort[]): Promise<SandboxNetwork> {
+  static async open(
+    searchPath: string,
+    ports: readonly InsidePort[],
+    clock: Clock,
+  ): Promise<SandboxNetwork> {
     const { bubblewrap, nsenter } = programsIn(searchPath);
     // Without --dev, for which bubblewrap would create a second user namespace, without rights in the network of the first.
     const namespaces = ['--unshare-user', '--unshare-net', '--die-with-parent'];
-    return listenIn([bubblewrap, ...namespaces, '--dev-bind', '/', '/', '--'], ports, (found) => {
-      const network = new SandboxNetwork(nsenter, found.pid);
-      network.#serve(found.listening);
+    const words = [bubblewrap, ...namespaces, '--dev-bind', '/', '/', '--'];
+    return listenIn(words, ports, clock, async ({ pid, listening }) => {
+      const user = await open(`/proc/${pid}/ns/user`);
+      const network = new SandboxNetwork(nsenter, user, await open(`/proc/${pid}/ns/net`));
+      network.#serve(listening);
       return network;
     });
   }
 
   /** Listens on more ports. */
-  async listen(ports: readonly InsidePort[]): Promise<void> {
-    await listenIn(this.words, ports, ({ listening }) => this.#serve(listening));
+  async listen(ports: readonly InsidePort[], clock: Clock): Promise<void> {
+    await listenIn(this.words, ports, clock, ({ listening }) => this.#serve(listening));
   }
 
   #serve(listening: readonly Listening[]): void {
@@ -88,10 +93,10 @@ export class SandboxNetwork implements Disposable {
     accept(socket);
   }
 
-  [Symbol.dispose](): void {
+  async [Symbol.asyncDispose](): Promise<void> {
     for (const server of this.#servers) server.close();
     for (const socket of this.#sockets) socket.destroy();
-    for (const descriptor of this.#descriptors) fs.closeSync(descriptor);
+    for (const namespace of this.#namespaces) await namespace.close();
   }
 }
 
@@ -102,7 +107,8 @@ export class SandboxNetwork implements Disposable {
 async function listenIn<T>(
   words: readonly string[],
   ports: readonly InsidePort[],
-  use: (found: { pid: number; listening: readonly Listening[] }) => T,
+  clock: Clock,
+  use: (found: { pid: number; listening: readonly Listening[] }) => T | Promise<T>,
 ): Promise<T> {
   const { file, args } = selfCommand();
   const numbers = ports.map(({ port }) => String(port));
@@ -111,7 +117,7 @@ async function listenIn<T>(
   const over = once(helper, 'exit');
   over.catch(() => undefined);
   try {
-    const used = use(await receive(helper, ports));
+    const used = await use(await receive(helper, ports, clock));
     helper.disconnect();
     await over;
     return used;
@@ -124,6 +130,7 @@ async function listenIn<T>(
 async function receive(
   helper: ChildProcess,
   ports: readonly InsidePort[],
+  clock: Clock,
 ): Promise<{ pid: number; listening: readonly Listening[] }> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const listening: Listening[] = [];
@@ -140,14 +147,12 @@ async function receive(
     listening.push({ server: server as Server, accept });
     if (listening.length === ports.length) resolve();
   });
-  const limit = setTimeout(() => reject(new Error('it took too long')), LIMIT_MS);
+  using _limit = clock.after(LIMIT_MS, () => reject(new Error('it took too long')));
   try {
     await promise;
     return { pid, listening };
   } catch (error) {
     for (const { server } of listening) server.close();
     throw error;
-  } finally {
-    clearTimeout(limit);
   }
 }

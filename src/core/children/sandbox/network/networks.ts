@@ -15,6 +15,8 @@ interface Owned {
   readonly hosts: Set<string>;
   /** Whether a plan wants a person to be asked about other hosts. */
   asks: boolean;
+  /** Whether the agent of the owner runs in the network. */
+  hasAgent: boolean;
 }
 
 /** Asks a person whether the processes of an owner may reach a host that no list names. */
@@ -54,12 +56,13 @@ export class Networks {
    */
   async wordsFor(
     owner: string,
-    { hosts, asks }: { hosts: readonly string[]; asks: boolean },
+    { hosts, asks, isAgent }: { hosts: readonly string[]; asks: boolean; isAgent: boolean },
   ): Promise<readonly string[]> {
     const owned = this.#owned.get(owner) ?? this.#open(owner);
     const ports = hosts.filter((host) => !owned.hosts.has(host)).flatMap(portOfMachine);
     for (const host of hosts) owned.hosts.add(host);
     owned.asks ||= asks;
+    owned.hasAgent ||= isAgent;
     if (ports.length > 0) owned.opened = this.#listen(owned.opened, ports);
     try {
       return (await owned.opened).words;
@@ -87,11 +90,12 @@ export class Networks {
         return null;
       },
       ownPort: () => this.#tools?.port ?? 0,
+      clock: this.#deps.clock,
     });
     const ports: InsidePort[] = [{ port: PROXY_PORT, accept: (socket) => proxy.accept(socket) }];
     if (this.#tools) ports.push(this.#tools);
-    const opened = SandboxNetwork.open(this.#deps.searchPath, ports);
-    const owned: Owned = { hosts: new Set(), asks: false, opened };
+    const opened = SandboxNetwork.open(this.#deps.searchPath, ports, this.#deps.clock);
+    const owned: Owned = { hosts: new Set(), asks: false, hasAgent: false, opened };
     this.#owned.set(owner, owned);
     return owned;
   }
@@ -106,8 +110,15 @@ export class Networks {
     if (named.length > 0)
       await network.listen(
         named.map((port) => ({ port, accept: (socket) => forward(socket, port) })),
+        this.#deps.clock,
       );
     return network;
+  }
+
+  /** Returns the address of the tools for an agent that runs in a network. Null: it does not. */
+  toolsUrl(owner: string): string | null {
+    const isInside = this.#owned.get(owner)?.hasAgent === true && this.#tools !== null;
+    return isInside ? `http://127.0.0.1:${this.#tools?.port}` : null;
   }
 
   /** Closes the network of an owner. Its processes reach nothing any more. */
@@ -115,7 +126,7 @@ export class Networks {
     const owned = this.#owned.get(owner);
     this.#owned.delete(owner);
     const network = await owned?.opened.catch(() => undefined);
-    network?.[Symbol.dispose]();
+    await network?.[Symbol.asyncDispose]();
   }
 
   async closeAll(): Promise<void> {

@@ -8,13 +8,20 @@ import http, {
 import net, { type LookupFunction, type Socket } from 'node:net';
 import os from 'node:os';
 import { type Duplex, pipeline } from 'node:stream';
+import type { Clock } from '../../../lib/clock.ts';
 import { forbidden, isListed, loopback, privateNetworks } from '../../../lib/addresses.ts';
 import { normalHost, type Reach } from '../../../lib/host-lists.ts';
 
 /** The time that a connection to a host may take, in milliseconds. */
 const CONNECT_MS = 30_000;
 /** The headers of a request that concern one connection only. */
-const OWN_HEADERS = ['connection', 'keep-alive', 'proxy-authorization', 'proxy-connection', 'te'];
+const OWN_HEADERS: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+]);
 
 interface Address {
   address: string;
@@ -26,6 +33,7 @@ interface ProxyOptions {
   reachOf: (host: string, port: number, gone: AbortSignal) => Promise<Reach | null>;
   /** The port of the server itself, which no sandbox reaches. */
   ownPort: () => number;
+  clock: Clock;
 }
 
 /** A request that the proxy refuses, with the status of the response. */
@@ -115,8 +123,11 @@ export class SandboxProxy {
       else callback(null, first?.address ?? '', first?.family);
     };
     const socket = net.connect({ host, port, lookup: found, allowHalfOpen: true });
+    using _limit = this.#options.clock.after(CONNECT_MS, () =>
+      socket.destroy(new Error(`no connection to ${host}:${port}`)),
+    );
     try {
-      await once(socket, 'connect', { signal: AbortSignal.timeout(CONNECT_MS) });
+      await once(socket, 'connect');
       return socket;
     } catch (error) {
       socket.destroy();
@@ -149,7 +160,7 @@ function ownAddresses(): string[] {
 }
 
 function forwarded(headers: IncomingHttpHeaders): IncomingHttpHeaders {
-  const isForwarded = ([name]: [string, unknown]) => !OWN_HEADERS.includes(name);
+  const isForwarded = ([name]: [string, unknown]) => !OWN_HEADERS.has(name);
   return Object.fromEntries(Object.entries(headers).filter(isForwarded));
 }
 
