@@ -157,7 +157,15 @@ export const rooms = {
   },
   'core/config': {
     may: ['core/children/identity', 'core/lib'],
-    beyond: { may: ['api/errors', 'api/tool-names', 'api/provider-kinds', 'api/after-limit'] },
+    beyond: {
+      may: [
+        'api/errors',
+        'api/tool-names',
+        'api/provider-kinds',
+        'api/after-limit',
+        'api/host-pattern',
+      ],
+    },
     because:
       'the configuration is read first, so config cannot import modules that depend on it; the allowed imports do not',
   },

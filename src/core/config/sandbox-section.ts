@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { HOST_PATTERN } from '../lib/host-lists.ts';
+import { HOST_MESSAGE, HOST_PATTERN } from '../../api/host-pattern.ts';
 
 const children = ['agents', 'tools', 'init', 'user'] as const;
 
@@ -9,9 +9,7 @@ const hostPath = z
   .regex(/^(\/|~\/|~$)/, 'has to be an absolute path, or start with ~/')
   .refine((text) => !text.includes('\0'), 'contains a NUL character');
 
-const host = z
-  .string()
-  .regex(HOST_PATTERN, 'has to be a host, such as example.com, *.example.com or localhost:8080');
+const host = z.string().regex(HOST_PATTERN, HOST_MESSAGE);
 
 function noClass(value: unknown): string {
   return `"${String(value)}" is not a class of child processes; classes: ${children.join(', ')}`;

@@ -1,6 +1,3 @@
-/** A host in the configuration: `example.com`, `*.example.com`, `*`, each with `:PORT` if it is another port than 80 or 443. */
-export const HOST_PATTERN = /^(\*|(\*\.)?[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?)(:[1-9]\d{0,4})?$/i;
-
 const USUAL_PORTS: ReadonlySet<number> = new Set([80, 443]);
 
 /** The addresses that a host may have. `public`: none of this machine or of a private network. */

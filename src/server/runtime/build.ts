@@ -132,9 +132,9 @@ function buildHandoffs(
     sessions: sessions.service,
     claims: worktrees.claims,
     readCheckout: (id) => readCheckout(snapshots.service, id),
-    temporaryDirectory: (id) => {
+    temporaryDirectory: ({ id, sandbox: chosen }) => {
       const { tmp } = children.sandbox.ownDirectories({ session_id: id, caller_id: null });
-      return { path: tmp, inAgent: children.sandbox.hasAgents ? '/tmp' : tmp };
+      return { path: tmp, inAgent: children.sandbox.holdsAgent(chosen) ? '/tmp' : tmp };
     },
   });
 }

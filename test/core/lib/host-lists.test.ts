@@ -1,10 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import {
-  HOST_PATTERN,
-  hostsOfBaseUrls,
-  normalHost,
-  reachOf,
-} from '../../../src/core/lib/host-lists.ts';
+import { HOST_PATTERN } from '../../../src/api/host-pattern.ts';
+import { hostsOfBaseUrls, normalHost, reachOf } from '../../../src/core/lib/host-lists.ts';
 
 describe('a list of hosts', () => {
   const rows: [entry: string, host: string, port: number, reach: 'public' | 'any' | null][] = [

@@ -3,6 +3,7 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import { AppError, invalidError } from '../../../api/errors.ts';
 import type { SandboxStatus } from '../../../api/runtime.ts';
+import type { SessionSandbox } from '../../../api/session-sandbox.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { BarrierSandbox } from '../spawn-barrier.ts';
@@ -42,10 +43,12 @@ export interface SandboxRequest {
   own: OwnDirectories;
   /** More directories that the child may read. One that contains the home directory is not shown. */
   read?: readonly string[];
+  /** The sandbox of its session, if the session has its own. */
+  chosen?: SessionSandbox | undefined;
 }
 
 /** The agent of a session, and the files that it needs in its sandbox. */
-export interface SandboxedAgent extends Pick<SandboxRequest, 'root' | 'own'> {
+export interface SandboxedAgent extends Pick<SandboxRequest, 'root' | 'own' | 'chosen'> {
   isReadOnly: boolean;
   /** The name of the agent in the configuration, such as `providers.claude`. */
   section: string;
@@ -122,9 +125,10 @@ export class Sandbox {
     childClass: Exclude<SandboxedClass, 'agents'>,
     request: SandboxRequest,
   ): Promise<BarrierSandbox | null> {
-    const level = await this.#levelFor(childClass);
+    const settings = this.#settingsFor(request.chosen);
+    const level = await this.#levelFor(childClass, settings);
     if (level === null) return null;
-    const { read, write, hide, network, hosts } = this.#deps.settings;
+    const { read, write, hide, network, hosts } = settings;
     const { home } = this.#deps.paths;
     const more = (request.read ?? []).filter((one) => !isInside(home, one));
     return this.#plan(level, false, {
@@ -139,28 +143,32 @@ export class Sandbox {
     });
   }
 
-  /** Whether agents run in a sandbox. */
-  get hasAgents(): boolean {
-    const { mode, children } = this.#deps.settings;
+  /** Whether the agent of a session runs in a sandbox. */
+  holdsAgent(chosen: SessionSandbox | undefined): boolean {
+    const { mode, children } = this.#settingsFor(chosen);
     return mode !== 'off' && children.includes('agents') && this.#level?.level !== 'none';
   }
 
   /**
-   * Resolves with the sandbox of an agent, as `planFor` does. Throws `sandbox_unavailable` for an agent without a network,
-   * because it could reach neither its model nor the tools of cadre.
+   * Resolves with the sandbox of an agent, as `planFor` does. Throws `sandbox_unavailable` for an agent whose section forbids
+   * a network.
    */
   async planForAgent(request: SandboxedAgent): Promise<BarrierSandbox | null> {
-    const level = await this.#levelFor('agents');
+    const settings = this.#settingsFor(request.chosen);
+    const level = await this.#levelFor('agents', settings);
     if (level === null) return null;
-    const { settings, paths } = this.#deps;
+    const { paths } = this.#deps;
     const { root, own, isReadOnly, section, programs, state, scratch, pinned } = request;
     const more = request.more ?? { read: [], write: [], hide: [], hosts: [] };
-    const network = request.more?.network ?? settings.network;
-    if (network === 'none')
+    if (request.more?.network === 'none')
       throw new AppError(
         'sandbox_unavailable',
-        `the sandbox of the agent has no network, so the agent reaches neither its model nor the tools of cadre: set ${section}.sandbox.network to "hosts", "ask" or "all", or remove "agents" from sandbox.children`,
+        `${section}.sandbox.network is "none", so the agent reaches neither its model nor the tools of cadre: set the key to "hosts", "ask" or "all"`,
       );
+    const wanted = request.chosen?.network ?? request.more?.network ?? settings.network;
+    // Without a network, an agent could only fail: it reaches its model and the tools, and nothing else.
+    const network = wanted === 'none' ? 'hosts' : wanted;
+    const named = wanted === 'none' ? [] : [...settings.hosts, ...more.hosts];
     for (const one of [...state, ...scratch]) await fs.mkdir(one, { recursive: true, mode: 0o700 });
     for (const one of pinned) await createMissing(one);
     const shown = await Promise.all(programs.map((one) => directoriesOf(one, paths.home)));
@@ -179,37 +187,46 @@ export class Sandbox {
       ],
       write: [...settings.write, ...more.write, ...state],
       hide: [...settings.hide, ...more.hide],
-      hosts: [...settings.hosts, ...more.hosts, ...request.hosts],
+      hosts: [...named, ...request.hosts],
       scratch,
     });
   }
 
-  /**
-   * Describes the sandbox of a process of a session for people who decide about it. Null: the configuration wants none.
-   */
-  describe(root: string): string | null {
-    const { mode, children, network, write } = this.#deps.settings;
+  /** Describes the sandbox of processes of a session for people who decide about them. Null: the configuration wants none. */
+  async describe(root: string, chosen: SessionSandbox | undefined): Promise<string | null> {
+    const { mode, children, network, write } = this.#settingsFor(chosen);
     if (mode === 'off' || !children.includes('tools')) return null;
-    if (this.#level === undefined || this.#level.level === 'none')
-      return 'none: the command runs with all rights of the server';
-    return `${this.#level.level}: the command writes ${[root, ...write].join(', ')}, and reaches ${NETWORK_TEXTS[network]}`;
+    const { level } = await this.#probe();
+    if (level === 'none') return 'none: the command runs with all rights of the server';
+    return `${level}: the command writes ${[root, ...write].join(', ')}, and reaches ${NETWORK_TEXTS[network]}`;
   }
 
-  /** Whether processes of sessions can run without an approval, because they run in a full sandbox without a network. */
-  get allowsTools(): boolean {
-    const { mode, children, network, auto_allow } = this.#deps.settings;
-    return (
-      auto_allow &&
-      mode !== 'off' &&
-      children.includes('tools') &&
-      network === 'none' &&
-      this.#level?.level === 'full'
-    );
+  /** Whether processes of a session can run without an approval, because they run in a full sandbox without a network. */
+  async allowsTools(chosen: SessionSandbox | undefined): Promise<boolean> {
+    const { mode, children, network, auto_allow } = this.#settingsFor(chosen);
+    const isWanted = auto_allow && mode !== 'off' && children.includes('tools');
+    return isWanted && network === 'none' && (await this.#probe()).level === 'full';
+  }
+
+  /** Returns the settings for a session. A sandbox of its own holds its agent and its processes. */
+  #settingsFor(chosen: SessionSandbox | undefined): SandboxSettings {
+    const { settings } = this.#deps;
+    if (!chosen) return settings;
+    return {
+      ...settings,
+      mode: chosen.mode,
+      children: [...settings.children, 'agents', 'tools'],
+      network: chosen.network ?? settings.network,
+      hosts: [...settings.hosts, ...chosen.hosts],
+      write: [...settings.write, ...chosen.write],
+    };
   }
 
   /** Resolves with the level for a class. Null: its children run without a sandbox. */
-  async #levelFor(childClass: SandboxedClass): Promise<AvailableLevel | null> {
-    const { mode, children } = this.#deps.settings;
+  async #levelFor(
+    childClass: SandboxedClass,
+    { mode, children }: SandboxSettings,
+  ): Promise<AvailableLevel | null> {
     if (mode === 'off' || !children.includes(childClass)) return null;
     const level = await this.#probe();
     if (level.level !== 'none') return level;

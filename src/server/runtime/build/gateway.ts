@@ -40,7 +40,7 @@ export function buildGateway(
   const toolPolicy = new ToolPolicy({
     sessions: sessions.service,
     freed: () => config.now.gateway.free,
-    allowsSandboxed: () => sandbox.allowsTools,
+    allowsSandboxed: (session) => sandbox.allowsTools(session.sandbox),
   });
   const gate = new TeamToolPolicy({
     toolPolicy,
@@ -56,7 +56,7 @@ export function buildGateway(
       processToolkit({
         processes: processes.service,
         toolPolicy,
-        describeSandbox: (root) => sandbox.describe(root),
+        describeSandbox: (session) => sandbox.describe(session.cwd, session.sandbox),
       }),
       teamToolkit({
         teams: teams.service,

@@ -53,7 +53,9 @@ export function buildSessions(
     idleTimeoutMs: () => config.now.providers.idle_timeout_ms,
     familyOf: (sessionId) => db.peek((rx) => teams.rootOf(rx, sessionId)),
     suits: ({ session: before, agent }, now) =>
-      !sandbox.hasAgents || !agent.canResume || isReadOnly(before) === isReadOnly(now),
+      !sandbox.holdsAgent(now.sandbox) ||
+      !agent.canResume ||
+      isReadOnly(before) === isReadOnly(now),
   });
   const limits = new Limits({
     ...base,
@@ -88,7 +90,7 @@ export function buildSessions(
     outputs,
     // Only a sandbox depends on the mode of a turn: without one, the agent itself changes its mode.
     withModeOfTurn: (session, permission_mode) =>
-      sandbox.hasAgents ? { ...session, permission_mode } : session,
+      sandbox.holdsAgent(session.sandbox) ? { ...session, permission_mode } : session,
     imports: reader,
     turnTimeoutMs: () => config.now.sessions.turn_timeout_ms,
   });

@@ -1,3 +1,4 @@
+import type { Session } from '../../../api/sessions.ts';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { z } from 'zod';
@@ -28,8 +29,8 @@ export function processToolkit({
 }: {
   processes: ProcessService;
   toolPolicy: ToolPolicy;
-  /** Describes the sandbox of a process of a session in a directory; null: it has none. */
-  describeSandbox: (root: string) => string | null;
+  /** Describes the sandbox of processes of a session; null: they have none. */
+  describeSandbox: (session: Session) => Promise<string | null>;
 }): Toolkit {
   return toolkit({
     namespace: 'cadre_process',
@@ -96,12 +97,13 @@ async function allowedDirectory(
   {
     toolPolicy,
     describeSandbox,
-  }: { toolPolicy: ToolPolicy; describeSandbox: (root: string) => string | null },
+  }: { toolPolicy: ToolPolicy; describeSandbox: (session: Session) => Promise<string | null> },
   body: Omit<RunArgs, 'wait_ms'>,
   caller: Caller,
 ): Promise<string> {
   const cwd = await workingDirectory(path.resolve(caller.session?.cwd ?? '/', body.cwd ?? '.'));
   const before = await identityOf(cwd);
+  const sandbox = caller.session ? await describeSandbox(caller.session) : null;
   await toolPolicy.pass(caller, [{ tool: 'cadre_process_run', action: 'run' }], () => ({
     kind: 'command',
     title: body.command,
@@ -109,7 +111,7 @@ async function allowedDirectory(
     details: [
       { type: 'command', command: body.command, cwd },
       ...inputDetails(body, ['command', 'cwd']),
-      ...inputDetails({ sandbox: describeSandbox(caller.session?.cwd ?? cwd) }),
+      ...inputDetails({ sandbox }),
     ],
   }));
   await assertSame(cwd, before);

@@ -37,7 +37,7 @@ async function wantMember({ mode, canAsk = true, isOperator = false, ...scene }:
       },
     },
     freed: () => [],
-    allowsSandboxed: () => false,
+    allowsSandboxed: async () => false,
   });
   const gate = new TeamToolPolicy({
     toolPolicy,
