@@ -168,7 +168,7 @@ export class Sandbox {
     const wanted = request.chosen?.network ?? request.more?.network ?? settings.network;
     // Without a network, an agent could only fail: it reaches its model and the tools, and nothing else.
     const network = wanted === 'none' ? 'hosts' : wanted;
-    const named = wanted === 'none' ? [] : [...settings.hosts, ...more.hosts];
+    const shared = wanted === 'none' ? [] : settings.hosts;
     for (const one of [...state, ...scratch]) await fs.mkdir(one, { recursive: true, mode: 0o700 });
     for (const one of pinned) await createMissing(one);
     const shown = await Promise.all(programs.map((one) => directoriesOf(one, paths.home)));
@@ -187,7 +187,7 @@ export class Sandbox {
       ],
       write: [...settings.write, ...more.write, ...state],
       hide: [...settings.hide, ...more.hide],
-      hosts: [...named, ...request.hosts],
+      hosts: [...shared, ...more.hosts, ...request.hosts],
       scratch,
     });
   }
