@@ -29,6 +29,6 @@ export const sessionSandbox = z
   .meta({
     id: 'SessionSandbox',
     description:
-      'Sandbox of the agent of a session and of its processes. It extends the section `[sandbox]` of the configuration.',
+      'Sandbox of the agent of a session and of its processes. It extends the section `[sandbox]` of the configuration, which applies alone if the field is absent or null.',
   });
 export type SessionSandbox = z.output<typeof sessionSandbox>;

@@ -153,9 +153,7 @@ export const session = z
         'Usage limit that the agent has reported. While it applies, the queue of the session starts no turns. Null or absent without a usage limit.',
     }),
     after_limit: ownAfterLimit.optional(),
-    sandbox: sessionSandbox.optional().meta({
-      description: 'Sandbox of the session. Absent if only the configuration applies.',
-    }),
+    sandbox: sessionSandbox.optional(),
     continues: z.string().optional().meta({
       description:
         'Session that was handed over to this session. Absent if this session continues no other.',
@@ -306,9 +304,7 @@ export const createSession = endpoint('POST /v1/sessions', {
       }),
     mcp_servers: mcpServers.nullish(),
     after_limit: ownAfterLimit.optional(),
-    sandbox: sessionSandbox.nullish().meta({
-      description: 'Sandbox of the session. Default: as in the configuration.',
-    }),
+    sandbox: sessionSandbox.nullish(),
     import: z
       .strictObject({
         ref: z.string().min(1).max(200).describe('Id of the conversation.'),
