@@ -153,6 +153,11 @@ LENGTHS = test/core/access/attacker test/server/http/sessions test/core/lib/line
 lengths: deps ## Run the attack, race and property tests of the suite at full length
 	TEST_LENGTH=long TEST_LIMIT_MS=3600000 vitest run $(LENGTHS)
 
+.PHONY: merges
+merges: N = 1000
+merges: deps ## SIGKILL the server N times in merges, rebases, cleanups and restores (N=1000, SEED=...)
+	KILLS=$(N) SEED=$(SEED) TEST_LIMIT_MS=21600000 $(CAMPAIGN) test/campaigns/worktrees/killed
+
 .PHONY: worktrees
 worktrees: deps ## Test worktrees with 1,000 random programs of eight sessions and with hostile files (PROGRAMS=..., SEED=...)
 	WORKTREE_PROGRAMS=$(or $(PROGRAMS),1000) $(if $(SEED),WORKTREE_SEED=$(SEED)) TEST_LIMIT_MS=43200000 $(CAMPAIGN) test/campaigns/worktrees/programs
