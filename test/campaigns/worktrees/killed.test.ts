@@ -121,22 +121,24 @@ test(
         const underWay = async () =>
           (await server.client.call(endpoints.getWorktreeDiagnostics, {})).under_way;
         await expectEventually(underWay, scaled(20_000)).toBe(0);
-        expect(git(repo, 'status', '--porcelain'), about).toBe('');
-        expect(git(repo, 'log', '--all', '--format=%s').split('\n'), about).toContain(file);
+        expect(git(repo, 'status', '--porcelain'), `with ${about}`).toBe('');
+        expect(git(repo, 'log', '--all', '--format=%s').split('\n'), `with ${about}`).toContain(
+          file,
+        );
         if (!(await action.isDone(round))) {
           unfinished[name] = (unfinished[name] ?? 0) + 1;
           const begun = performance.now();
           await action.run(round);
           windows[name] = Math.max(50, 1.2 * (performance.now() - begun));
         }
-        expect(await action.isDone(round), about).toBe(true);
-        expect(read(action.place(round), file), about).toBe(`${file}\n`);
+        expect(await action.isDone(round), `with ${about}`).toBe(true);
+        expect(read(action.place(round), file), `with ${about}`).toBe(`${file}\n`);
         for (const place of [repo, tree.path])
-          expect(git(place, 'status', '--porcelain'), about).toBe('');
+          expect(git(place, 'status', '--porcelain'), `with ${about}`).toBe('');
         git(repo, 'fsck', '--connectivity-only', '--no-dangling');
         if (await isClaimed(round)) await release(server, tree, session);
         else await cleanUp(server, tree);
-        if (name === 'merge') expect(read(repo, file), about).toBe(`${file}\n`);
+        if (name === 'merge') expect(read(repo, file), `with ${about}`).toBe(`${file}\n`);
       }
       console.info(
         `SEED=${SEED}: ${KILLS} kills, not finished before the kill: ${JSON.stringify(unfinished)}`,
