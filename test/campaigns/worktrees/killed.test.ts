@@ -26,7 +26,7 @@ import {
 /** The number of kills: `KILLS=1000` for the whole campaign. */
 const KILLS = Number(process.env.KILLS ?? 4);
 const SEED = Number(process.env.SEED || 0) || Math.trunc(Date.now() % 1e9);
-/** The time after the first request of an action in which the server is killed, in milliseconds. Later, the action was measured. */
+/** The server is killed within this time after the first request of an action, in milliseconds. Later rounds use a measured time. */
 const FIRST_WINDOW_MS = 400;
 
 interface Round {
@@ -50,7 +50,7 @@ const params = ({ tree }: Round) => ({ worktree_id: tree.id });
 const isClaimed = async ({ server, tree }: Round) =>
   (await get(server, tree)).claims.some(({ released_at }) => released_at === null);
 
-/** What a server is killed in. Each action is tried again by the next server, which has to finish it. */
+/** The actions in which a server is killed. The next server tries an unfinished action again, and has to finish it. */
 const actions: Record<string, Action> = {
   merge: {
     run: (round) =>
