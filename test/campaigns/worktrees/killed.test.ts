@@ -108,7 +108,7 @@ test(
         const tree = await create({ ...server, session }, { worktree_name: `work-${kill}` });
         write(tree.path, { [file]: `${file}\n` });
         commit(tree.path, file);
-        // The branches differ, so a merge is no fast-forward.
+        // The branches differ, so git cannot fast-forward.
         write(repo, { [`main-${kill}`]: 'main\n' });
         commit(repo, `main ${kill}`);
 
