@@ -16,7 +16,9 @@ import { SpawnService } from '../../teams/spawn.ts';
 import type { TeamStore } from '../../teams/store.ts';
 import { TeamViews } from '../../teams/view.ts';
 import { previewWorktree } from '../../work/worktrees/create-worktree.ts';
+import { ownerOf } from '../../../core/children/sandbox/own-directories.ts';
 import type { Base, RuntimeOptions } from '../base.ts';
+import type { Children } from './children.ts';
 import type { Providers } from './providers.ts';
 import type { Sessions } from './sessions.ts';
 import type { Storage } from './storage.ts';
@@ -91,14 +93,16 @@ export function buildTeams(base: Base, needs: Needs & { store: TeamStore }) {
 /** Builds the tools of agents, the tool policy, and the ways in which agents reach the tools. */
 export function buildGateway(
   base: Base,
-  needs: Needs & { processes: Processes; teams: Teams },
+  needs: Needs & { processes: Processes; teams: Teams; children: Children },
   { sessionTokens = new SessionTokens() }: Pick<RuntimeOptions, 'sessionTokens'>,
 ) {
   const { address, config, clock } = base;
   const { sessions, processes, worktrees, teams, offers } = needs;
+  const { networks, sandbox } = needs.children;
   const toolPolicy = new ToolPolicy({
     sessions: sessions.service,
     freed: () => config.now.gateway.free,
+    allowsSandboxed: (session) => sandbox.allowsTools(session.sandbox),
   });
   const gate = new TeamToolPolicy({
     toolPolicy,
@@ -111,7 +115,11 @@ export function buildGateway(
     offers,
     sessionStore: sessions.store,
     toolkits: [
-      processToolkit({ processes: processes.service, toolPolicy }),
+      processToolkit({
+        processes: processes.service,
+        toolPolicy,
+        describeSandbox: (session) => sandbox.describe(session.cwd, session.sandbox),
+      }),
       teamToolkit({
         teams: teams.service,
         messages: teams.messages,
@@ -130,7 +138,10 @@ export function buildGateway(
     gateway: service,
     tokens: sessionTokens,
     othersOf: (id) => base.db.peek((rx) => sessions.store.mcpServers(rx, id)),
-    url: () => config.now.public_base_url ?? address.url,
+    url: (id) => {
+      const own = sandbox.ownDirectories({ session_id: id, caller_id: null });
+      return networks.toolsUrl(ownerOf(own)) ?? config.now.public_base_url ?? address.url;
+    },
     clock,
     offers,
   });
