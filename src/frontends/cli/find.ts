@@ -53,14 +53,13 @@ const kinds: Readonly<Record<string, string>> = {
   token: 'API token',
 };
 
-/** The placeholder and the description of an argument that names a record. */
-export function idArgument(what: string, name?: string): [placeholder: string, what: string] {
-  const kind = kinds[what] ?? what;
-  const description =
-    name === undefined
-      ? `Id of the ${kind}, or the last 6 or more characters of the id`
-      : `Id of the ${kind}, the last 6 or more characters of the id, or the ${name}`;
-  return [`<${what}>`, description];
+/** The line of an argument that names a record. */
+export function idArgument(what: string, name?: string): string {
+  const id = `Id of the ${kinds[what] ?? what}`;
+  const ending = 'the last 6 or more characters of the id';
+  return name === undefined
+    ? `<${what}>  ${id}, or ${ending}`
+    : `<${what}>  ${id}, ${ending}, or the ${name}`;
 }
 
 export const processArgument = idArgument('process', 'command of the process');

@@ -1,4 +1,3 @@
-import { type Command, Option } from 'commander';
 import { usageError } from '../../api/errors.ts';
 import { momentOf, zoneOf } from './when.ts';
 
@@ -12,27 +11,18 @@ export interface TimeOptions {
   overlap?: 'skip' | 'queue';
 }
 
-/** Adds the options of `TimeOptions` to a command. */
-export function withTimes(command: Command): Command {
-  return command
-    .option(
-      '--at <time>',
-      'Time at which the prompt is sent: 18:00, +2h, or 2026-11-30T08:00 with an optional UTC offset',
-    )
-    .option(
-      '--every <cron>',
-      'Send the prompt on this cron schedule: minute, hour, day of month, month, day of week',
-    )
-    .option('--zone <zone>', 'Time zone for --at and --every (default: time zone of this machine)')
-    .option('--name <name>', 'Name of the queue entry')
-    .option('--reason <text>', 'Reason for the queue entry (cadre stores the reason)')
-    .addOption(
-      new Option(
-        '--overlap <rule>',
-        'If the previous run is still active when the next run is due, skip or queue the next run (only with --every)',
-      ).choices(['skip', 'queue']),
-    );
-}
+/** These options of a command. */
+export const timeOptions = [
+  '--at <time>  Time at which the prompt is sent: 18:00, +2h, or 2026-11-30T08:00 with an optional UTC offset',
+  '--every <cron>  Send the prompt on this cron schedule: minute, hour, day of month, month, day of week',
+  '--zone <zone>  Time zone for --at and --every (default: time zone of this machine)',
+  '--name <name>  Name of the queue entry',
+  '--reason <text>  Reason for the queue entry (cadre stores the reason)',
+  {
+    line: '--overlap <rule>  If the previous run is still active when the next run is due, skip or queue the next run (only with --every)',
+    choices: ['skip', 'queue'],
+  },
+];
 
 /** The fields of a request that say when; a time of the day is the next one. Throws `usage`. */
 export function timesOf({ at, every, zone }: TimeOptions, now: number) {

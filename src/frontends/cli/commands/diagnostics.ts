@@ -1,5 +1,6 @@
 import { endpoints } from '../../../api/index.ts';
-import { commandGroup, endpointCommand, type Register } from '../endpoint-command.ts';
+import { commandGroup, type Register } from '../command.ts';
+import { endpointCommand } from '../endpoint-command.ts';
 import { details } from '../output.ts';
 
 /** `cadre diagnostics …`. */

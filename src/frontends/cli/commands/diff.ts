@@ -1,7 +1,7 @@
-import type { Command } from 'commander';
 import { endpoints } from '../../../api/index.ts';
+import { clientCommand } from '../command.ts';
 import { sessionArgument, sessionId, turnId } from '../find.ts';
-import { clientAction, type CommandContext, type World, jsonFor } from '../world.ts';
+import { type CommandContext, jsonFor } from '../world.ts';
 
 interface DiffOptions {
   stat?: boolean;
@@ -11,29 +11,21 @@ interface DiffOptions {
 }
 
 /** `cadre diff`. */
-export function diffCommand(program: Command, world: World): void {
-  program
-    .command('diff')
-    .description('Show the committed and uncommitted changes of a session')
-    .argument(...sessionArgument)
-    .argument(
-      '[path...]',
-      'Show only files at or below these paths, relative to the root of the git checkout',
-    )
-    .option('--stat', 'Show only the changed files and the number of changed lines in each file')
-    .option('--head', 'Show only changes that are not committed')
-    .option(
-      '--since <turn>',
-      'Show changes since the start of this turn (requires a file snapshot of the turn)',
-    )
-    .option(
-      '--at <turn>',
-      'Show only changes of this turn (with --since: all changes up to the end of this turn)',
-    )
-    .action(clientAction(world, show));
-}
+export const diffCommand = clientCommand({
+  name: 'diff',
+  description: 'Show the committed and uncommitted changes of a session',
+  parameters: [
+    sessionArgument,
+    '[path...]  Show only files at or below these paths, relative to the root of the git checkout',
+    '--stat  Show only the changed files and the number of changed lines in each file',
+    '--head  Show only changes that are not committed',
+    '--since <turn>  Show changes since the start of this turn (requires a file snapshot of the turn)',
+    '--at <turn>  Show only changes of this turn (with --since: all changes up to the end of this turn)',
+  ],
+  run: showDiff,
+});
 
-async function show(
+async function showDiff(
   { world, client, global, layout }: CommandContext,
   said: string,
   paths: string[],

@@ -8,6 +8,7 @@ import { storedEvents } from '../../../client/replay.ts';
 import { describeGap } from '../../../client/event-summary.ts';
 import { serversOf } from '../../../client/routed.ts';
 import { usageError } from '../../../api/errors.ts';
+import { command, commandGroup } from '../command.ts';
 import { CursorFile } from '../cursor-file.ts';
 import { descriptorOf, eventLine, timeOf } from '../event-line.ts';
 import { processId, sessionId, teamId } from '../find.ts';
@@ -31,61 +32,48 @@ export interface TailOptions {
 }
 
 /** `cadre events tail`. */
-export function eventCommands(program: Command, world: World): void {
-  program
-    .command('events')
-    .description('Show the event log, and follow new events')
-    .command('tail')
-    .description('Show the stored events, then follow new events')
-    .option('--session <session>', 'Show only events of this session')
-    .option('--process <process>', 'Show only events of this process')
-    .option('--team <team>', 'Show only events of this team')
-    .option(
-      '--node <name>',
-      'Show only events of the server with this name, even if it is offline (only with several servers)',
-    )
-    .option(
-      '--kind <kind...>',
-      'Show only events of these kinds, such as turn.completed, or turn.* for all kinds of turn events',
-    )
-    .option(
-      '--after-seq <seq>',
-      'Show only events after the event with this sequence number (latest: show only new events)',
-    )
-    .option(
-      '--since <time>',
-      'Show only events that are newer than a date, or than an age such as 30s, 5m, 2h or 7d',
-    )
-    .option(
-      '--cursor-file <file>',
-      'File that stores the number of the last shown event, so that the next run continues after that event',
-    )
-    .option('--no-follow', 'Exit after the newest stored event')
-    .option(
-      '--reconnect <duration>',
-      'Maximum time to wait for a server that is unreachable or has not started yet (default: no limit)',
-      milliseconds,
-    )
-    .option('--no-reconnect', 'Exit if the server is unreachable (the same as --reconnect 0)')
-    .action(async ({ reconnect, ...others }: GivenOptions, self: Command) => {
-      const limit = reconnect === false ? 0 : reconnect;
-      const options = { ...others, ...(limit === undefined ? {} : { reconnect: limit }) };
-      let hasBegun = false;
-      const show = clientAction(world, (context) =>
-        tail(context, options, () => (hasBegun = true)),
-      );
-      for (;;) {
-        try {
-          return await show(self);
-        } catch (error) {
-          if (hasBegun || !options.follow) throw error;
-          const global = self.optsWithGlobals<GlobalOptions>();
-          const { waitForServer } = await import('../no-server.ts');
-          if (!(await waitForServer(world, global, error, limit))) return;
+export const eventCommands = commandGroup('events', 'Show the event log, and follow new events', [
+  command({
+    name: 'tail',
+    description: 'Show the stored events, then follow new events',
+    parameters: [
+      '--session <session>  Show only events of this session',
+      '--process <process>  Show only events of this process',
+      '--team <team>  Show only events of this team',
+      '--node <name>  Show only events of the server with this name, even if it is offline (only with several servers)',
+      '--kind <kind...>  Show only events of these kinds, such as turn.completed, or turn.* for all kinds of turn events',
+      '--after-seq <seq>  Show only events after the event with this sequence number (latest: show only new events)',
+      '--since <time>  Show only events that are newer than a date, or than an age such as 30s, 5m, 2h or 7d',
+      '--cursor-file <file>  File that stores the number of the last shown event, so that the next run continues after that event',
+      '--no-follow  Exit after the newest stored event',
+      {
+        line: '--reconnect <duration>  Maximum time to wait for a server that is unreachable or has not started yet (default: no limit)',
+        parse: milliseconds,
+      },
+      '--no-reconnect  Exit if the server is unreachable (the same as --reconnect 0)',
+    ],
+    action:
+      (world) =>
+      async ({ reconnect, ...others }: GivenOptions, self: Command) => {
+        const limit = reconnect === false ? 0 : reconnect;
+        const options = { ...others, ...(limit === undefined ? {} : { reconnect: limit }) };
+        let hasBegun = false;
+        const show = clientAction(world, (context) =>
+          tail(context, options, () => (hasBegun = true)),
+        );
+        for (;;) {
+          try {
+            return await show(self);
+          } catch (error) {
+            if (hasBegun || !options.follow) throw error;
+            const global = self.optsWithGlobals<GlobalOptions>();
+            const { waitForServer } = await import('../no-server.ts');
+            if (!(await waitForServer(world, global, error, limit))) return;
+          }
         }
-      }
-    });
-}
+      },
+  }),
+]);
 
 /** The options as commander reads them: `--no-reconnect` is false. */
 type GivenOptions = Omit<TailOptions, 'reconnect'> & { reconnect?: number | false };

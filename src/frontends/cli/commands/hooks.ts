@@ -3,12 +3,13 @@ import { endpoints } from '../../../api/index.ts';
 import { usageError } from '../../../api/errors.ts';
 import { oneLine } from '../../../core/lib/plain.ts';
 import { durationText } from '../../terminal/time.ts';
-import { commandGroup, endpointCommand } from '../endpoint-command.ts';
+import { commandGroup } from '../command.ts';
+import { endpointCommand } from '../endpoint-command.ts';
 import { valueOf } from '../parameters.ts';
 import { exitCodes } from '../exit.ts';
 import { ago, listOf } from '../output.ts';
 
-const hook = valueOf('hook_name', '<hook>', 'Name of the hook in the configuration');
+const hook = valueOf('hook_name', '<hook>  Name of the hook in the configuration');
 
 /** `cadre hooks …`. */
 export const hookCommands = commandGroup('hooks', 'Send events to commands and URLs', [
@@ -35,7 +36,7 @@ export const hookCommands = commandGroup('hooks', 'Send events to commands and U
     name: 'test',
     description: 'Send a test event to a hook and show the result',
     endpoint: endpoints.testHook,
-    operands: [hook],
+    parameters: [hook],
     print: ({ ok, error, elapsed_ms }) =>
       ok ? `Delivered in ${elapsed_ms} ms\n` : `Not delivered: ${oneLine(error ?? '')}\n`,
     after({ ok }, world) {
@@ -47,15 +48,13 @@ export const hookCommands = commandGroup('hooks', 'Send events to commands and U
     description:
       'Skip the event that a hook repeatedly fails to deliver, or all pending events of the hook',
     endpoint: endpoints.skipHook,
-    operands: [hook],
-    options: [
+    parameters: [
+      hook,
       {
-        flags: '--event <seq>',
-        description:
-          'Skip only the event with this sequence number (if another event is next, skip nothing)',
+        line: '--event <seq>  Skip only the event with this sequence number (if another event is next, skip nothing)',
         read: (seq: string) => ({ event_seq: seqOf(seq) }),
       },
-      valueOf('all', '--all', 'Skip all pending events of the hook'),
+      '--all  Skip all pending events of the hook',
     ],
     print: ({ name, after_seq, up_to_seq }) =>
       after_seq === up_to_seq

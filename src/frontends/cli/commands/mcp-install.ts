@@ -1,13 +1,13 @@
-import { Argument, type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { endpoints } from '../../../api/index.ts';
 import type { Client } from '../../../client/client.ts';
 import { AppError, notFoundError, usageError } from '../../../api/errors.ts';
 import { shellWord } from '../../../core/lib/shell-word.ts';
 import { type GlobalOptions, serverDirectory } from '../context.ts';
-import type { Register } from '../endpoint-command.ts';
+import { clientCommand, command, localCommand, type Register } from '../command.ts';
 import { sessionId } from '../find.ts';
 import { details, ago, table } from '../output.ts';
-import { asList } from '../output-options.ts';
+import { listOptions } from '../output-options.ts';
 import {
   clientAction,
   type CommandContext,
@@ -21,52 +21,48 @@ import { tokens as tokenNoun } from '../nouns.ts';
 const agentNames = ['claude', 'codex', 'opencode', 'gemini'];
 const modes = ['read_only', 'default', 'full_access'] as const;
 
+const agentArgument = {
+  line: '<agent>  Agent program to configure, which you start outside of cadre',
+  choices: agentNames,
+};
+
 /** `cadre mcp install | uninstall | list`: cadre's tools in the user's own agents, outside of cadre. */
 export const installCommands: readonly Register[] = [
-  (mcp, world) =>
-    mcp
-      .command('install')
-      .description(
-        "Install cadre's tools in an agent that you start outside of cadre (run the command again to replace its token)",
-      )
-      .addArgument(agentArgument())
-      .option(
-        '--session <session>',
-        "Session for which the agent calls cadre's process and team tools (without a session: only process tools)",
-      )
-      .addOption(
-        new Option(
-          '--permission-mode <mode>',
-          'Permissions of the agent if --session is not set; full_access lets it run commands (default: cadre asks on a terminal)',
-        )
-          .choices(modes)
-          .conflicts('session'),
-      )
-      .option(
-        '--print',
-        'Print the change to the configuration file of the agent, but do not write the file',
-      )
-      .action((name: string, options: InstallOptions, command: Command) =>
-        (options.print ? localAction(world, printPlan) : clientAction(world, install))(
-          name,
-          options,
-          command,
-        ),
+  command({
+    name: 'install',
+    description:
+      "Install cadre's tools in an agent that you start outside of cadre (run the command again to replace its token)",
+    parameters: [
+      agentArgument,
+      "--session <session>  Session for which the agent calls cadre's process and team tools (without a session: only process tools)",
+      {
+        line: '--permission-mode <mode>  Permissions of the agent if --session is not set; full_access lets it run commands (default: cadre asks on a terminal)',
+        choices: modes,
+        conflicts: 'session',
+      },
+      '--print  Print the change to the configuration file of the agent, but do not write the file',
+    ],
+    action: (world) => (name: string, options: InstallOptions, self: Command) =>
+      (options.print ? localAction(world, printPlan) : clientAction(world, install))(
+        name,
+        options,
+        self,
       ),
-  (mcp, world) =>
-    mcp
-      .command('uninstall')
-      .description(
-        "Remove cadre's tools from an agent that runs outside of cadre, and revoke the token of the agent",
-      )
-      .addArgument(agentArgument())
-      .action(clientAction(world, uninstall)),
-  (mcp, world) =>
-    asList(mcp.command('list'))
-      .description(
-        "List agents outside of cadre in which cadre's tools are installed, with the token of each agent",
-      )
-      .action(localAction(world, listCallers)),
+  }),
+  clientCommand({
+    name: 'uninstall',
+    description:
+      "Remove cadre's tools from an agent that runs outside of cadre, and revoke the token of the agent",
+    parameters: [agentArgument],
+    run: uninstall,
+  }),
+  localCommand({
+    name: 'list',
+    description:
+      "List agents outside of cadre in which cadre's tools are installed, with the token of each agent",
+    parameters: listOptions,
+    run: listCallers,
+  }),
 ];
 
 interface InstallOptions {
@@ -74,11 +70,6 @@ interface InstallOptions {
   permissionMode?: (typeof modes)[number];
   print?: boolean;
 }
-
-const agentArgument = () =>
-  new Argument('<agent>', 'Agent program to configure, which you start outside of cadre').choices(
-    agentNames,
-  );
 
 async function install(
   { world, client, global, show, note, layout }: CommandContext,

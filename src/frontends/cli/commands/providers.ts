@@ -1,5 +1,4 @@
 import fs from 'node:fs';
-import { Argument, Option } from 'commander';
 import { endpoints } from '../../../api/index.ts';
 import {
   type LoginProviderId,
@@ -12,21 +11,18 @@ import { authStatusEndpoints, loginEndpoints } from '../../../api/provider-login
 import type { AgentRecord, AuthStatus, Model, ProviderRecord } from '../../../api/providers.ts';
 import type { Client } from '../../../client/client.ts';
 import { usageError } from '../../../api/errors.ts';
-import { commandGroup, endpointCommand } from '../endpoint-command.ts';
-import { valueOf } from '../parameters.ts';
+import { clientCommand, commandGroup } from '../command.ts';
+import { endpointCommand } from '../endpoint-command.ts';
+import { agentOption } from '../parameters.ts';
 import { providersDiscover } from './providers-discover.ts';
 import { loginText } from '../login-text.ts';
 import { details, listOf, table } from '../output.ts';
 import { readSecret } from '../prompt.ts';
-import { clientAction, type CommandContext } from '../world.ts';
+import type { CommandContext } from '../world.ts';
 
-const loginArgument = () =>
-  new Argument('<provider>', 'Provider').choices([...loginProviderIds, 'acp']);
-const agentOption = () =>
-  new Option(
-    '--agent <agent>',
-    'Name of the ACP agent, such as gemini (default: the default agent of new sessions)',
-  );
+const loginArgument = { line: '<provider>  Provider', choices: [...loginProviderIds, 'acp'] };
+const acpAgentOption =
+  '--agent <agent>  Name of the ACP agent, such as gemini (default: the default agent of new sessions)';
 
 /** `cadre providers …`. */
 export const providerCommands = commandGroup(
@@ -48,51 +44,40 @@ export const providerCommands = commandGroup(
       name: 'models',
       description: 'List the models of a provider',
       endpoint: endpoints.listModels,
-      operands: [valueOf('provider', '<provider>', 'Provider')],
-      options: [
-        valueOf(
-          'agent',
-          '--agent <agent>',
-          'Name of the agent for the provider acp, such as gemini (list the names with cadre providers discover)',
-        ),
-      ],
+      parameters: ['<provider>  Provider', agentOption],
       empty: 'no models: the agent does not publish a list of models',
       print: listOf<Model>(
         ['ID', 'NAME', 'REASONING'],
         ({ id, display_name, reasoning_levels }) => [id, display_name, reasoning_levels.join(' ')],
       ),
     }),
-    (providers, world) =>
-      providers
-        .command('auth')
-        .description('Show whether an agent is logged in, if cadre can detect the login')
-        .addArgument(new Argument('[provider]', 'Provider').choices(providerIds).default('acp'))
-        .addOption(agentOption())
-        .action(clientAction(world, auth)),
-    (providers, world) =>
-      providers
-        .command('login')
-        .description(
-          'Log in to an agent (claude and codex read an API key from stdin; other agents offer login methods)',
-        )
-        .addArgument(loginArgument())
-        .option(
-          '--auth-json <file>',
-          `Import an existing login file instead of reading an API key: ${loginFiles()}`,
-        )
-        .addOption(agentOption())
-        .option(
-          '--method <id>',
-          'Login method of the agent, for the provider acp (default: cadre asks if the agent has several methods)',
-        )
-        .action(clientAction(world, logIn)),
-    (providers, world) =>
-      providers
-        .command('logout')
-        .description('Log out of an agent (for claude and codex, cadre deletes the stored login)')
-        .addArgument(loginArgument())
-        .addOption(agentOption())
-        .action(clientAction(world, logOut)),
+    clientCommand({
+      name: 'auth',
+      description: 'Show whether an agent is logged in, if cadre can detect the login',
+      parameters: [
+        { line: '[provider]  Provider', choices: providerIds, default: 'acp' },
+        acpAgentOption,
+      ],
+      run: auth,
+    }),
+    clientCommand({
+      name: 'login',
+      description:
+        'Log in to an agent (claude and codex read an API key from stdin; other agents offer login methods)',
+      parameters: [
+        loginArgument,
+        `--auth-json <file>  Import an existing login file instead of reading an API key: ${loginFiles()}`,
+        acpAgentOption,
+        '--method <id>  Login method of the agent, for the provider acp (default: cadre asks if the agent has several methods)',
+      ],
+      run: logIn,
+    }),
+    clientCommand({
+      name: 'logout',
+      description: 'Log out of an agent (for claude and codex, cadre deletes the stored login)',
+      parameters: [loginArgument, acpAgentOption],
+      run: logOut,
+    }),
   ],
 );
 

@@ -4,64 +4,63 @@ import { notFoundError, usageError } from '../../../api/errors.ts';
 import { anchorOf } from '../../../core/lib/diff-anchor.ts';
 import { readPatches } from '../../../core/lib/unified-diff.ts';
 import { confirmChoice } from '../choose.ts';
-import { commandGroup } from '../endpoint-command.ts';
+import { clientCommand, optional } from '../command.ts';
 import { commentArgument, commentId, sessionArgument, sessionId } from '../find.ts';
-import { asRecord } from '../output-options.ts';
-import { withFollowOptions, type FollowOptions } from '../talk/follow-options.ts';
-import { clientAction, type CommandContext, terminalOf, type World } from '../world.ts';
+import { recordOptions } from '../output-options.ts';
+import { type FollowOptions, followOptions } from '../talk/follow-options.ts';
+import { type CommandContext, terminalOf, type World } from '../world.ts';
 import { oneLine, revealed } from '../../../core/lib/plain.ts';
 import type { Layout } from '../layout.ts';
 import { shortId } from '../output.ts';
 import { counted } from '../../../core/lib/counted.ts';
 
 /** `cadre review …`: comments on lines of what a session has changed, sent as one turn. */
-export const reviewCommands = commandGroup(
-  'review',
-  'Comment on changes, and send the comments to the agent',
-  [
-    (group, world) =>
-      group
-        .argument(`[${sessionArgument[0].slice(1, -1)}]`, sessionArgument[1])
-        .argument('[text...]', 'Text of the review comment (only with --comment)')
-        .option(
-          '--comment <place>',
-          'Add a comment on one line (FILE:LINE) or several lines (FILE:FIRST-LAST) without an editor',
-        )
-        .option(
-          '--removed',
-          'Use the line numbers of the file before the change (only with --comment)',
-        )
-        .action(clientAction(world, review)),
-    (group, world) =>
-      asRecord(group.command('show'))
-        .description('Show review comments that you have not sent to the agent yet')
-        .argument(...sessionArgument)
-        .action(clientAction(world, show)),
-    (group, world) =>
-      group
-        .command('remove')
-        .alias('drop')
-        .description('Remove a review comment, or all review comments of a session')
-        .argument(...sessionArgument)
-        .argument(`[${commentArgument[0].slice(1, -1)}]`, commentArgument[1])
-        .option('--all', 'Remove all review comments of the session')
-        .option('--yes', 'Remove the review comments without asking for confirmation')
-        .action(clientAction(world, drop)),
-    (group, world) =>
-      withFollowOptions(
-        group
-          .command('send')
-          .description('Send all review comments as one prompt, and stream the answer of the agent')
-          .argument(...sessionArgument)
-          .argument('[text...]', 'Text to place before the comments in the prompt')
-          .option('--queue', 'Queue the comments, and send them when the session is idle')
-          .option('--no-wait', 'Exit without waiting until the turn ends')
-          .option('--expect <turn>', 'Send only if the most recent turn of the session has this id')
-          .option('--model <model>', 'Model of the agent for this turn')
-          .option('--effort <effort>', 'Reasoning effort of the model for this turn'),
-      ).action(clientAction(world, reviewSend)),
+export const reviewCommands = clientCommand({
+  name: 'review',
+  description: 'Comment on changes, and send the comments to the agent',
+  parameters: [
+    optional(sessionArgument),
+    '[text...]  Text of the review comment (only with --comment)',
+    '--comment <place>  Add a comment on one line (FILE:LINE) or several lines (FILE:FIRST-LAST) without an editor',
+    '--removed  Use the line numbers of the file before the change (only with --comment)',
   ],
-);
+  run: review,
+  commands: [
+    clientCommand({
+      name: 'show',
+      description: 'Show review comments that you have not sent to the agent yet',
+      parameters: [...recordOptions, sessionArgument],
+      run: show,
+    }),
+    clientCommand({
+      name: 'remove',
+      alias: 'drop',
+      description: 'Remove a review comment, or all review comments of a session',
+      parameters: [
+        sessionArgument,
+        optional(commentArgument),
+        '--all  Remove all review comments of the session',
+        '--yes  Remove the review comments without asking for confirmation',
+      ],
+      run: drop,
+    }),
+    clientCommand({
+      name: 'send',
+      description: 'Send all review comments as one prompt, and stream the answer of the agent',
+      parameters: [
+        sessionArgument,
+        '[text...]  Text to place before the comments in the prompt',
+        '--queue  Queue the comments, and send them when the session is idle',
+        '--no-wait  Exit without waiting until the turn ends',
+        '--expect <turn>  Send only if the most recent turn of the session has this id',
+        '--model <model>  Model of the agent for this turn',
+        '--effort <effort>  Reasoning effort of the model for this turn',
+        ...followOptions,
+      ],
+      run: reviewSend,
+    }),
+  ],
+});
 
 interface ReviewOptions {
   comment?: string;

@@ -1,18 +1,18 @@
 import path from 'node:path';
-import { type Command, Option } from 'commander';
 import { endpoints } from '../../../api/index.ts';
 import type { ProviderId } from '../../../api/provider-kinds.ts';
 import type { SearchHit, SearchIndex } from '../../../api/search.ts';
 import type { Client } from '../../../client/client.ts';
 import { serversOf } from '../../../client/routed.ts';
 import { usageError } from '../../../api/errors.ts';
+import { clientCommand } from '../command.ts';
 import { choicesOf } from '../choices.ts';
 import { count } from '../count.ts';
 import { sessionId, teamId } from '../find.ts';
 import { details, ago, mebibytes, shortId } from '../output.ts';
 import { sinceOf } from '../since.ts';
 import { zoneOf } from '../when.ts';
-import { clientAction, type CommandContext, type World } from '../world.ts';
+import type { CommandContext } from '../world.ts';
 import { oneLine } from '../../../core/lib/plain.ts';
 import type { Layout } from '../layout.ts';
 
@@ -30,43 +30,31 @@ interface SearchOptions {
 }
 
 /** `cadre search`. */
-export function searchCommand(program: Command, world: World): void {
-  const { kind, provider } = endpoints.search.query;
-  program
-    .command('search')
-    .description('Search the prompts, answers, commands and titles of sessions')
-    .argument(
-      '[words...]',
-      'Words to find, in any order: word, "a phrase" or prefix* (without words, all texts match)',
-    )
-    .addOption(
-      new Option(
-        '--kind <kind>',
-        'Search only prompts, answers, tool calls (such as commands) or session titles',
-      ).choices(choicesOf(kind) ?? []),
-    )
-    .option('--session <session>', 'Search only this session')
-    .option('--team <team>', 'Search only the sessions of this team')
-    .addOption(
-      new Option('--provider <provider>', 'Search only sessions of this provider').choices(
-        choicesOf(provider) ?? [],
-      ),
-    )
-    .option('--cwd <directory>', 'Search only sessions in this directory and its subdirectories')
-    .option(
-      '--since <time>',
-      'Search only texts that are newer than an age such as 2d or 3h, or a time such as 2026-11-01 or 2026-11-01T08:00',
-    )
-    .option('--best', 'Sort the 400 newest matches by relevance (default: newest matches first)')
-    .option('-L, --limit <n>', 'Maximum number of results', count, 20)
-    .option('--status', 'Show the progress and size of the search index')
-    .option('--forget', 'Delete the search index (the next search creates a new index)')
-    .addHelpText(
-      'after',
-      '\nTo exclude texts with a word, add -- and then -WORD after the words to find.',
-    )
-    .action(clientAction(world, search));
-}
+export const searchCommand = clientCommand({
+  name: 'search',
+  description: 'Search the prompts, answers, commands and titles of sessions',
+  parameters: [
+    '[words...]  Words to find, in any order: word, "a phrase" or prefix* (without words, all texts match)',
+    {
+      line: '--kind <kind>  Search only prompts, answers, tool calls (such as commands) or session titles',
+      choices: choicesOf(endpoints.search.query.kind),
+    },
+    '--session <session>  Search only this session',
+    '--team <team>  Search only the sessions of this team',
+    {
+      line: '--provider <provider>  Search only sessions of this provider',
+      choices: choicesOf(endpoints.search.query.provider),
+    },
+    '--cwd <directory>  Search only sessions in this directory and its subdirectories',
+    '--since <time>  Search only texts that are newer than an age such as 2d or 3h, or a time such as 2026-11-01 or 2026-11-01T08:00',
+    '--best  Sort the 400 newest matches by relevance (default: newest matches first)',
+    { line: '-L, --limit <n>  Maximum number of results', parse: count, default: 20 },
+    '--status  Show the progress and size of the search index',
+    '--forget  Delete the search index (the next search creates a new index)',
+  ],
+  help: '\nTo exclude texts with a word, add -- and then -WORD after the words to find.',
+  run: search,
+});
 
 async function search(
   context: CommandContext,

@@ -1,15 +1,15 @@
-import { type Command, Option } from 'commander';
 import { usageError } from '../../../api/errors.ts';
 import { endpoints } from '../../../api/index.ts';
 import { inheritedPermissionModes } from '../../../api/permission-modes.ts';
 import { agentProvider, providerId } from '../../../api/provider-kinds.ts';
 import { agentOf } from '../../../client/agent-of.ts';
+import { clientCommand } from '../command.ts';
 import { endpointCommand, type Fields } from '../endpoint-command.ts';
 import { sessionArgument, sessionId } from '../find.ts';
 import { labelOf, plain, shortId } from '../output.ts';
 import { session } from '../parameters.ts';
 import type { AgentOptions } from '../talk/open-session.ts';
-import { clientAction, type CommandContext, type World } from '../world.ts';
+import type { CommandContext } from '../world.ts';
 
 type Setting = 'agent_mode' | 'model' | 'thinking_effort';
 
@@ -18,11 +18,10 @@ export const sessionEdit = endpointCommand({
   name: 'edit',
   description: 'Change the model and the modes of a session, from its next turn on',
   endpoint: endpoints.updateSession,
-  operands: [session],
-  options: [
+  parameters: [
+    session,
     {
-      flags: '--permission-mode <mode>',
-      description: 'Permission mode of the agent ("" removes it)',
+      line: '--permission-mode <mode>  Permission mode of the agent ("" removes it)',
       async read(value, { client, fields }) {
         if (value === '') return { permission_mode: null };
         const { assertPermissionMode } = await import('../talk/assert-mode.ts');
@@ -36,9 +35,9 @@ export const sessionEdit = endpointCommand({
         return { permission_mode: mode };
       },
     },
-    setting('--agent-mode <mode>', 'Mode of the agent that the agent defines', 'agent_mode'),
-    setting('--model <model>', 'Model of the agent', 'model'),
-    setting('--effort <effort>', 'Reasoning effort of the model', 'thinking_effort'),
+    setting('agent_mode', '--agent-mode <mode>  Mode of the agent that the agent defines'),
+    setting('model', '--model <model>  Model of the agent'),
+    setting('thinking_effort', '--effort <effort>  Reasoning effort of the model'),
   ],
   fields(options) {
     if (Object.keys(options).length === 0)
@@ -56,10 +55,9 @@ export const sessionEdit = endpointCommand({
   },
 });
 
-function setting(flags: string, description: string, field: Setting) {
+function setting(field: Setting, line: string) {
   return {
-    flags,
-    description: `${description} ("" removes it)`,
+    line: `${line} ("" removes it)`,
     read: (value: unknown): Partial<Fields<typeof endpoints.updateSession>> => ({
       [field]: value === '' ? null : value,
     }),
@@ -73,33 +71,25 @@ interface HandoffOptions extends AgentOptions {
 }
 
 /** `cadre sessions handoff`. */
-export function sessionHandoff(sessions: Command, world: World): void {
-  sessions
-    .command('handoff')
-    .description(
-      'Hand a session over to another agent, which continues the work in the same directory',
-    )
-    .argument(...sessionArgument)
-    .addOption(
-      new Option('--provider <provider>', 'Provider of the new agent').choices(providerId.options),
-    )
-    .option('--agent <agent>', 'Name of the new agent for the provider acp, such as gemini')
-    .option('--model <model>', 'Model of the new agent')
-    .option('--effort <effort>', 'Reasoning effort of the model')
-    .option(
-      '--permission-mode <mode>',
-      'Permission mode of the new session (default: keeps require_approval and read_only, otherwise as for a new session)',
-    )
-    .option(
-      '--agent-mode <mode>',
-      'Name of a mode that the new agent itself defines, such as plan (only for the provider acp)',
-    )
-    .option('--title <title>', 'Title of the new session (default: title of the old session)')
-    .option('--note <text>', 'Request to the new agent (default: a request to continue)')
-    .option('--full', 'Also write a longer record to a file for the new agent')
-    .option('--close', 'Close the old session in the same step')
-    .action(clientAction(world, handOff));
-}
+export const sessionHandoff = clientCommand({
+  name: 'handoff',
+  description:
+    'Hand a session over to another agent, which continues the work in the same directory',
+  parameters: [
+    sessionArgument,
+    { line: '--provider <provider>  Provider of the new agent', choices: providerId.options },
+    '--agent <agent>  Name of the new agent for the provider acp, such as gemini',
+    '--model <model>  Model of the new agent',
+    '--effort <effort>  Reasoning effort of the model',
+    '--permission-mode <mode>  Permission mode of the new session (default: keeps require_approval and read_only, otherwise as for a new session)',
+    '--agent-mode <mode>  Name of a mode that the new agent itself defines, such as plan (only for the provider acp)',
+    '--title <title>  Title of the new session (default: title of the old session)',
+    '--note <text>  Request to the new agent (default: a request to continue)',
+    '--full  Also write a longer record to a file for the new agent',
+    '--close  Close the old session in the same step',
+  ],
+  run: handOff,
+});
 
 async function handOff(
   context: CommandContext,

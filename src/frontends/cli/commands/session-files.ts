@@ -1,68 +1,60 @@
-import { Argument, type Command } from 'commander';
 import { endpoints } from '../../../api/index.ts';
 import type { ResponseOf } from '../../../api/endpoint.ts';
 import { usageError } from '../../../api/errors.ts';
 import { oneLine } from '../../../core/lib/plain.ts';
-import type { Register } from '../endpoint-command.ts';
+import { clientCommand, type Register } from '../command.ts';
 import { sessionArgument, sessionId, turnId } from '../find.ts';
 import { ago, table } from '../output.ts';
-import { asList } from '../output-options.ts';
-import { clientAction, type CommandContext } from '../world.ts';
-
-/** The commands of `cadre sessions` for the files that turns changed. */
-export const sessionFileCommands: readonly Register[] = [
-  (sessions, world) =>
-    asList(sessions.command('snapshots'))
-      .description('List the file snapshots of a session, or enable or disable file snapshots')
-      .argument(...sessionArgument)
-      .addArgument(
-        new Argument(
-          '[state]',
-          'Whether cadre takes file snapshots from the next turn on (the value default follows the configuration)',
-        ).choices(states),
-      )
-      .action(clientAction(world, snapshots)),
-  (sessions, world) =>
-    atTurn(
-      sessions
-        .command('files')
-        .description(
-          'List all files of a session that git does not ignore, or only the files that a turn changed',
-        )
-        .argument(...sessionArgument)
-        .argument(
-          '[path]',
-          'Show only files at or below this path, relative to the root of the git checkout',
-        ),
-    )
-      .option(
-        '--tree',
-        'List all files at the end of the turn that --at names, instead of only the changed files',
-      )
-      .action(clientAction(world, files)),
-  (sessions, world) =>
-    atTurn(
-      sessions
-        .command('restore')
-        .description('Restore a file to its content at the start or end of a turn')
-        .argument(...sessionArgument)
-        .argument('<file>', 'Path of the file, relative to the root of the git checkout'),
-    )
-      .option(
-        '--force',
-        'Restore the file even if someone changed it between turns (a copy of the current file is kept)',
-      )
-      .action(clientAction(world, restore)),
-];
+import { listOptions } from '../output-options.ts';
+import type { CommandContext } from '../world.ts';
 
 /** The words that switch snapshots. */
 export const states = ['on', 'off', 'default'] as const;
 
-function atTurn(command: Command): Command {
-  return command
-    .option('--at <turn>', 'Use the version of the files from the end of this turn')
-    .option('--before <turn>', 'Use the version of the files from the start of this turn');
-}
+const momentOptions = [
+  '--at <turn>  Use the version of the files from the end of this turn',
+  '--before <turn>  Use the version of the files from the start of this turn',
+];
+
+/** The commands of `cadre sessions` for the files that turns changed. */
+export const sessionFileCommands: readonly Register[] = [
+  clientCommand({
+    name: 'snapshots',
+    description: 'List the file snapshots of a session, or enable or disable file snapshots',
+    parameters: [
+      ...listOptions,
+      sessionArgument,
+      {
+        line: '[state]  Whether cadre takes file snapshots from the next turn on (the value default follows the configuration)',
+        choices: states,
+      },
+    ],
+    run: snapshots,
+  }),
+  clientCommand({
+    name: 'files',
+    description:
+      'List all files of a session that git does not ignore, or only the files that a turn changed',
+    parameters: [
+      sessionArgument,
+      '[path]  Show only files at or below this path, relative to the root of the git checkout',
+      ...momentOptions,
+      '--tree  List all files at the end of the turn that --at names, instead of only the changed files',
+    ],
+    run: files,
+  }),
+  clientCommand({
+    name: 'restore',
+    description: 'Restore a file to its content at the start or end of a turn',
+    parameters: [
+      sessionArgument,
+      '<file>  Path of the file, relative to the root of the git checkout',
+      ...momentOptions,
+      '--force  Restore the file even if someone changed it between turns (a copy of the current file is kept)',
+    ],
+    run: restore,
+  }),
+];
 
 async function snapshots(
   { client, show, note, layout, world }: CommandContext,

@@ -1,8 +1,8 @@
 import { endpoints } from '../../../api/index.ts';
 import type { ExportOptions } from '../export/write.ts';
 import { sessionArgument, sessionId, teamArgument, teamId } from '../find.ts';
-import { clientAction, type CommandContext, type World } from '../world.ts';
-import { type Command, Option } from 'commander';
+import { clientCommand } from '../command.ts';
+import type { CommandContext } from '../world.ts';
 import type { Conversation, HandedBack } from '../../../api/conversations.ts';
 import { AppError, notFoundError, usageError } from '../../../api/errors.ts';
 import { type ProviderId, providerIds } from '../../../api/provider-kinds.ts';
@@ -13,34 +13,29 @@ import { shellWord } from '../../../core/lib/shell-word.ts';
 import { count } from '../count.ts';
 import { ago, labelOf, listOf, plain, shortId } from '../output.ts';
 
+const exportOptions = [
+  '--html  Write the conversation as one HTML file without scripts (default)',
+  '--markdown  Write the conversation as Markdown',
+  '--redact  Mask the home directory and secrets of known kinds, such as API keys',
+  '--file <file>  File to write (default: stdout)',
+  '--force  Replace the file if it exists',
+];
+
 /** `cadre sessions export`. */
-export function sessionExport(sessions: Command, world: World): void {
-  withExportOptions(
-    sessions
-      .command('export')
-      .description('Export the conversation of a session as HTML, Markdown or JSON')
-      .argument(...sessionArgument),
-  ).action(clientAction(world, exportSession));
-}
+export const sessionExport = clientCommand({
+  name: 'export',
+  description: 'Export the conversation of a session as HTML, Markdown or JSON',
+  parameters: [sessionArgument, ...exportOptions],
+  run: exportSession,
+});
 
 /** `cadre teams export`. */
-export function teamExport(teams: Command, world: World): void {
-  withExportOptions(
-    teams
-      .command('export')
-      .description('Export the conversations of all members of a team as HTML, Markdown or JSON')
-      .argument(...teamArgument),
-  ).action(clientAction(world, exportTeam));
-}
-
-function withExportOptions(command: Command): Command {
-  return command
-    .option('--html', 'Write the conversation as one HTML file without scripts (default)')
-    .option('--markdown', 'Write the conversation as Markdown')
-    .option('--redact', 'Mask the home directory and secrets of known kinds, such as API keys')
-    .option('--file <file>', 'File to write (default: stdout)')
-    .option('--force', 'Replace the file if it exists');
-}
+export const teamExport = clientCommand({
+  name: 'export',
+  description: 'Export the conversations of all members of a team as HTML, Markdown or JSON',
+  parameters: [teamArgument, ...exportOptions],
+  run: exportTeam,
+});
 
 async function exportSession(
   context: CommandContext,
@@ -77,33 +72,40 @@ const MAX_LISTED = 1000;
 /** A conversation with the provider that has it. */
 type Listed = Conversation & { provider: ProviderId };
 
+const providerOption = {
+  line: '--provider <provider>  Provider of the conversation',
+  choices: providerIds,
+};
+
 /** `cadre sessions import`. */
-export function sessionImport(sessions: Command, world: World): void {
-  const command = sessions
-    .command('import')
-    .description("Open a session that continues a conversation of an agent's own program")
-    .argument(
-      '<ref>',
-      'Id of the conversation, or its beginning (list: cadre sessions import list)',
-    )
-    .option('--title <title>', 'Title of the session (default: title of the conversation)')
-    .option(
-      '--history <n>',
-      `Number of the newest past turns to store, or none (default: ${MAX_PAST_TURNS})`,
-      history,
-    )
-    .option('--cwd <directory>', 'Working directory (default: directory of the conversation)')
-    .option('--permission-mode <mode>', 'Permission mode: which agent actions need approval')
-    .action(clientAction(world, importOne));
-  withProvider(command);
-  const list = command
-    .command('list')
-    .description("List the conversations of agents' own programs, most recently changed first")
-    .option('--cwd <directory>', 'Show only conversations of this directory')
-    .option('--limit <n>', 'Maximum number of conversations (default: 30)', count)
-    .action(clientAction(world, importList));
-  withProvider(list);
-}
+export const sessionImport = clientCommand({
+  name: 'import',
+  description: "Open a session that continues a conversation of an agent's own program",
+  parameters: [
+    '<ref>  Id of the conversation, or its beginning (list: cadre sessions import list)',
+    '--title <title>  Title of the session (default: title of the conversation)',
+    {
+      line: `--history <n>  Number of the newest past turns to store, or none (default: ${MAX_PAST_TURNS})`,
+      parse: history,
+    },
+    '--cwd <directory>  Working directory (default: directory of the conversation)',
+    '--permission-mode <mode>  Permission mode: which agent actions need approval',
+    providerOption,
+  ],
+  run: importOne,
+  commands: [
+    clientCommand({
+      name: 'list',
+      description: "List the conversations of agents' own programs, most recently changed first",
+      parameters: [
+        '--cwd <directory>  Show only conversations of this directory',
+        { line: '--limit <n>  Maximum number of conversations (default: 30)', parse: count },
+        providerOption,
+      ],
+      run: importList,
+    }),
+  ],
+});
 
 interface ImportOptions {
   title?: string;
@@ -111,12 +113,6 @@ interface ImportOptions {
   cwd?: string;
   permissionMode?: string;
   provider?: ProviderId;
-}
-
-function withProvider(command: Command): void {
-  command.addOption(
-    new Option('--provider <provider>', 'Provider of the conversation').choices(providerIds),
-  );
 }
 
 function history(said: string): number {

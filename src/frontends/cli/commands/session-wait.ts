@@ -1,18 +1,18 @@
-import type { Command } from 'commander';
 import { endpoints } from '../../../api/index.ts';
 import type { Session, Turn } from '../../../api/sessions.ts';
 import type { Client } from '../../../client/client.ts';
 import { AppError } from '../../../api/errors.ts';
 import { durationText } from '../../terminal/time.ts';
+import { clientCommand } from '../command.ts';
 import { exitCodes } from '../exit.ts';
 import { sessionArgument, sessionId } from '../find.ts';
-import { asList } from '../output-options.ts';
+import { listOptions } from '../output-options.ts';
 import { milliseconds } from '../milliseconds.ts';
 import { plain, shortId, table } from '../output.ts';
 import { countOf, exitCodeOf, isEnding, modeOf } from '../talk/turn-end.ts';
-import { reconnectMs, withReconnect } from '../talk/follow-options.ts';
+import { reconnectMs, reconnectOption } from '../talk/follow-options.ts';
 import { sessionEvents } from '../talk/session-events.ts';
-import { clientAction, type CommandContext, type World } from '../world.ts';
+import type { CommandContext } from '../world.ts';
 
 interface WaitOptions {
   timeout?: number;
@@ -27,17 +27,22 @@ interface Idle {
 }
 
 /** `cadre sessions wait`. */
-export function sessionWait(sessions: Command, world: World): void {
-  const [, what] = sessionArgument;
-  const command = asList(sessions.command('wait'))
-    .description(
-      'Wait until sessions are idle (exit code 0 if the last turn of each session succeeded)',
-    )
-    .argument('<session...>', what)
-    .option('--any', 'Wait until any one of the sessions is idle, instead of all sessions')
-    .option('--timeout <duration>', 'Maximum wait time (default: no limit)', milliseconds);
-  withReconnect(command).action(clientAction(world, wait));
-}
+export const sessionWait = clientCommand({
+  name: 'wait',
+  description:
+    'Wait until sessions are idle (exit code 0 if the last turn of each session succeeded)',
+  parameters: [
+    ...listOptions,
+    sessionArgument.replace('>', '...>'),
+    '--any  Wait until any one of the sessions is idle, instead of all sessions',
+    {
+      line: '--timeout <duration>  Maximum wait time (default: no limit)',
+      parse: milliseconds,
+    },
+    reconnectOption,
+  ],
+  run: wait,
+});
 
 async function wait(context: CommandContext, said: string[], options: WaitOptions): Promise<void> {
   const { world, client, show, layout } = context;

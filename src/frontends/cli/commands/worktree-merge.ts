@@ -4,74 +4,58 @@ import type { MergeResult, PullRequest } from '../../../api/worktree-merge.ts';
 import { usageError } from '../../../api/errors.ts';
 import { cutLists, mergeResultLines, pullRequestLines } from '../../terminal/merge-result.ts';
 import { askYes } from '../ask-yes.ts';
-import type { Register } from '../endpoint-command.ts';
+import { clientCommand, type Register } from '../command.ts';
 import { exitCodes } from '../exit.ts';
 import { worktreeArgument, worktreeId } from '../find.ts';
 import { commandFor } from '../hints.ts';
 import { plain } from '../output.ts';
-import { clientAction, type CommandContext, type World } from '../world.ts';
+import type { CommandContext, World } from '../world.ts';
 
 /** `cadre worktrees merge | rebase | pr`. */
 export const mergeCommands: readonly Register[] = [
-  (worktrees, world) =>
-    worktrees
-      .command('merge')
-      .description('Merge the branch of a worktree, after a preview and a confirmation')
-      .argument(...worktreeArgument)
-      .option(
-        '--into <branch>',
-        'Target branch of the merge (default: the branch that the worktree was created from)',
-      )
-      .option('--squash', 'Squash all commits of the branch into one commit')
-      .option(
-        '-m, --message <text>',
-        'Message of the merge commit (default: the message that git generates)',
-      )
-      .option(
-        '--commit <message>',
-        'First commit the uncommitted changes of the worktree with this commit message',
-      )
-      .option('--dry-run', 'Show the preview of the result, and change nothing')
-      .option('--yes', 'Skip the confirmation')
-      .action(clientAction(world, merge)),
-  (worktrees, world) =>
-    worktrees
-      .command('rebase')
-      .description('Rebase the branch of a worktree, after a preview and a confirmation')
-      .argument(...worktreeArgument)
-      .option(
-        '--onto <branch>',
-        'Branch to rebase onto (default: the branch that the worktree was created from)',
-      )
-      .option(
-        '--commit <message>',
-        'First commit the uncommitted changes of the worktree with this commit message',
-      )
-      .option('--dry-run', 'Show the preview of the result, and change nothing')
-      .option('--yes', 'Skip the confirmation')
-      .action(clientAction(world, rebase)),
-  (worktrees, world) =>
-    worktrees
-      .command('pr')
-      .description(
-        'Open a pull request for a worktree with the GitHub CLI (gh), after a preview and a confirmation',
-      )
-      .argument(...worktreeArgument)
-      .option(
-        '--into <branch>',
-        'Target branch of the pull request (default: the branch that the worktree was created from)',
-      )
-      .option('--remote <name>', 'Git remote of the branch (default: origin)')
-      .option('--push', 'Push the branch to the git remote before opening the pull request')
-      .option(
-        '--title <text>',
-        'Title of the pull request (default: the subject of the only commit, or the name of the worktree)',
-      )
-      .option('--body <text>', 'Body of the pull request (default: the subjects of the commits)')
-      .option('--draft', 'Open the pull request as a draft')
-      .option('--dry-run', 'Show the preview of the result, and change nothing')
-      .option('--yes', 'Skip the confirmation')
-      .action(clientAction(world, openPullRequest)),
+  clientCommand({
+    name: 'merge',
+    description: 'Merge the branch of a worktree, after a preview and a confirmation',
+    parameters: [
+      worktreeArgument,
+      '--into <branch>  Target branch of the merge (default: the branch that the worktree was created from)',
+      '--squash  Squash all commits of the branch into one commit',
+      '-m, --message <text>  Message of the merge commit (default: the message that git generates)',
+      '--commit <message>  First commit the uncommitted changes of the worktree with this commit message',
+      '--dry-run  Show the preview of the result, and change nothing',
+      '--yes  Skip the confirmation',
+    ],
+    run: merge,
+  }),
+  clientCommand({
+    name: 'rebase',
+    description: 'Rebase the branch of a worktree, after a preview and a confirmation',
+    parameters: [
+      worktreeArgument,
+      '--onto <branch>  Branch to rebase onto (default: the branch that the worktree was created from)',
+      '--commit <message>  First commit the uncommitted changes of the worktree with this commit message',
+      '--dry-run  Show the preview of the result, and change nothing',
+      '--yes  Skip the confirmation',
+    ],
+    run: rebase,
+  }),
+  clientCommand({
+    name: 'pr',
+    description:
+      'Open a pull request for a worktree with the GitHub CLI (gh), after a preview and a confirmation',
+    parameters: [
+      worktreeArgument,
+      '--into <branch>  Target branch of the pull request (default: the branch that the worktree was created from)',
+      '--remote <name>  Git remote of the branch (default: origin)',
+      '--push  Push the branch to the git remote before opening the pull request',
+      '--title <text>  Title of the pull request (default: the subject of the only commit, or the name of the worktree)',
+      '--body <text>  Body of the pull request (default: the subjects of the commits)',
+      '--draft  Open the pull request as a draft',
+      '--dry-run  Show the preview of the result, and change nothing',
+      '--yes  Skip the confirmation',
+    ],
+    run: openPullRequest,
+  }),
 ];
 
 interface MergeOptions {
