@@ -110,7 +110,7 @@ export function declared(parameter: string | Parameter): Argument | Option {
   const [flags = '', description] = line.split('  ');
   const one = flags.startsWith('-')
     ? new Option(flags, description)
-        .makeOptionMandatory(more.required)
+        .makeOptionMandatory(more.required === true)
         .conflicts(more.conflicts ?? [])
     : new Argument(flags, description);
   if (choices) one.choices(choices);

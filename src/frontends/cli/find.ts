@@ -108,11 +108,10 @@ export async function matches<T, Within extends unknown[]>(
 ): Promise<readonly T[]> {
   const byId: T[] = [];
   const byName: T[] = [];
-  for await (const page of noun.all(client, ...within))
-    for (const one of page) {
-      if (isLongEnough(said) && noun.idOf(one).endsWith(said)) byId.push(one);
-      else if (isNamed(noun.name?.of(one), said)) byName.push(one);
-    }
+  for await (const one of noun.all(client, ...within)) {
+    if (isLongEnough(said) && noun.idOf(one).endsWith(said)) byId.push(one);
+    else if (isNamed(noun.name?.of(one), said)) byName.push(one);
+  }
   if (byId.length > 0) return byId;
   const present = byName.filter((one) => noun.isPast?.(one) !== true);
   return present.length > 0 ? present : byName;

@@ -230,9 +230,7 @@ async function knownTokens(world: World, global: GlobalOptions): Promise<Token[]
   let client: Client | undefined;
   try {
     client = await world.connect(global);
-    const all: Token[] = [];
-    for await (const page of tokenNoun.all(client)) all.push(...page);
-    return all;
+    return await Array.fromAsync(tokenNoun.all(client));
   } catch (error) {
     if (error instanceof AppError) return null;
     throw error;

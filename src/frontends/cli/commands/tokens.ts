@@ -48,8 +48,7 @@ export const tokenCommands = commandGroup('tokens', 'Manage API tokens', [
 ]);
 
 async function list({ world, client, show, note, layout }: CommandContext): Promise<void> {
-  const found: Token[] = [];
-  for await (const page of tokens.all(client)) found.push(...page);
+  const found = await Array.fromAsync(tokens.all(client));
   show(found, () => tokenTable(found, { now: world.clock.now(), layout }));
   if (found.length === 0) note('no tokens: create one with cadre tokens create NAME');
 }

@@ -3,7 +3,7 @@ import type { PastTurn } from '../../../api/conversations.ts';
 import { endpoints } from '../../../api/index.ts';
 import type { Session, Turn } from '../../../api/sessions.ts';
 import type { Client } from '../../../client/client.ts';
-import { pagesOf } from '../../../client/pages.ts';
+import { recordsOf } from '../../../client/records-of.ts';
 import { readNotices } from '../../../client/read-notices.ts';
 import type { Notice, TurnWithItems } from '../../terminal/conversation.ts';
 
@@ -62,10 +62,10 @@ function itemsOf(client: Client, { session_id, turn_id }: Turn) {
   return client.call(endpoints.listItems, { params: { session_id, turn_id } });
 }
 
-async function upTo<T>(count: number, ask: Parameters<typeof pagesOf<T>>[0]): Promise<T[]> {
+async function upTo<T>(count: number, ask: Parameters<typeof recordsOf<T>>[0]): Promise<T[]> {
   const found: T[] = [];
-  for await (const page of pagesOf(ask)) {
-    found.push(...page);
+  for await (const one of recordsOf(ask)) {
+    found.push(one);
     if (found.length >= count) break;
   }
   return found.slice(0, count);
