@@ -13,7 +13,6 @@ import { approvals } from '../nouns.ts';
 import { recordOptions } from '../output-options.ts';
 import { ago, details, listOf, shortId, plain } from '../output.ts';
 import { limit, rule, sessionAs, unsent } from '../parameters.ts';
-import type { CommandContext } from '../world.ts';
 import { usageError } from '../../../api/errors.ts';
 import {
   ARGUMENTS_MISSING,
@@ -140,7 +139,10 @@ export const approvalCommands = commandGroup(
       name: 'show',
       description: 'Show an approval request and everything that the request would allow',
       parameters: [...recordOptions, approvalArgument],
-      run: show,
+      async run({ client, show, layout }, end: string) {
+        const approval = await findApproval(client, end);
+        show(approval, () => textOf(approval, layout));
+      },
     }),
     decisionCommand(
       'accept',
@@ -206,11 +208,6 @@ function approvalOperand(check?: (approval: Approval, reading: Reading) => Promi
       return { approval_id: approval.id, session_id: approval.session_id };
     },
   };
-}
-
-async function show({ client, show, layout }: CommandContext, end: string): Promise<void> {
-  const approval = await findApproval(client, end);
-  show(approval, () => textOf(approval, layout));
 }
 
 /** All that an approval would allow, and what became of it. */

@@ -22,7 +22,34 @@ export const configCommands = commandGroup('config', 'Show and check the configu
       configOption,
       '--origin  Show whether each value comes from the file, the environment or a default',
     ],
-    run: showConfiguration,
+    run({
+      world: { env },
+      global: options,
+      show,
+      layout,
+    }: LocalContext<GlobalOptions & { origin?: boolean }>) {
+      const found = findConfig(options, env);
+      const config = usable(found);
+      const directory = dataDirectory(config, env);
+      const { token } = config.auth;
+      const used = {
+        ...config,
+        auth: { token, token_file: tokenFileOf(config, directory) },
+        data: { ...config.data, root_dir: directory },
+      };
+      const rows = valuesOf(used).map(({ name, value }) => ({
+        key: name,
+        value: masked(name, value),
+        ...(options.origin ? { origin: found.originOf(name) } : {}),
+      }));
+      show(rows, () =>
+        table(
+          ['KEY', 'VALUE', ...(options.origin ? ['ORIGIN'] : [])],
+          rows.map(({ key, value, origin }) => [key, text(value), ...(origin ? [origin] : [])]),
+          layout,
+        ),
+      );
+    },
   }),
   localCommand({
     name: 'check',
@@ -55,35 +82,6 @@ export const configCommands = commandGroup('config', 'Show and check the configu
     },
   }),
 ]);
-
-function showConfiguration({
-  world: { env },
-  global: options,
-  show,
-  layout,
-}: LocalContext<GlobalOptions & { origin?: boolean }>): void {
-  const found = findConfig(options, env);
-  const config = usable(found);
-  const directory = dataDirectory(config, env);
-  const { token } = config.auth;
-  const used = {
-    ...config,
-    auth: { token, token_file: tokenFileOf(config, directory) },
-    data: { ...config.data, root_dir: directory },
-  };
-  const rows = valuesOf(used).map(({ name, value }) => ({
-    key: name,
-    value: masked(name, value),
-    ...(options.origin ? { origin: found.originOf(name) } : {}),
-  }));
-  show(rows, () =>
-    table(
-      ['KEY', 'VALUE', ...(options.origin ? ['ORIGIN'] : [])],
-      rows.map(({ key, value, origin }) => [key, text(value), ...(origin ? [origin] : [])]),
-      layout,
-    ),
-  );
-}
 
 function text(value: unknown): string {
   if (value === null) return '-';

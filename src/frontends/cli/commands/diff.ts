@@ -1,7 +1,7 @@
 import { endpoints } from '../../../api/index.ts';
 import { clientCommand } from '../command.ts';
 import { sessionArgument, sessionId, turnId } from '../find.ts';
-import { type CommandContext, jsonFor } from '../world.ts';
+import { jsonFor } from '../world.ts';
 
 interface DiffOptions {
   stat?: boolean;
@@ -22,32 +22,30 @@ export const diffCommand = clientCommand({
     '--since <turn>  Show changes since the start of this turn (requires a file snapshot of the turn)',
     '--at <turn>  Show only changes of this turn (with --since: all changes up to the end of this turn)',
   ],
-  run: showDiff,
+  async run(
+    { world, client, global, layout },
+    said: string,
+    paths: string[],
+    { stat = false, head = false, since, at }: DiffOptions,
+  ) {
+    const params = { session_id: await sessionId(client, said) };
+    const against = head ? ('head' as const) : ('start' as const);
+    const query = {
+      against,
+      path: paths,
+      stat,
+      exact: !stat && !global.json && !layout.isTerminal,
+      since: since === undefined ? undefined : await turnId(client, since, params.session_id),
+      at: at === undefined ? undefined : await turnId(client, at, params.session_id),
+    };
+    const found = await client.call(endpoints.getSessionDiff, { params, query });
+    if (global.json) {
+      world.stdout.write(`${jsonFor(world, found, 2)}\n`);
+      return;
+    }
+    const { diffNotes, diffText, statText } = await import('../diff-text.ts');
+    const { writePaged } = await import('../talk/pager.ts');
+    await writePaged(stat ? statText(found, layout) : diffText(found, layout), world);
+    for (const note of diffNotes(found, query)) world.stderr.write(`cadre: ${note}\n`);
+  },
 });
-
-async function showDiff(
-  { world, client, global, layout }: CommandContext,
-  said: string,
-  paths: string[],
-  { stat = false, head = false, since, at }: DiffOptions,
-): Promise<void> {
-  const params = { session_id: await sessionId(client, said) };
-  const against = head ? ('head' as const) : ('start' as const);
-  const query = {
-    against,
-    path: paths,
-    stat,
-    exact: !stat && !global.json && !layout.isTerminal,
-    since: since === undefined ? undefined : await turnId(client, since, params.session_id),
-    at: at === undefined ? undefined : await turnId(client, at, params.session_id),
-  };
-  const found = await client.call(endpoints.getSessionDiff, { params, query });
-  if (global.json) {
-    world.stdout.write(`${jsonFor(world, found, 2)}\n`);
-    return;
-  }
-  const { diffNotes, diffText, statText } = await import('../diff-text.ts');
-  const { writePaged } = await import('../talk/pager.ts');
-  await writePaged(stat ? statText(found, layout) : diffText(found, layout), world);
-  for (const note of diffNotes(found, query)) world.stderr.write(`cadre: ${note}\n`);
-}

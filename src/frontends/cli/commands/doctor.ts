@@ -47,22 +47,15 @@ export const doctorCommand = localCommand({
     configOption,
     '--agents  Also start each agent, and open a session with each ACP agent',
   ],
-  run: diagnose,
+  async run({ world, global, show, layout }: LocalContext<GlobalOptions & { agents?: boolean }>) {
+    const input = checkInput(world, global);
+    const findings = await allFindings(input);
+    if (global.agents) findings.push(...(await agentFindings(input)));
+    const passed = findings.every(({ status }) => status !== 'fail');
+    show({ ok: passed, checks: findings }, () => linesOf(findings, layout));
+    if (!passed) world.exit(exitCodes.failed);
+  },
 });
-
-async function diagnose({
-  world,
-  global,
-  show,
-  layout,
-}: LocalContext<GlobalOptions & { agents?: boolean }>): Promise<void> {
-  const input = checkInput(world, global);
-  const findings = await allFindings(input);
-  if (global.agents) findings.push(...(await agentFindings(input)));
-  const passed = findings.every(({ status }) => status !== 'fail');
-  show({ ok: passed, checks: findings }, () => linesOf(findings, layout));
-  if (!passed) world.exit(exitCodes.failed);
-}
 
 async function allFindings(input: CheckInput): Promise<Finding[]> {
   const findingOf = async (name: string, check: Check) => [

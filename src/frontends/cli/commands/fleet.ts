@@ -100,7 +100,25 @@ export const fleetCommands = commandGroup(
             '--yes  Confirm the command (required)',
             credentialsOption,
           ],
-          run: replaceNode,
+          async run({ world, global, show }, name: string, { yes, credentials }: ReplaceOptions) {
+            if (yes !== true)
+              throw usageError(
+                `the fleet loses the event log of node "${name}" when a new server with this name starts: pass --yes to confirm`,
+              );
+            const fleet = await import('../../../fleet/index.ts');
+            const as = credentials === undefined ? {} : { name: fleet.ADMIN, credentials };
+            const replaced = await onFleet(
+              global,
+              world,
+              ({ connection, names }) => fleet.replaceNode(connection, names, name),
+              as,
+            );
+            show({ node: name, replaced }, () =>
+              replaced === null
+                ? `Node name ${name} was already free\n`
+                : `Freed node name ${name}\n`,
+            );
+          },
         }),
       ],
     }),
@@ -110,28 +128,6 @@ export const fleetCommands = commandGroup(
 interface ReplaceOptions {
   yes?: true;
   credentials?: string;
-}
-
-async function replaceNode(
-  { world, global, show }: LocalContext,
-  name: string,
-  { yes, credentials }: ReplaceOptions,
-): Promise<void> {
-  if (yes !== true)
-    throw usageError(
-      `the fleet loses the event log of node "${name}" when a new server with this name starts: pass --yes to confirm`,
-    );
-  const fleet = await import('../../../fleet/index.ts');
-  const as = credentials === undefined ? {} : { name: fleet.ADMIN, credentials };
-  const replaced = await onFleet(
-    global,
-    world,
-    ({ connection, names }) => fleet.replaceNode(connection, names, name),
-    as,
-  );
-  show({ node: name, replaced }, () =>
-    replaced === null ? `Node name ${name} was already free\n` : `Freed node name ${name}\n`,
-  );
 }
 
 const nodeTable = listOf<FleetNode>(

@@ -54,14 +54,69 @@ export const installCommands: readonly Register[] = [
     description:
       "Remove cadre's tools from an agent that runs outside of cadre, and revoke the token of the agent",
     parameters: [agentArgument],
-    run: uninstall,
+    async run({ world, client, global, show, layout }, name: string) {
+      const { readCaller, removeCaller } = await import('../../../core/config/caller-file.ts');
+      const { removeEntry } = await import('../mcp/agents.ts');
+      const directory = await serverDirectory(global, world.env);
+      const caller = readCaller(directory, name);
+      // The token first: an agent whose configuration cannot be changed has no use of the entry then.
+      if (caller) await revoke(client, caller.token_id);
+      removeCaller(directory, name);
+      const removed = await removeEntry(await agentOf(name), world.env);
+      if (!caller && !removed)
+        throw notFoundError(`agent ${name} does not have the tools of cadre: see cadre mcp list`);
+      const done = {
+        agent: name,
+        entry_removed: removed,
+        revoked_token_id: caller?.token_id ?? null,
+      };
+      show(done, () => details(done, { layout }));
+    },
   }),
   localCommand({
     name: 'list',
     description:
       "List agents outside of cadre in which cadre's tools are installed, with the token of each agent",
     parameters: listOptions,
-    run: listCallers,
+    // Without a server it is not known when the tokens were last used.
+    async run({ world, global, show, note, layout }) {
+      const { readCaller } = await import('../../../core/config/caller-file.ts');
+      const { fileWithEntry, mcpAgents } = await import('../mcp/agents.ts');
+      const directory = await serverDirectory(global, world.env);
+      const tokens = await knownTokens(world, global);
+      const found = mcpAgents.flatMap((agent) => {
+        const caller = readCaller(directory, agent.name);
+        const file = fileWithEntry(agent, world.env);
+        if (!caller && file === null) return [];
+        const token = tokens?.find(({ id }) => id === caller?.token_id);
+        return {
+          agent: agent.name,
+          file,
+          token_id: caller?.token_id ?? null,
+          token_valid: tokens && token !== undefined,
+          permission_mode: token?.permission_mode ?? null,
+          session_id: caller?.session_id ?? null,
+          last_used_at: token?.last_used_at ?? null,
+        };
+      });
+      const rows = found.map((one) => [
+        one.agent,
+        one.file ?? 'no entry: install it again',
+        one.token_id === null ? 'none: install it again' : one.token_id.slice(-8),
+        one.token_valid === false && one.token_id !== null
+          ? 'revoked'
+          : (one.permission_mode ?? '-'),
+        one.session_id?.slice(-8) ?? '-',
+        one.last_used_at === null ? '-' : ago(one.last_used_at, world.clock.now()),
+      ]);
+      show(
+        found,
+        () =>
+          table(['AGENT', 'CONFIGURED IN', 'TOKEN', 'MODE', 'SESSION', 'LAST USED'], rows, layout),
+        () => found.map(({ agent }) => agent),
+      );
+      if (found.length === 0) note('no agent has the tools: see cadre mcp install --help');
+    },
   }),
 ];
 
@@ -124,24 +179,6 @@ async function printPlan({ world, global, show }: LocalContext, name: string): P
   show({ agent: name, ...change }, text);
 }
 
-async function uninstall(
-  { world, client, global, show, layout }: CommandContext,
-  name: string,
-): Promise<void> {
-  const { readCaller, removeCaller } = await import('../../../core/config/caller-file.ts');
-  const { removeEntry } = await import('../mcp/agents.ts');
-  const directory = await serverDirectory(global, world.env);
-  const caller = readCaller(directory, name);
-  // The token first: an agent whose configuration cannot be changed has no use of the entry then.
-  if (caller) await revoke(client, caller.token_id);
-  removeCaller(directory, name);
-  const removed = await removeEntry(await agentOf(name), world.env);
-  if (!caller && !removed)
-    throw notFoundError(`agent ${name} does not have the tools of cadre: see cadre mcp list`);
-  const done = { agent: name, entry_removed: removed, revoked_token_id: caller?.token_id ?? null };
-  show(done, () => details(done, { layout }));
-}
-
 async function agentOf(name: string) {
   const { mcpAgents } = await import('../mcp/agents.ts');
   const agent = mcpAgents.find((one) => one.name === name);
@@ -186,43 +223,6 @@ async function revoke(client: Client, token_id: string): Promise<void> {
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'not_found') throw error;
   }
-}
-
-/** `cadre mcp list`. Without a server it is not known when the tokens were last used. */
-async function listCallers({ world, global, show, note, layout }: LocalContext): Promise<void> {
-  const { readCaller } = await import('../../../core/config/caller-file.ts');
-  const { fileWithEntry, mcpAgents } = await import('../mcp/agents.ts');
-  const directory = await serverDirectory(global, world.env);
-  const tokens = await knownTokens(world, global);
-  const found = mcpAgents.flatMap((agent) => {
-    const caller = readCaller(directory, agent.name);
-    const file = fileWithEntry(agent, world.env);
-    if (!caller && file === null) return [];
-    const token = tokens?.find(({ id }) => id === caller?.token_id);
-    return {
-      agent: agent.name,
-      file,
-      token_id: caller?.token_id ?? null,
-      token_valid: tokens && token !== undefined,
-      permission_mode: token?.permission_mode ?? null,
-      session_id: caller?.session_id ?? null,
-      last_used_at: token?.last_used_at ?? null,
-    };
-  });
-  const rows = found.map((one) => [
-    one.agent,
-    one.file ?? 'no entry: install it again',
-    one.token_id === null ? 'none: install it again' : one.token_id.slice(-8),
-    one.token_valid === false && one.token_id !== null ? 'revoked' : (one.permission_mode ?? '-'),
-    one.session_id?.slice(-8) ?? '-',
-    one.last_used_at === null ? '-' : ago(one.last_used_at, world.clock.now()),
-  ]);
-  show(
-    found,
-    () => table(['AGENT', 'CONFIGURED IN', 'TOKEN', 'MODE', 'SESSION', 'LAST USED'], rows, layout),
-    () => found.map(({ agent }) => agent),
-  );
-  if (found.length === 0) note('no agent has the tools: see cadre mcp install --help');
 }
 
 /** The tokens of the server; null where no server answers, or this user may not see them. */

@@ -78,7 +78,25 @@ export const processCommands = commandGroup(
         },
         '-f, --follow  Also show new output until the process exits',
       ],
-      run: logs,
+      async run(context, end: string, options: LogsOptions) {
+        const { world, client, show } = context;
+        const id = await processId(client, end);
+        if (options.follow) return follow(context, id, options);
+        const found = await tailOf(client, id, options);
+        show(found, () => found.stdout?.content ?? '');
+        if (context.global.json) return;
+        if (found.stderr) world.stderr.write(found.stderr.content);
+        const cut = outputs.filter((one) => found[one]?.truncated);
+        if (cut.length > 0)
+          world.stderr.write(
+            `cadre: only the end of ${cut.join(' and ')} is shown: show more with --tail and --max-bytes\n`,
+          );
+        const unverified = outputs.filter((one) => found[one]?.verified === false);
+        if (unverified.length > 0 && (await hasEnded(client, id)))
+          world.stderr.write(
+            `cadre: ${unverified.join(' and ')} not verified: no checksums stored\n`,
+          );
+      },
     }),
     clientCommand({
       name: 'wait',
@@ -95,7 +113,26 @@ export const processCommands = commandGroup(
           parse: milliseconds,
         },
       ],
-      run: wait,
+      async run({ world, client, show }, end: string, options: { for: string; timeout?: number }) {
+        const params = { process_id: await processId(client, end) };
+        const until = world.clock.monotonic() + (options.timeout ?? Number.POSITIVE_INFINITY);
+        for (;;) {
+          const left = Math.max(0, Math.ceil(until - world.clock.monotonic()));
+          const query = { for: options.for, timeout_ms: Math.min(MAX_WAIT_MS, left) };
+          const answer = await client.call(endpoints.waitForProcess, { params, query });
+          const isOver = !['queued', 'running'].includes(answer.process.status);
+          if (answer.matched || isOver) {
+            show(answer, () => `${statusText(answer.process)}\n`);
+            if (!answer.matched) world.exit(exitCodes.failed);
+            return;
+          }
+          if (world.clock.monotonic() >= until)
+            throw new AppError(
+              'timeout',
+              `the condition "${options.for}" was not met within ${options.timeout} ms`,
+            );
+        }
+      },
     }),
     endpointCommand({
       name: 'stop',
@@ -129,54 +166,11 @@ function withLimit({ timeout_ms, ...process }: Process): object {
 /** One request waits at most this long; the command repeats it. */
 const MAX_WAIT_MS = 60_000;
 
-async function wait(
-  { world, client, show }: CommandContext,
-  end: string,
-  options: { for: string; timeout?: number },
-): Promise<void> {
-  const params = { process_id: await processId(client, end) };
-  const until = world.clock.monotonic() + (options.timeout ?? Number.POSITIVE_INFINITY);
-  for (;;) {
-    const left = Math.max(0, Math.ceil(until - world.clock.monotonic()));
-    const query = { for: options.for, timeout_ms: Math.min(MAX_WAIT_MS, left) };
-    const answer = await client.call(endpoints.waitForProcess, { params, query });
-    const isOver = !['queued', 'running'].includes(answer.process.status);
-    if (answer.matched || isOver) {
-      show(answer, () => `${statusText(answer.process)}\n`);
-      if (!answer.matched) world.exit(exitCodes.failed);
-      return;
-    }
-    if (world.clock.monotonic() >= until)
-      throw new AppError(
-        'timeout',
-        `the condition "${options.for}" was not met within ${options.timeout} ms`,
-      );
-  }
-}
-
 interface LogsOptions {
   stream: Output | 'both';
   tail?: number;
   maxBytes: number;
   follow?: boolean;
-}
-
-async function logs(context: CommandContext, end: string, options: LogsOptions): Promise<void> {
-  const { world, client, show } = context;
-  const id = await processId(client, end);
-  if (options.follow) return follow(context, id, options);
-  const found = await tailOf(client, id, options);
-  show(found, () => found.stdout?.content ?? '');
-  if (context.global.json) return;
-  if (found.stderr) world.stderr.write(found.stderr.content);
-  const cut = outputs.filter((one) => found[one]?.truncated);
-  if (cut.length > 0)
-    world.stderr.write(
-      `cadre: only the end of ${cut.join(' and ')} is shown: show more with --tail and --max-bytes\n`,
-    );
-  const unverified = outputs.filter((one) => found[one]?.verified === false);
-  if (unverified.length > 0 && (await hasEnded(client, id)))
-    world.stderr.write(`cadre: ${unverified.join(' and ')} not verified: no checksums stored\n`);
 }
 
 async function hasEnded(client: Client, id: string): Promise<boolean> {

@@ -58,7 +58,11 @@ export const providerCommands = commandGroup(
         { line: '[provider]  Provider', choices: providerIds, default: 'acp' },
         acpAgentOption,
       ],
-      run: auth,
+      async run({ client, show, layout }, provider: ProviderId, { agent }: LoginOptions) {
+        if (provider !== 'acp') assertNoAgent(provider, { agent });
+        const found = await client.call(authStatusEndpoints[provider], { query: { agent } });
+        show(found, () => details(found, { layout }));
+      },
     }),
     clientCommand({
       name: 'login',
@@ -70,13 +74,42 @@ export const providerCommands = commandGroup(
         acpAgentOption,
         '--method <id>  Login method of the agent, for the provider acp (default: cadre asks if the agent has several methods)',
       ],
-      run: logIn,
+      async run(
+        context,
+        provider: LoginProviderId | 'acp',
+        { authJson, agent, method }: LoginOptions,
+      ) {
+        if (provider === 'acp') {
+          if (authJson !== undefined)
+            throw usageError('--auth-json cannot be used with the provider acp: pass --method');
+          const { logInToAgent } = await import('./agent-login.ts');
+          return logInToAgent(context, await agentOf(context, agent), method);
+        }
+        assertNoAgent(provider, { agent, method });
+        const { world, client, show, layout } = context;
+        const found =
+          authJson === undefined
+            ? await client.call(loginEndpoints[provider].setKey, {
+                body: { api_key: await readSecret('API key', world) },
+              })
+            : await importLogin(client, provider, authJson);
+        show(found, () => details(found, { layout }));
+      },
     }),
     clientCommand({
       name: 'logout',
       description: 'Log out of an agent (for claude and codex, cadre deletes the stored login)',
       parameters: [loginArgument, acpAgentOption],
-      run: logOut,
+      async run(context, provider: LoginProviderId | 'acp', { agent }: LoginOptions) {
+        if (provider === 'acp') {
+          const { logOutOfAgent } = await import('./agent-login.ts');
+          return logOutOfAgent(context, await agentOf(context, agent));
+        }
+        assertNoAgent(provider, { agent });
+        const { client, show, layout } = context;
+        const found = await client.call(loginEndpoints[provider].end, {});
+        show(found, () => details(found, { layout }));
+      },
     }),
   ],
 );
@@ -98,57 +131,10 @@ function cellsOf(
   return [display_name, healthy ? 'yes' : 'no', login, detail];
 }
 
-async function auth(
-  { client, show, layout }: CommandContext,
-  provider: ProviderId,
-  { agent }: LoginOptions,
-): Promise<void> {
-  if (provider !== 'acp') assertNoAgent(provider, { agent });
-  const found = await client.call(authStatusEndpoints[provider], { query: { agent } });
-  show(found, () => details(found, { layout }));
-}
-
 interface LoginOptions {
   authJson?: string | undefined;
   agent?: string | undefined;
   method?: string | undefined;
-}
-
-async function logIn(
-  context: CommandContext,
-  provider: LoginProviderId | 'acp',
-  { authJson, agent, method }: LoginOptions,
-): Promise<void> {
-  if (provider === 'acp') {
-    if (authJson !== undefined)
-      throw usageError('--auth-json cannot be used with the provider acp: pass --method');
-    const { logInToAgent } = await import('./agent-login.ts');
-    return logInToAgent(context, await agentOf(context, agent), method);
-  }
-  assertNoAgent(provider, { agent, method });
-  const { world, client, show, layout } = context;
-  const found =
-    authJson === undefined
-      ? await client.call(loginEndpoints[provider].setKey, {
-          body: { api_key: await readSecret('API key', world) },
-        })
-      : await importLogin(client, provider, authJson);
-  show(found, () => details(found, { layout }));
-}
-
-async function logOut(
-  context: CommandContext,
-  provider: LoginProviderId | 'acp',
-  { agent }: LoginOptions,
-): Promise<void> {
-  if (provider === 'acp') {
-    const { logOutOfAgent } = await import('./agent-login.ts');
-    return logOutOfAgent(context, await agentOf(context, agent));
-  }
-  assertNoAgent(provider, { agent });
-  const { client, show, layout } = context;
-  const found = await client.call(loginEndpoints[provider].end, {});
-  show(found, () => details(found, { layout }));
 }
 
 /** The agent that the command line names, else the one that acp prefers. Throws `usage` where it prefers none. */

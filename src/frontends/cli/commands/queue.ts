@@ -10,7 +10,7 @@ import { details, labelOf } from '../output.ts';
 import { entry, entryAs, limit, sessionAs } from '../parameters.ts';
 import { inOrder, entryStateText, queueTable } from '../queue-text.ts';
 import { momentOf, momentText, zoneOf } from '../when.ts';
-import { clientAction, type CommandContext, type World } from '../world.ts';
+import { clientAction, type World } from '../world.ts';
 import type { Command } from 'commander';
 import { addToQueue } from '../add-to-queue.ts';
 import { type TimeOptions, timeOptions, timesOf } from '../queue-times.ts';
@@ -64,7 +64,31 @@ export const queueCommands = commandGroup(
         '--now  Remove the due time, so that the prompt is sent as soon as the session is idle',
         '--model <model>  Model for the turns that the queue entry starts',
       ],
-      run: edit,
+      async run(
+        { client, show, world },
+        said: string,
+        words: readonly string[],
+        options: EditOptions,
+      ) {
+        const now = world.clock.now();
+        const { now: isNow, name, reason, overlap, model } = options;
+        if (isNow && (options.at !== undefined || options.every !== undefined))
+          throw usageError('pass only one of --now, --at and --every');
+        const text = words.join(' ');
+        if (text === '' && Object.keys(options).length === 0)
+          throw usageError('there is nothing to change: pass a text, or an option such as --at');
+        const body = {
+          ...(text === '' ? {} : { input: { type: 'text' as const, text } }),
+          ...(isNow ? { at: null, every: null } : timesOf(options, now)),
+          name,
+          reason,
+          overlap,
+          model,
+        };
+        const params = { entry_id: await entryId(client, said) };
+        const edited = await client.call(endpoints.editQueueEntry, { params, body });
+        show(edited, () => entryStateText(edited, now));
+      },
     }),
     endpointCommand({
       name: 'move',
@@ -97,7 +121,25 @@ export const queueCommands = commandGroup(
         '--zone <zone>  Time zone for --until (default: time zone of this machine)',
         '--reason <text>  Reason for the pause (cadre stores the reason)',
       ],
-      run: pause,
+      async run(context, said: string | undefined, options: PauseOptions) {
+        const { client, show, world } = context;
+        const now = world.clock.now();
+        const { session, reason, until } = options;
+        assertOne(said, session);
+        if (options.zone !== undefined && until === undefined)
+          throw usageError('--zone requires --until');
+        if (session !== undefined) {
+          const params = { session_id: await sessionId(client, session) };
+          const end = until === undefined ? undefined : momentOf(until, now, zoneOf(options.zone));
+          const body = { reason, until: end };
+          const queue = await client.call(endpoints.pauseSessionQueue, { params, body });
+          return show(queue, () => holdsText(queue, now, options.zone));
+        }
+        if (until !== undefined) throw usageError('--until requires --session');
+        const params = { entry_id: await entryId(client, said ?? '') };
+        const paused = await client.call(endpoints.pauseQueueEntry, { params, body: { reason } });
+        show(paused, () => entryStateText(paused, now));
+      },
     }),
     clientCommand({
       name: 'resume',
@@ -106,14 +148,38 @@ export const queueCommands = commandGroup(
         optional(entryArgument),
         '--session <session>  Resume the whole queue of this session, even if the interrupt of a turn paused the queue',
       ],
-      run: resume,
+      async run(
+        { client, show, world },
+        said: string | undefined,
+        { session }: { session?: string },
+      ) {
+        const now = world.clock.now();
+        assertOne(said, session);
+        if (session !== undefined) {
+          const params = { session_id: await sessionId(client, session) };
+          const queue = await client.call(endpoints.resumeSessionQueue, { params, body: {} });
+          return show(queue, () => holdsText(queue, now));
+        }
+        const params = { entry_id: await entryId(client, said ?? '') };
+        const resumed = await client.call(endpoints.resumeQueueEntry, { params, body: {} });
+        show(resumed, () => entryStateText(resumed, now));
+      },
     }),
     clientCommand({
       name: 'remove',
       alias: 'drop',
       description: 'Remove an entry from the queue of a session',
       parameters: [entryArgument, '--yes  Remove the queue entry without asking for confirmation'],
-      run: drop,
+      async run({ client, show, world }, said: string, { yes }: { yes?: boolean }) {
+        const params = { entry_id: await entryId(client, said) };
+        if (yes !== true)
+          await confirmDrop(
+            world,
+            (await client.call(endpoints.getQueueEntry, { params })).name ?? params.entry_id,
+          );
+        const dropped = await client.call(endpoints.dropQueueEntry, { params });
+        show(dropped, () => `Removed queue entry ${labelOf(dropped.id, dropped.name)}\n`);
+      },
     }),
   ],
 );
@@ -128,58 +194,6 @@ interface PauseOptions {
   until?: string;
   zone?: string;
   reason?: string;
-}
-
-async function pause(context: CommandContext, said: string | undefined, options: PauseOptions) {
-  const { client, show, world } = context;
-  const now = world.clock.now();
-  const { session, reason, until } = options;
-  assertOne(said, session);
-  if (options.zone !== undefined && until === undefined)
-    throw usageError('--zone requires --until');
-  if (session !== undefined) {
-    const params = { session_id: await sessionId(client, session) };
-    const end = until === undefined ? undefined : momentOf(until, now, zoneOf(options.zone));
-    const body = { reason, until: end };
-    const queue = await client.call(endpoints.pauseSessionQueue, { params, body });
-    return show(queue, () => holdsText(queue, now, options.zone));
-  }
-  if (until !== undefined) throw usageError('--until requires --session');
-  const params = { entry_id: await entryId(client, said ?? '') };
-  const paused = await client.call(endpoints.pauseQueueEntry, { params, body: { reason } });
-  show(paused, () => entryStateText(paused, now));
-}
-
-async function resume(
-  { client, show, world }: CommandContext,
-  said: string | undefined,
-  { session }: { session?: string },
-) {
-  const now = world.clock.now();
-  assertOne(said, session);
-  if (session !== undefined) {
-    const params = { session_id: await sessionId(client, session) };
-    const queue = await client.call(endpoints.resumeSessionQueue, { params, body: {} });
-    return show(queue, () => holdsText(queue, now));
-  }
-  const params = { entry_id: await entryId(client, said ?? '') };
-  const resumed = await client.call(endpoints.resumeQueueEntry, { params, body: {} });
-  show(resumed, () => entryStateText(resumed, now));
-}
-
-async function drop(
-  { client, show, world }: CommandContext,
-  said: string,
-  { yes }: { yes?: boolean },
-) {
-  const params = { entry_id: await entryId(client, said) };
-  if (yes !== true)
-    await confirmDrop(
-      world,
-      (await client.call(endpoints.getQueueEntry, { params })).name ?? params.entry_id,
-    );
-  const dropped = await client.call(endpoints.dropQueueEntry, { params });
-  show(dropped, () => `Removed queue entry ${labelOf(dropped.id, dropped.name)}\n`);
 }
 
 function confirmDrop(world: World, label: string): Promise<void> {
@@ -208,30 +222,4 @@ type AddOptions = TimeOptions & TurnSettingOptions & { image: string[] };
 interface EditOptions extends TimeOptions {
   now?: boolean;
   model?: string;
-}
-
-async function edit(
-  { client, show, world }: CommandContext,
-  said: string,
-  words: readonly string[],
-  options: EditOptions,
-): Promise<void> {
-  const now = world.clock.now();
-  const { now: isNow, name, reason, overlap, model } = options;
-  if (isNow && (options.at !== undefined || options.every !== undefined))
-    throw usageError('pass only one of --now, --at and --every');
-  const text = words.join(' ');
-  if (text === '' && Object.keys(options).length === 0)
-    throw usageError('there is nothing to change: pass a text, or an option such as --at');
-  const body = {
-    ...(text === '' ? {} : { input: { type: 'text' as const, text } }),
-    ...(isNow ? { at: null, every: null } : timesOf(options, now)),
-    name,
-    reason,
-    overlap,
-    model,
-  };
-  const params = { entry_id: await entryId(client, said) };
-  const edited = await client.call(endpoints.editQueueEntry, { params, body });
-  show(edited, () => entryStateText(edited, now));
 }

@@ -24,13 +24,34 @@ export const reviewCommands = clientCommand({
     '--comment <place>  Add a comment on one line (FILE:LINE) or several lines (FILE:FIRST-LAST) without an editor',
     '--removed  Use the line numbers of the file before the change (only with --comment)',
   ],
-  run: review,
+  // Adds a comment, or opens the diff with all comments in an editor.
+  async run(
+    context,
+    said: string | undefined,
+    words: readonly string[],
+    { comment, removed = false }: ReviewOptions,
+  ) {
+    if (said === undefined) throw usageError('no session given: see cadre review --help');
+    const session = await sessionId(context.client, said);
+    if (comment !== undefined)
+      return addComment(context, session, comment, words.join(' '), removed);
+    if (words.length > 0 || removed)
+      throw usageError(
+        'a comment text and the option --removed require --comment: pass --comment FILE:LINE',
+      );
+    await inEditor(context, session);
+  },
   commands: [
     clientCommand({
       name: 'show',
       description: 'Show review comments that you have not sent to the agent yet',
       parameters: [...recordOptions, sessionArgument],
-      run: show,
+      async run({ client, show, note, layout }, said: string) {
+        const params = { session_id: await sessionId(client, said) };
+        const found = await client.call(endpoints.getReview, { params });
+        show(found, () => reviewText(found, layout));
+        if (found.comments.length === 0) note(`no comments: add some with cadre review ${said}`);
+      },
     }),
     clientCommand({
       name: 'remove',
@@ -42,7 +63,27 @@ export const reviewCommands = clientCommand({
         '--all  Remove all review comments of the session',
         '--yes  Remove the review comments without asking for confirmation',
       ],
-      run: drop,
+      async run(
+        { client, show, world },
+        said: string,
+        comment: string | undefined,
+        { all = false, yes = false }: DropOptions,
+      ) {
+        if ((comment === undefined) !== all) throw usageError('pass either a comment or --all');
+        const session_id = await sessionId(client, said);
+        if (comment !== undefined) {
+          const comment_id = await commentId(client, comment, session_id);
+          const dropped = await client.call(endpoints.dropReviewComment, {
+            params: { session_id, comment_id },
+          });
+          return show(dropped, () => `Removed comment ${dropped.id}\n`);
+        }
+        const params = { session_id };
+        const found = await client.call(endpoints.getReview, { params });
+        if (!yes) await confirmDrop(world, found);
+        const left = await client.call(endpoints.dropReview, { params });
+        show(left, () => `Removed ${counted(found.comments.length, 'comment')}\n`);
+      },
     }),
     clientCommand({
       name: 'send',
@@ -57,7 +98,34 @@ export const reviewCommands = clientCommand({
         '--effort <effort>  Reasoning effort of the model for this turn',
         ...followOptions,
       ],
-      run: reviewSend,
+      async run(context, said: string, words: readonly string[], options: SendOptions) {
+        const { client, show } = context;
+        const { queue = false, wait, expect, model, effort } = options;
+        if (queue && expect !== undefined)
+          throw usageError('--expect cannot be combined with --queue');
+        const params = { session_id: await sessionId(client, said) };
+        // Whatever the turn does comes after what the log holds now.
+        const { value: session, headers } = await client.ask(endpoints.getSession, { params });
+        const sent = await client.call(endpoints.sendReview, {
+          params,
+          body: {
+            text: words.join(' '),
+            queue,
+            expected_turn_id: expect,
+            model,
+            thinking_effort: effort,
+          },
+        });
+        const { turn_id, entry_id, comments } = sent;
+        if (turn_id === null)
+          return show(sent, () => `Queued ${counted(comments, 'comment')} as entry ${entry_id}\n`);
+        if (!wait)
+          return show(sent, () => `Sent ${counted(comments, 'comment')} as turn ${turn_id}\n`);
+        const { followTurn } = await import('../talk/follow-turn.ts');
+        const after = Number(headers['x-seq'] ?? 0);
+        const mode = session.permission_mode;
+        await followTurn(context, { ...params, turn_id, after, mode }, options);
+      },
     }),
   ],
 });
@@ -67,25 +135,8 @@ interface ReviewOptions {
   removed?: boolean;
 }
 
-/** Adds a comment, or opens the diff with all comments in an editor. */
-async function review(
-  context: CommandContext,
-  said: string | undefined,
-  words: readonly string[],
-  { comment, removed = false }: ReviewOptions,
-): Promise<void> {
-  if (said === undefined) throw usageError('no session given: see cadre review --help');
-  const session = await sessionId(context.client, said);
-  if (comment !== undefined) return addComment(context, session, comment, words.join(' '), removed);
-  if (words.length > 0 || removed)
-    throw usageError(
-      'a comment text and the option --removed require --comment: pass --comment FILE:LINE',
-    );
-  await inEditor(context, session);
-}
-
 async function addComment(
-  { client, show: print }: CommandContext,
+  { client, show }: CommandContext,
   session_id: string,
   place: string,
   text: string,
@@ -113,7 +164,7 @@ async function addComment(
   }
   const body = { ...anchor, text };
   const added = await client.call(endpoints.addReviewComment, { params, body });
-  print(added, () => `Added comment ${added.id} on ${place}\n`);
+  show(added, () => `Added comment ${added.id} on ${place}\n`);
 }
 
 /** FILE:LINE or FILE:FIRST-LAST. */
@@ -126,7 +177,7 @@ function placeIn(place: string): { path: string; first_line: number; last_line: 
 }
 
 async function inEditor(context: CommandContext, session_id: string): Promise<void> {
-  const { client, world, note, show: print } = context;
+  const { client, world, note, show } = context;
   if (!terminalOf(world))
     throw usageError(
       'not a terminal, so no editor can be opened: pass --comment FILE:LINE and the text of the comment',
@@ -138,43 +189,14 @@ async function inEditor(context: CommandContext, session_id: string): Promise<vo
   const { editorOf } = await import('../editor.ts');
   const read = await readDiffAndReview(client, session_id);
   const changed = await editReview(client, read, reviewFile, editorOf(world.env));
-  print(changed, () => reviewText(changed, context.layout));
+  show(changed, () => reviewText(changed, context.layout));
   if (changed.comments.length > 0)
     note(`send the comments with cadre review send ${session_id.slice(-8)}`);
-}
-
-async function show({ client, show: print, note, layout }: CommandContext, said: string) {
-  const params = { session_id: await sessionId(client, said) };
-  const found = await client.call(endpoints.getReview, { params });
-  print(found, () => reviewText(found, layout));
-  if (found.comments.length === 0) note(`no comments: add some with cadre review ${said}`);
 }
 
 interface DropOptions {
   all?: boolean;
   yes?: boolean;
-}
-
-async function drop(
-  { client, show: print, world }: CommandContext,
-  said: string,
-  comment: string | undefined,
-  { all = false, yes = false }: DropOptions,
-): Promise<void> {
-  if ((comment === undefined) !== all) throw usageError('pass either a comment or --all');
-  const session_id = await sessionId(client, said);
-  if (comment !== undefined) {
-    const comment_id = await commentId(client, comment, session_id);
-    const dropped = await client.call(endpoints.dropReviewComment, {
-      params: { session_id, comment_id },
-    });
-    return print(dropped, () => `Removed comment ${dropped.id}\n`);
-  }
-  const params = { session_id };
-  const found = await client.call(endpoints.getReview, { params });
-  if (!yes) await confirmDrop(world, found);
-  const left = await client.call(endpoints.dropReview, { params });
-  print(left, () => `Removed ${counted(found.comments.length, 'comment')}\n`);
 }
 
 function confirmDrop(world: World, { comments }: Review): Promise<void> {
@@ -218,37 +240,4 @@ interface SendOptions extends FollowOptions {
   expect?: string;
   model?: string;
   effort?: string;
-}
-
-/** `cadre review send`. */
-async function reviewSend(
-  context: CommandContext,
-  said: string,
-  words: readonly string[],
-  options: SendOptions,
-): Promise<void> {
-  const { client, show } = context;
-  const { queue = false, wait, expect, model, effort } = options;
-  if (queue && expect !== undefined) throw usageError('--expect cannot be combined with --queue');
-  const params = { session_id: await sessionId(client, said) };
-  // Whatever the turn does comes after what the log holds now.
-  const { value: session, headers } = await client.ask(endpoints.getSession, { params });
-  const sent = await client.call(endpoints.sendReview, {
-    params,
-    body: {
-      text: words.join(' '),
-      queue,
-      expected_turn_id: expect,
-      model,
-      thinking_effort: effort,
-    },
-  });
-  const { turn_id, entry_id, comments } = sent;
-  if (turn_id === null)
-    return show(sent, () => `Queued ${counted(comments, 'comment')} as entry ${entry_id}\n`);
-  if (!wait) return show(sent, () => `Sent ${counted(comments, 'comment')} as turn ${turn_id}\n`);
-  const { followTurn } = await import('../talk/follow-turn.ts');
-  const after = Number(headers['x-seq'] ?? 0);
-  const mode = session.permission_mode;
-  await followTurn(context, { ...params, turn_id, after, mode }, options);
 }

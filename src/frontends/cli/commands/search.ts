@@ -53,25 +53,21 @@ export const searchCommand = clientCommand({
     '--forget  Delete the search index (the next search creates a new index)',
   ],
   help: '\nTo exclude texts with a word, add -- and then -WORD after the words to find.',
-  run: search,
+  async run(context, words: readonly string[], options: SearchOptions) {
+    const { client, show, note, layout, world } = context;
+    if (options.status === true) return showStatus(context);
+    if (options.forget === true) return forget(context);
+    const query = await queryOf(context, words, options);
+    const { hits, hasMore } = await upTo(client, query, options.limit);
+    show(hits, () => hitsText(hits, { now: world.clock.now(), layout }));
+    if (hits.length === 0) note('no results');
+    if (hasMore && !context.global.json)
+      world.stderr.write(
+        `cadre: the first ${hits.length} are shown, and more exist: pass --limit\n`,
+      );
+    if (!context.global.json) for (const text of await behind(client)) note(text);
+  },
 });
-
-async function search(
-  context: CommandContext,
-  words: readonly string[],
-  options: SearchOptions,
-): Promise<void> {
-  const { client, show, note, layout, world } = context;
-  if (options.status === true) return showStatus(context);
-  if (options.forget === true) return forget(context);
-  const query = await queryOf(context, words, options);
-  const { hits, hasMore } = await upTo(client, query, options.limit);
-  show(hits, () => hitsText(hits, { now: world.clock.now(), layout }));
-  if (hits.length === 0) note('no results');
-  if (hasMore && !context.global.json)
-    world.stderr.write(`cadre: the first ${hits.length} are shown, and more exist: pass --limit\n`);
-  if (!context.global.json) for (const text of await behind(client)) note(text);
-}
 
 async function queryOf(
   { client, world }: CommandContext,

@@ -9,7 +9,6 @@ import { sessionArgument, sessionId } from '../find.ts';
 import { labelOf, plain, shortId } from '../output.ts';
 import { session } from '../parameters.ts';
 import type { AgentOptions } from '../talk/open-session.ts';
-import type { CommandContext } from '../world.ts';
 
 type Setting = 'agent_mode' | 'model' | 'thinking_effort';
 
@@ -88,41 +87,35 @@ export const sessionHandoff = clientCommand({
     '--full  Also write a longer record to a file for the new agent',
     '--close  Close the old session in the same step',
   ],
-  run: handOff,
+  async run(context, said: string, options: HandoffOptions) {
+    const { client, show } = context;
+    const named = options.agent === undefined ? undefined : agentProvider;
+    const provider = options.provider ?? named;
+    if (provider === undefined)
+      throw usageError('name the new agent with --provider or --agent, such as --provider codex');
+    const session_id = await sessionId(client, said);
+    const [{ defaultsOf }, { agentBody }] = await Promise.all([
+      import('../talk/defaults.ts'),
+      import('../talk/open-session.ts'),
+    ]);
+    const defaults = await defaultsOf(context);
+    const old = await client.call(endpoints.getSession, { params: { session_id } });
+    const body = {
+      ...(await agentBody(context, provider, defaults, {
+        ...options,
+        hasPerson: context.world.stdin.isTTY === true,
+        keepsMode: inheritedPermissionModes.includes(old.permission_mode ?? ''),
+      })),
+      note: options.note,
+      full: options.full,
+      close: options.close,
+    };
+    const answer = await client.call(endpoints.handOffSession, { params: { session_id }, body });
+    const { session } = answer;
+    show(
+      answer,
+      () =>
+        `Handed session ${shortId(session_id)} over to ${plain(agentOf(session))}: session ${labelOf(session.id, session.title)}\nFollow its first turn with cadre sessions attach ${shortId(session.id)}\n`,
+    );
+  },
 });
-
-async function handOff(
-  context: CommandContext,
-  said: string,
-  options: HandoffOptions,
-): Promise<void> {
-  const { client, show } = context;
-  const named = options.agent === undefined ? undefined : agentProvider;
-  const provider = options.provider ?? named;
-  if (provider === undefined)
-    throw usageError('name the new agent with --provider or --agent, such as --provider codex');
-  const session_id = await sessionId(client, said);
-  const [{ defaultsOf }, { agentBody }] = await Promise.all([
-    import('../talk/defaults.ts'),
-    import('../talk/open-session.ts'),
-  ]);
-  const defaults = await defaultsOf(context);
-  const old = await client.call(endpoints.getSession, { params: { session_id } });
-  const body = {
-    ...(await agentBody(context, provider, defaults, {
-      ...options,
-      hasPerson: context.world.stdin.isTTY === true,
-      keepsMode: inheritedPermissionModes.includes(old.permission_mode ?? ''),
-    })),
-    note: options.note,
-    full: options.full,
-    close: options.close,
-  };
-  const answer = await client.call(endpoints.handOffSession, { params: { session_id }, body });
-  const { session } = answer;
-  show(
-    answer,
-    () =>
-      `Handed session ${shortId(session_id)} over to ${plain(agentOf(session))}: session ${labelOf(session.id, session.title)}\nFollow its first turn with cadre sessions attach ${shortId(session.id)}\n`,
-  );
-}

@@ -29,7 +29,32 @@ export const sessionFileCommands: readonly Register[] = [
         choices: states,
       },
     ],
-    run: snapshots,
+    async run(
+      { client, show, note, layout, world },
+      said: string,
+      state: (typeof states)[number] | undefined,
+    ) {
+      const params = { session_id: await sessionId(client, said) };
+      const enabled = { on: true, off: false, default: null };
+      const found = await (state === undefined
+        ? client.call(endpoints.getSnapshots, { params })
+        : client.call(endpoints.setSnapshots, { params, body: { enabled: enabled[state] } }));
+      show(found, () => {
+        if (found.snapshots.length === 0) return '';
+        const now = world.clock.now();
+        const rows = found.snapshots.map((one) => [
+          one.turn_id,
+          one.moment,
+          ago(one.taken_at, now),
+          `${one.took_ms} ms`,
+          one.problem ??
+            (one.is_late ? 'taken after the turn started' : one.is_whole ? '-' : 'incomplete'),
+        ]);
+        return table(['TURN', 'MOMENT', 'AGE', 'DURATION', 'REMARK'], rows, layout);
+      });
+      const none = found.snapshots.length === 0 ? ' (none stored yet)' : '';
+      note(`snapshots of this session are ${found.enabled ? 'on' : 'off'}${none}`);
+    },
   }),
   clientCommand({
     name: 'files',
@@ -41,7 +66,26 @@ export const sessionFileCommands: readonly Register[] = [
       ...momentOptions,
       '--tree  List all files at the end of the turn that --at names, instead of only the changed files',
     ],
-    run: files,
+    async run(
+      { client, show, layout },
+      said: string,
+      below: string | undefined,
+      { tree = false, ...options }: AtOptions & { tree?: boolean },
+    ) {
+      const params = { session_id: await sessionId(client, said) };
+      const moment = await momentOf(client, params.session_id, options);
+      if (moment?.moment === 'end' && !tree) {
+        const query = { at: moment.turn_id, stat: true, path: below === undefined ? [] : [below] };
+        const found = await client.call(endpoints.getSessionDiff, { params, query });
+        const { statText } = await import('../diff-text.ts');
+        return show(found, () => statText(found, layout));
+      }
+      const found = await client.call(endpoints.listSessionFiles, {
+        params,
+        query: { ...moment, path: below },
+      });
+      show(found, () => treeText(found));
+    },
   }),
   clientCommand({
     name: 'restore',
@@ -52,61 +96,30 @@ export const sessionFileCommands: readonly Register[] = [
       ...momentOptions,
       '--force  Restore the file even if someone changed it between turns (a copy of the current file is kept)',
     ],
-    run: restore,
+    async run(
+      { client, show },
+      said: string,
+      file: string,
+      { force = false, ...options }: AtOptions & { force?: boolean },
+    ) {
+      const params = { session_id: await sessionId(client, said) };
+      const moment = await momentOf(client, params.session_id, options);
+      if (moment === null) throw usageError('no turn given: pass --at or --before');
+      const body = { file, force, ...moment };
+      const done = await client.call(endpoints.restoreFile, { params, body });
+      show(done, () => {
+        if (!done.changed) return `${oneLine(done.path)} is unchanged\n`;
+        const kept =
+          done.kept_as === null ? '' : `; the previous file is kept as ${oneLine(done.kept_as)}`;
+        return `Restored ${oneLine(done.path)} to the ${done.moment} of turn ${done.turn_id}${kept}\n`;
+      });
+    },
   }),
 ];
-
-async function snapshots(
-  { client, show, note, layout, world }: CommandContext,
-  said: string,
-  state: (typeof states)[number] | undefined,
-): Promise<void> {
-  const params = { session_id: await sessionId(client, said) };
-  const enabled = { on: true, off: false, default: null };
-  const found = await (state === undefined
-    ? client.call(endpoints.getSnapshots, { params })
-    : client.call(endpoints.setSnapshots, { params, body: { enabled: enabled[state] } }));
-  show(found, () => {
-    if (found.snapshots.length === 0) return '';
-    const now = world.clock.now();
-    const rows = found.snapshots.map((one) => [
-      one.turn_id,
-      one.moment,
-      ago(one.taken_at, now),
-      `${one.took_ms} ms`,
-      one.problem ??
-        (one.is_late ? 'taken after the turn started' : one.is_whole ? '-' : 'incomplete'),
-    ]);
-    return table(['TURN', 'MOMENT', 'AGE', 'DURATION', 'REMARK'], rows, layout);
-  });
-  const none = found.snapshots.length === 0 ? ' (none stored yet)' : '';
-  note(`snapshots of this session are ${found.enabled ? 'on' : 'off'}${none}`);
-}
 
 interface AtOptions {
   at?: string;
   before?: string;
-}
-
-async function files(
-  { client, show, layout }: CommandContext,
-  said: string,
-  below: string | undefined,
-  { tree = false, ...options }: AtOptions & { tree?: boolean },
-): Promise<void> {
-  const params = { session_id: await sessionId(client, said) };
-  const moment = await momentOf(client, params.session_id, options);
-  if (moment?.moment === 'end' && !tree) {
-    const query = { at: moment.turn_id, stat: true, path: below === undefined ? [] : [below] };
-    const found = await client.call(endpoints.getSessionDiff, { params, query });
-    const { statText } = await import('../diff-text.ts');
-    return show(found, () => statText(found, layout));
-  }
-  const found = await client.call(endpoints.listSessionFiles, {
-    params,
-    query: { ...moment, path: below },
-  });
-  show(found, () => treeText(found));
 }
 
 function treeText({
@@ -115,25 +128,6 @@ function treeText({
 }: ResponseOf<typeof endpoints.listSessionFiles>): string {
   const lines = listed.map((one) => `${oneLine(one.path)}\n`).join('');
   return is_cut ? `${lines}…\n` : lines;
-}
-
-async function restore(
-  { client, show }: CommandContext,
-  said: string,
-  file: string,
-  { force = false, ...options }: AtOptions & { force?: boolean },
-): Promise<void> {
-  const params = { session_id: await sessionId(client, said) };
-  const moment = await momentOf(client, params.session_id, options);
-  if (moment === null) throw usageError('no turn given: pass --at or --before');
-  const body = { file, force, ...moment };
-  const done = await client.call(endpoints.restoreFile, { params, body });
-  show(done, () => {
-    if (!done.changed) return `${oneLine(done.path)} is unchanged\n`;
-    const kept =
-      done.kept_as === null ? '' : `; the previous file is kept as ${oneLine(done.kept_as)}`;
-    return `Restored ${oneLine(done.path)} to the ${done.moment} of turn ${done.turn_id}${kept}\n`;
-  });
 }
 
 /** The moment that the options name; null: none. */

@@ -2,7 +2,6 @@ import { endpoints } from '../../../api/index.ts';
 import type { ExportOptions } from '../export/write.ts';
 import { sessionArgument, sessionId, teamArgument, teamId } from '../find.ts';
 import { clientCommand } from '../command.ts';
-import type { CommandContext } from '../world.ts';
 import type { Conversation, HandedBack } from '../../../api/conversations.ts';
 import { AppError, notFoundError, usageError } from '../../../api/errors.ts';
 import { type ProviderId, providerIds } from '../../../api/provider-kinds.ts';
@@ -26,7 +25,13 @@ export const sessionExport = clientCommand({
   name: 'export',
   description: 'Export the conversation of a session as HTML, Markdown or JSON',
   parameters: [sessionArgument, ...exportOptions],
-  run: exportSession,
+  async run(context, said: string, options: ExportOptions) {
+    const { client } = context;
+    const { documentOf, readSession, sessionExport: exportOf } = await import('../export/read.ts');
+    const { writeExport } = await import('../export/write.ts');
+    const read = await readSession(client, await sessionId(client, said));
+    await writeExport(context, options, { document: documentOf(read), exported: exportOf(read) });
+  },
 });
 
 /** `cadre teams export`. */
@@ -34,36 +39,18 @@ export const teamExport = clientCommand({
   name: 'export',
   description: 'Export the conversations of all members of a team as HTML, Markdown or JSON',
   parameters: [teamArgument, ...exportOptions],
-  run: exportTeam,
+  async run(context, said: string, options: ExportOptions) {
+    const { client } = context;
+    const { documentOf, readSession, teamExport: exportOf } = await import('../export/read.ts');
+    const { writeExport } = await import('../export/write.ts');
+    const params = { team_id: await teamId(client, said) };
+    const found = await client.call(endpoints.getTeam, { params });
+    const sessions = [];
+    for (const { agent_id } of found.members) sessions.push(await readSession(client, agent_id));
+    const document = { ...found, sessions: sessions.map(documentOf) };
+    await writeExport(context, options, { document, exported: exportOf(found, sessions) });
+  },
 });
-
-async function exportSession(
-  context: CommandContext,
-  said: string,
-  options: ExportOptions,
-): Promise<void> {
-  const { client } = context;
-  const { documentOf, readSession, sessionExport: exportOf } = await import('../export/read.ts');
-  const { writeExport } = await import('../export/write.ts');
-  const read = await readSession(client, await sessionId(client, said));
-  await writeExport(context, options, { document: documentOf(read), exported: exportOf(read) });
-}
-
-async function exportTeam(
-  context: CommandContext,
-  said: string,
-  options: ExportOptions,
-): Promise<void> {
-  const { client } = context;
-  const { documentOf, readSession, teamExport: exportOf } = await import('../export/read.ts');
-  const { writeExport } = await import('../export/write.ts');
-  const params = { team_id: await teamId(client, said) };
-  const found = await client.call(endpoints.getTeam, { params });
-  const sessions = [];
-  for (const { agent_id } of found.members) sessions.push(await readSession(client, agent_id));
-  const document = { ...found, sessions: sessions.map(documentOf) };
-  await writeExport(context, options, { document, exported: exportOf(found, sessions) });
-}
 
 /** The shortest beginning of an id that names a conversation. */
 const MIN_REF = 4;
@@ -92,7 +79,22 @@ export const sessionImport = clientCommand({
     '--permission-mode <mode>  Permission mode: which agent actions need approval',
     providerOption,
   ],
-  run: importOne,
+  async run({ client, show }, said: string, options: ImportOptions) {
+    const { provider, ref } = await findConversation(client, said, options.provider);
+    const { title, history, cwd, permissionMode } = options;
+    const opened = await client.call(endpoints.createSession, {
+      body: {
+        provider,
+        import: { ref, ...(history === undefined ? {} : { history }) },
+        ...(title === undefined ? {} : { title }),
+        ...(cwd === undefined ? {} : { cwd }),
+        ...(permissionMode === undefined ? {} : { permission_mode: permissionMode }),
+      },
+    });
+    const params = { session_id: opened.id };
+    const session = await client.call(endpoints.getSession, { params });
+    show(session, () => importedText(session));
+  },
   commands: [
     clientCommand({
       name: 'list',
@@ -102,7 +104,33 @@ export const sessionImport = clientCommand({
         { line: '--limit <n>  Maximum number of conversations (default: 30)', parse: count },
         providerOption,
       ],
-      run: importList,
+      async run(
+        { client, show, note, world, layout },
+        { provider, cwd, limit = 30 }: { provider?: ProviderId; cwd?: string; limit?: number },
+      ) {
+        const found = await listAll(client, provider, {
+          limit,
+          ...(cwd === undefined ? {} : { cwd }),
+        });
+        const shown = found.slice(0, limit);
+        const print = listOf<Listed>(
+          ['PROVIDER', 'ID', 'CHANGED', 'SIZE', 'IN USE BY', 'TITLE', 'DIRECTORY'],
+          (one, at) => [
+            one.provider,
+            one.ref.slice(0, 13),
+            ago(one.changed_at, at),
+            one.bytes === null ? '-' : `${Math.ceil(one.bytes / 1024)}K`,
+            userOf(one),
+            plain(one.title ?? '-'),
+            plain(one.cwd ?? '-'),
+          ],
+        );
+        show(shown, () =>
+          shown.length === 0 ? '' : print(shown, { now: world.clock.now(), layout }),
+        );
+        if (shown.length === 0)
+          note('no conversations: begin one in the program of an agent, such as claude or codex');
+      },
     }),
   ],
 });
@@ -123,54 +151,10 @@ function history(said: string): number {
   );
 }
 
-async function importList(
-  { client, show, note, world, layout }: CommandContext,
-  { provider, cwd, limit = 30 }: { provider?: ProviderId; cwd?: string; limit?: number },
-): Promise<void> {
-  const found = await listAll(client, provider, { limit, ...(cwd === undefined ? {} : { cwd }) });
-  const shown = found.slice(0, limit);
-  const print = listOf<Listed>(
-    ['PROVIDER', 'ID', 'CHANGED', 'SIZE', 'IN USE BY', 'TITLE', 'DIRECTORY'],
-    (one, at) => [
-      one.provider,
-      one.ref.slice(0, 13),
-      ago(one.changed_at, at),
-      one.bytes === null ? '-' : `${Math.ceil(one.bytes / 1024)}K`,
-      userOf(one),
-      plain(one.title ?? '-'),
-      plain(one.cwd ?? '-'),
-    ],
-  );
-  show(shown, () => (shown.length === 0 ? '' : print(shown, { now: world.clock.now(), layout })));
-  if (shown.length === 0)
-    note('no conversations: begin one in the program of an agent, such as claude or codex');
-}
-
 function userOf({ in_use, session_id }: Conversation): string {
   if (session_id !== null) return `cadre ${shortId(session_id)}`;
   if (in_use === null) return '-';
   return plain([in_use.program, in_use.pid, in_use.status].filter((one) => one !== null).join(' '));
-}
-
-async function importOne(
-  { client, show }: CommandContext,
-  said: string,
-  options: ImportOptions,
-): Promise<void> {
-  const { provider, ref } = await findConversation(client, said, options.provider);
-  const { title, history, cwd, permissionMode } = options;
-  const opened = await client.call(endpoints.createSession, {
-    body: {
-      provider,
-      import: { ref, ...(history === undefined ? {} : { history }) },
-      ...(title === undefined ? {} : { title }),
-      ...(cwd === undefined ? {} : { cwd }),
-      ...(permissionMode === undefined ? {} : { permission_mode: permissionMode }),
-    },
-  });
-  const params = { session_id: opened.id };
-  const session = await client.call(endpoints.getSession, { params });
-  show(session, () => importedText(session));
 }
 
 function importedText({ id, title, imported }: Session): string {

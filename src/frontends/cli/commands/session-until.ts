@@ -8,7 +8,6 @@ import { sessionArgument, sessionId } from '../find.ts';
 import { goalText } from '../goal-text.ts';
 import { milliseconds } from '../milliseconds.ts';
 import { plain } from '../output.ts';
-import type { CommandContext } from '../world.ts';
 
 interface UntilOptions extends GoalOptions {
   cancel?: boolean;
@@ -25,28 +24,21 @@ export const sessionUntil = clientCommand({
     ...goalOptions(),
     '--cancel  Cancel the goal of the session, and kill a running check',
   ],
-  run: until,
+  async run({ client, show }, said: string, command: string | undefined, options: UntilOptions) {
+    if (command !== undefined && options.cancel)
+      throw usageError('pass either a command or --cancel, not both');
+    if (command === undefined) assertNoGoalOptions(options, 'a command to check');
+    const params = { session_id: await sessionId(client, said) };
+    const call = (): Promise<Goal> => {
+      if (options.cancel) return client.call(endpoints.cancelGoal, { params });
+      if (command === undefined) return client.call(endpoints.getGoal, { params });
+      const body = { ...goalBody(command, options), check_now: true };
+      return client.call(endpoints.setGoal, { params, body });
+    };
+    const goal = await call();
+    show(goal, () => `${plain(goalText(goal))}\n`);
+  },
 });
-
-async function until(
-  { client, show }: CommandContext,
-  said: string,
-  command: string | undefined,
-  options: UntilOptions,
-): Promise<void> {
-  if (command !== undefined && options.cancel)
-    throw usageError('pass either a command or --cancel, not both');
-  if (command === undefined) assertNoGoalOptions(options, 'a command to check');
-  const params = { session_id: await sessionId(client, said) };
-  const call = (): Promise<Goal> => {
-    if (options.cancel) return client.call(endpoints.cancelGoal, { params });
-    if (command === undefined) return client.call(endpoints.getGoal, { params });
-    const body = { ...goalBody(command, options), check_now: true };
-    return client.call(endpoints.setGoal, { params, body });
-  };
-  const goal = await call();
-  show(goal, () => `${plain(goalText(goal))}\n`);
-}
 
 /** The options of the commands that set a goal. */
 export interface GoalOptions {

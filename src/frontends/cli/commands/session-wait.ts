@@ -41,35 +41,33 @@ export const sessionWait = clientCommand({
     },
     reconnectOption,
   ],
-  run: wait,
+  async run(context, said: string[], options: WaitOptions) {
+    const { world, client, show, layout } = context;
+    const ids: string[] = [];
+    for (const one of said) ids.push(await sessionId(client, one));
+    // Looked at before the time runs, so that an idle session is found however short the time is.
+    const looks = await Promise.all([...new Set(ids)].map((id) => idleNow(client, id)));
+    const found = await within(context, options.timeout, (signal) => {
+      const all = looks.map((first) => untilIdle(context, first, options, signal));
+      return options.any ? Promise.race(all).then((one) => [one]) : Promise.all(all);
+    });
+    const idle = found.filter((one) => one !== null);
+    const interrupted = world.interrupted();
+    if (interrupted.aborted) return world.exit(Number(interrupted.reason));
+    show(
+      idle.map(({ session, turn }) => ({ session_id: session.id, status: session.status, turn })),
+      () => table(['SESSION', 'STATUS', 'TURN'], idle.map(rowOf), layout),
+    );
+    const codes = idle.map(({ session, turn }) =>
+      session.status === 'failed'
+        ? exitCodes.failed
+        : turn
+          ? exitCodeOf(turn, modeOf(turn, session))
+          : exitCodes.ok,
+    );
+    world.exit(Math.max(...codes));
+  },
 });
-
-async function wait(context: CommandContext, said: string[], options: WaitOptions): Promise<void> {
-  const { world, client, show, layout } = context;
-  const ids: string[] = [];
-  for (const one of said) ids.push(await sessionId(client, one));
-  // Looked at before the time runs, so that an idle session is found however short the time is.
-  const looks = await Promise.all([...new Set(ids)].map((id) => idleNow(client, id)));
-  const found = await within(context, options.timeout, (signal) => {
-    const all = looks.map((first) => untilIdle(context, first, options, signal));
-    return options.any ? Promise.race(all).then((one) => [one]) : Promise.all(all);
-  });
-  const idle = found.filter((one) => one !== null);
-  const interrupted = world.interrupted();
-  if (interrupted.aborted) return world.exit(Number(interrupted.reason));
-  show(
-    idle.map(({ session, turn }) => ({ session_id: session.id, status: session.status, turn })),
-    () => table(['SESSION', 'STATUS', 'TURN'], idle.map(rowOf), layout),
-  );
-  const codes = idle.map(({ session, turn }) =>
-    session.status === 'failed'
-      ? exitCodes.failed
-      : turn
-        ? exitCodeOf(turn, modeOf(turn, session))
-        : exitCodes.ok,
-  );
-  world.exit(Math.max(...codes));
-}
 
 function rowOf({ session, turn }: Idle): string[] {
   const declined = turn?.declined_unasked ? `: ${countOf(turn.declined_unasked)} declined` : '';

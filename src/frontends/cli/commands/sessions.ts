@@ -52,7 +52,21 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
         choices: afterLimit.options,
       },
     ],
-    run: createSession,
+    async run(context, options: OpenOptions & { metadata?: string; afterLimit?: AfterLimit }) {
+      const metadata =
+        options.metadata === undefined ? {} : { metadata: parseMetadata(options.metadata) };
+      const { afterLimit: after_limit } = options;
+      const more = after_limit === undefined ? metadata : { ...metadata, after_limit };
+      const body = { ...(await openBody(context, options)), ...more };
+      const session = await context.client.call(endpoints.createSession, { body });
+      context.show(session, () => `${session.id}\n`);
+      const neverAsked =
+        session.agent_asks === false && session.permission_mode === 'require_approval';
+      if (neverAsked && !context.global.json)
+        context.world.stderr.write(
+          'cadre: this agent never requests approval: its actions are not held back\n',
+        );
+    },
   }),
   endpointCommand({
     name: 'list',
@@ -98,7 +112,45 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
       "--full  Include the agent's thoughts, and the input and output of tool calls",
       '--markdown  Print the conversation as a Markdown document',
     ],
-    run: showSession,
+    async run(
+      context,
+      said: string,
+      { markdown = false, full = false, turns: count, turn }: ShowOptions,
+    ) {
+      const { world, client, global, layout } = context;
+      const session_id = await sessionId(client, said);
+      const { value: session, headers } = await client.ask(endpoints.getSession, {
+        params: { session_id },
+      });
+      const read = await readConversation(client, session, turn ?? count);
+      if (isQuiet(global)) return context.show(session, () => '');
+      if (global.json) {
+        world.stdout.write(`${jsonFor(world, conversationDocument(session, read), 2)}\n`);
+        return;
+      }
+      const { conversation, conversationMarkdown } = await import('../../terminal/conversation.ts');
+      const blocks = conversation(read.turns, read.approvals, read.notices, read.past);
+      if (markdown) {
+        world.stdout.write(conversationMarkdown(blocks));
+        return;
+      }
+      const { conversationLines } = await import('../../terminal/conversation-lines.ts');
+      const columns = Number.isFinite(layout.columns) ? layout.columns : COLUMNS;
+      const mode = await chosenMode(client, session);
+      const facts = [
+        ...(mode === null ? [] : [`mode: ${plain(mode)}`]),
+        ...(session.continues === undefined ? [] : [`continues session ${session.continues}`]),
+        ...(session.continued_by === undefined
+          ? []
+          : [`continued by session ${session.continued_by}`]),
+      ];
+      const heading =
+        facts.length === 0 ? [] : [...facts.map((one) => layout.palette.faint(one)), ''];
+      const lines = conversationLines(blocks, { columns, palette: layout.palette, folded: !full });
+      const { writePaged } = await import('../talk/pager.ts');
+      await writePaged([...heading, ...lines].map((line) => `${line}\n`).join(''), world);
+      await markSeen(context, session_id, Number(headers['x-seq'] ?? 0));
+    },
   }),
   sessionExport,
   command({
@@ -257,24 +309,6 @@ function oneLine({ text, error }: Turn): string {
   return shorten(said, 60);
 }
 
-async function createSession(
-  context: CommandContext,
-  options: OpenOptions & { metadata?: string; afterLimit?: AfterLimit },
-): Promise<void> {
-  const metadata =
-    options.metadata === undefined ? {} : { metadata: parseMetadata(options.metadata) };
-  const { afterLimit: after_limit } = options;
-  const more = after_limit === undefined ? metadata : { ...metadata, after_limit };
-  const body = { ...(await openBody(context, options)), ...more };
-  const session = await context.client.call(endpoints.createSession, { body });
-  context.show(session, () => `${session.id}\n`);
-  const neverAsked = session.agent_asks === false && session.permission_mode === 'require_approval';
-  if (neverAsked && !context.global.json)
-    context.world.stderr.write(
-      'cadre: this agent never requests approval: its actions are not held back\n',
-    );
-}
-
 interface SendOptions extends FollowOptions, TimeOptions, TurnSettingOptions {
   queue?: boolean;
   wait: boolean;
@@ -319,43 +353,6 @@ interface ShowOptions {
 
 /** The width of lines where the output has none. */
 const COLUMNS = 100;
-
-async function showSession(
-  context: CommandContext,
-  said: string,
-  { markdown = false, full = false, turns: count, turn }: ShowOptions,
-): Promise<void> {
-  const { world, client, global, layout } = context;
-  const session_id = await sessionId(client, said);
-  const { value: session, headers } = await client.ask(endpoints.getSession, {
-    params: { session_id },
-  });
-  const read = await readConversation(client, session, turn ?? count);
-  if (isQuiet(global)) return context.show(session, () => '');
-  if (global.json) {
-    world.stdout.write(`${jsonFor(world, conversationDocument(session, read), 2)}\n`);
-    return;
-  }
-  const { conversation, conversationMarkdown } = await import('../../terminal/conversation.ts');
-  const blocks = conversation(read.turns, read.approvals, read.notices, read.past);
-  if (markdown) {
-    world.stdout.write(conversationMarkdown(blocks));
-    return;
-  }
-  const { conversationLines } = await import('../../terminal/conversation-lines.ts');
-  const columns = Number.isFinite(layout.columns) ? layout.columns : COLUMNS;
-  const mode = await chosenMode(client, session);
-  const facts = [
-    ...(mode === null ? [] : [`mode: ${plain(mode)}`]),
-    ...(session.continues === undefined ? [] : [`continues session ${session.continues}`]),
-    ...(session.continued_by === undefined ? [] : [`continued by session ${session.continued_by}`]),
-  ];
-  const heading = facts.length === 0 ? [] : [...facts.map((one) => layout.palette.faint(one)), ''];
-  const lines = conversationLines(blocks, { columns, palette: layout.palette, folded: !full });
-  const { writePaged } = await import('../talk/pager.ts');
-  await writePaged([...heading, ...lines].map((line) => `${line}\n`).join(''), world);
-  await markSeen(context, session_id, Number(headers['x-seq'] ?? 0));
-}
 
 /** Returns the mode that was chosen for the agent of a session, by id and name; null if none was chosen. */
 async function chosenMode(

@@ -174,7 +174,19 @@ export const teamCommands = commandGroup('teams', 'Let sessions send messages to
       { line: '-L, --limit <n>  Maximum number of messages to show', parse: count, default: 20 },
       '-w, --watch  Redraw the view after each change, until you press Ctrl-C',
     ],
-    run: viewTeam,
+    async run(context, end: string, options: ViewOptions) {
+      const { world, client, show, layout } = context;
+      const params = { team_id: await teamId(client, end) };
+      const query = { message_limit: options.limit };
+      const look = () => client.call(endpoints.getTeamView, { params, query });
+      if (options.watch) return watch(context, params.team_id, look);
+      const found = await look();
+      show(
+        found,
+        () => viewText(found, { now: world.clock.now(), layout }),
+        () => [found.team.id],
+      );
+    },
   }),
   teamExport,
   ...deliveryCommands,
@@ -206,20 +218,6 @@ function memberTable(
 interface ViewOptions {
   limit: number;
   watch?: boolean;
-}
-
-async function viewTeam(context: CommandContext, end: string, options: ViewOptions): Promise<void> {
-  const { world, client, show, layout } = context;
-  const params = { team_id: await teamId(client, end) };
-  const query = { message_limit: options.limit };
-  const look = () => client.call(endpoints.getTeamView, { params, query });
-  if (options.watch) return watch(context, params.team_id, look);
-  const found = await look();
-  show(
-    found,
-    () => viewText(found, { now: world.clock.now(), layout }),
-    () => [found.team.id],
-  );
 }
 
 /** Prints the view now and after each change. A terminal is cleared before; with `--json` each view is a line. */

@@ -8,7 +8,6 @@ import { listOptions } from '../output-options.ts';
 import { tokens } from '../nouns.ts';
 import { ago, labelOf, listOf, shortId } from '../output.ts';
 import { token } from '../parameters.ts';
-import type { CommandContext } from '../world.ts';
 
 /** `cadre tokens …`: the tokens beside the API token. */
 export const tokenCommands = commandGroup('tokens', 'Manage API tokens', [
@@ -16,7 +15,11 @@ export const tokenCommands = commandGroup('tokens', 'Manage API tokens', [
     name: 'list',
     description: 'List API tokens, newest first',
     parameters: listOptions,
-    run: list,
+    async run({ world, client, show, note, layout }) {
+      const found = await Array.fromAsync(tokens.all(client));
+      show(found, () => tokenTable(found, { now: world.clock.now(), layout }));
+      if (found.length === 0) note('no tokens: create one with cadre tokens create NAME');
+    },
   }),
   endpointCommand({
     name: 'create',
@@ -46,12 +49,6 @@ export const tokenCommands = commandGroup('tokens', 'Manage API tokens', [
     print: ({ id, name }) => `Revoked token ${labelOf(id, name)}\n`,
   }),
 ]);
-
-async function list({ world, client, show, note, layout }: CommandContext): Promise<void> {
-  const found = await Array.fromAsync(tokens.all(client));
-  show(found, () => tokenTable(found, { now: world.clock.now(), layout }));
-  if (found.length === 0) note('no tokens: create one with cadre tokens create NAME');
-}
 
 const tokenTable = listOf<Token>(['ID', 'SCOPE', 'AGE', 'USED', 'EXPIRES', 'NAME'], (one, now) => [
   shortId(one.id),

@@ -25,7 +25,15 @@ export const mergeCommands: readonly Register[] = [
       '--dry-run  Show the preview of the result, and change nothing',
       '--yes  Skip the confirmation',
     ],
-    run: merge,
+    async run(context, said: string, options: MergeCommandOptions) {
+      const { client } = context;
+      const params = { worktree_id: await worktreeId(client, said) };
+      const { into, squash, message, commit: commit_message } = options;
+      const wish = { into, squash, message, commit_message };
+      await finish(context, options, (more) =>
+        client.call(endpoints.mergeWorktree, { params, body: { ...wish, ...more } }),
+      );
+    },
   }),
   clientCommand({
     name: 'rebase',
@@ -37,7 +45,14 @@ export const mergeCommands: readonly Register[] = [
       '--dry-run  Show the preview of the result, and change nothing',
       '--yes  Skip the confirmation',
     ],
-    run: rebase,
+    async run(context, said: string, options: MergeOptions & { onto?: string }) {
+      const { client } = context;
+      const params = { worktree_id: await worktreeId(client, said) };
+      const wish = { onto: options.onto, commit_message: options.commit };
+      await finish(context, options, (more) =>
+        client.call(endpoints.rebaseWorktree, { params, body: { ...wish, ...more } }),
+      );
+    },
   }),
   clientCommand({
     name: 'pr',
@@ -54,7 +69,28 @@ export const mergeCommands: readonly Register[] = [
       '--dry-run  Show the preview of the result, and change nothing',
       '--yes  Skip the confirmation',
     ],
-    run: openPullRequest,
+    async run(context, said: string, { dryRun, yes, ...wish }: PullRequestOptions) {
+      const { client, show, layout, world } = context;
+      const style = { ...layout, hintFor: commandFor };
+      const params = { worktree_id: await worktreeId(client, said) };
+      const call = (more: object): Promise<PullRequest> =>
+        client.call(endpoints.openPullRequest, { params, body: { ...wish, ...more } });
+      const plan = await call({ dry_run: true });
+      const isRefused = plan.obstacles.length > 0;
+      if (isRefused || dryRun) {
+        show(plan, () => textOf(pullRequestLines(plan, style)));
+        if (isRefused) world.exit(exitCodes.conflict);
+        return;
+      }
+      const isWanted = await mayDo(context, { yes }, plan, (isWhole) =>
+        pullRequestLines(plan, { ...style, isWhole }),
+      );
+      if (!isWanted) return show(plan, () => 'Nothing was changed\n');
+      const { source_commit: expected_commit, remote_url: expected_url } = plan;
+      const { title, body } = plan;
+      const done = await call({ dry_run: false, expected_commit, expected_url, title, body });
+      show(done, () => `${done.url ?? ''}\n`);
+    },
   }),
 ];
 
@@ -68,33 +104,6 @@ interface MergeCommandOptions extends MergeOptions {
   into?: string;
   squash?: boolean;
   message?: string;
-}
-
-async function merge(
-  context: CommandContext,
-  said: string,
-  options: MergeCommandOptions,
-): Promise<void> {
-  const { client } = context;
-  const params = { worktree_id: await worktreeId(client, said) };
-  const { into, squash, message, commit: commit_message } = options;
-  const wish = { into, squash, message, commit_message };
-  await finish(context, options, (more) =>
-    client.call(endpoints.mergeWorktree, { params, body: { ...wish, ...more } }),
-  );
-}
-
-async function rebase(
-  context: CommandContext,
-  said: string,
-  options: MergeOptions & { onto?: string },
-): Promise<void> {
-  const { client } = context;
-  const params = { worktree_id: await worktreeId(client, said) };
-  const wish = { onto: options.onto, commit_message: options.commit };
-  await finish(context, options, (more) =>
-    client.call(endpoints.rebaseWorktree, { params, body: { ...wish, ...more } }),
-  );
 }
 
 type Ask = Pick<BodyInputOf<typeof endpoints.mergeWorktree>, 'dry_run' | 'expected_tree'>;
@@ -132,33 +141,6 @@ interface PullRequestOptions {
   draft?: boolean;
   dryRun?: boolean;
   yes?: boolean;
-}
-
-async function openPullRequest(
-  context: CommandContext,
-  said: string,
-  { dryRun, yes, ...wish }: PullRequestOptions,
-): Promise<void> {
-  const { client, show, layout, world } = context;
-  const style = { ...layout, hintFor: commandFor };
-  const params = { worktree_id: await worktreeId(client, said) };
-  const call = (more: object): Promise<PullRequest> =>
-    client.call(endpoints.openPullRequest, { params, body: { ...wish, ...more } });
-  const plan = await call({ dry_run: true });
-  const isRefused = plan.obstacles.length > 0;
-  if (isRefused || dryRun) {
-    show(plan, () => textOf(pullRequestLines(plan, style)));
-    if (isRefused) world.exit(exitCodes.conflict);
-    return;
-  }
-  const isWanted = await mayDo(context, { yes }, plan, (isWhole) =>
-    pullRequestLines(plan, { ...style, isWhole }),
-  );
-  if (!isWanted) return show(plan, () => 'Nothing was changed\n');
-  const { source_commit: expected_commit, remote_url: expected_url } = plan;
-  const { title, body } = plan;
-  const done = await call({ dry_run: false, expected_commit, expected_url, title, body });
-  show(done, () => `${done.url ?? ''}\n`);
 }
 
 /**

@@ -21,7 +21,23 @@ export const trustCommands: readonly Register[] = [
       '--sha256 <digest>  Trust only the content with this SHA-256 digest, without asking for confirmation',
       '--yes  Trust all content that the command shows, without asking for confirmation',
     ],
-    run: trust,
+    async run(context, options: TrustOptions) {
+      const { client, show } = context;
+      const repo_root = path.resolve(context.world.cwd(), options.repo);
+      const wanted =
+        options.sha256 === undefined
+          ? await chosen(context, repo_root, options)
+          : [options.sha256.toLowerCase()];
+      const trusted: Trusted[] = [];
+      for (const sha256 of wanted) {
+        const body = { repo_root, sha256 };
+        trusted.push(await client.call(endpoints.trustContent, { body }));
+      }
+      show(trusted, () => {
+        if (trusted.length === 0) return 'Nothing was trusted\n';
+        return trusted.map((one) => `Trusted ${one.sha256} for ${plain(one.repo_root)}\n`).join('');
+      });
+    },
   }),
   endpointCommand({
     name: 'untrust',
@@ -57,24 +73,6 @@ interface TrustOptions {
   repo: string;
   sha256?: string;
   yes?: boolean;
-}
-
-async function trust(context: CommandContext, options: TrustOptions): Promise<void> {
-  const { client, show } = context;
-  const repo_root = path.resolve(context.world.cwd(), options.repo);
-  const wanted =
-    options.sha256 === undefined
-      ? await chosen(context, repo_root, options)
-      : [options.sha256.toLowerCase()];
-  const trusted: Trusted[] = [];
-  for (const sha256 of wanted) {
-    const body = { repo_root, sha256 };
-    trusted.push(await client.call(endpoints.trustContent, { body }));
-  }
-  show(trusted, () => {
-    if (trusted.length === 0) return 'Nothing was trusted\n';
-    return trusted.map((one) => `Trusted ${one.sha256} for ${plain(one.repo_root)}\n`).join('');
-  });
 }
 
 /** Shows each script and filter and asks whether it may run. Throws `usage` without terminal and `--yes`. */
