@@ -17,7 +17,6 @@ import type {
 /** For so long, in ms, the state of a server holds. */
 const FRESH_MS = 2000;
 
-/** Several servers, each by its own address. */
 export class Addresses implements Servers {
   readonly #addresses: readonly Address[];
   readonly #clock: Clock;

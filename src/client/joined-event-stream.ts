@@ -15,7 +15,6 @@ import { describeGap } from './event-summary.ts';
 /** A server that does not answer is asked again after this time. */
 const RETRY_MS = 1000;
 
-/** A place in the log of one server. */
 interface Position {
   epoch: string;
   seq: number;

@@ -3,7 +3,6 @@ import { eventRoutes } from '../api/event-routes.ts';
 import type { Answer, CallInput, Client } from './client.ts';
 import { type EventScope, scopeInput } from './event-scope.ts';
 
-/** A page of the stored events of a scope. */
 export function replay(
   client: Pick<Client, 'ask'>,
   scope: EventScope,
@@ -37,7 +36,6 @@ export async function replayBefore(
   }
 }
 
-/** The last `count` events between two seqs. */
 async function lastOf(
   client: Pick<Client, 'ask'>,
   scope: EventScope,

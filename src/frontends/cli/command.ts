@@ -40,7 +40,6 @@ export interface Parameter {
   conflicts?: string;
 }
 
-/** A command with an action of its own. */
 export function command(
   entry: CommandEntry & {
     action?(world: World): (...args: never[]) => void | Promise<void>;

@@ -9,7 +9,6 @@ import { AppError, unreachableError, usageError } from '../../api/errors.ts';
 import type { OutputOptions } from './output-options.ts';
 import { configureColors } from '../terminal/palette.ts';
 
-/** The options that every client command takes. */
 export interface GlobalOptions extends OutputOptions {
   url?: readonly string[] | undefined;
   tokenFile?: readonly string[] | undefined;
@@ -25,7 +24,6 @@ export interface GlobalOptions extends OutputOptions {
   fleet?: string | true;
 }
 
-/** The servers that a command line asks. */
 export type AskedServers =
   /** The server that runs on this machine, found by its data directory. */
   | { kind: 'local' }

@@ -122,7 +122,6 @@ function isNamed(name: string | null | undefined, said: string): boolean {
   return typeof name === 'string' && (name === said || oneLine(name) === said);
 }
 
-/** The only record that was found. Throws as `find`. */
 export function onlyOne<T>(
   { what, idOf, name, see }: Pick<Noun<T, never[]>, 'what' | 'idOf' | 'name' | 'see'>,
   found: readonly T[],

@@ -113,7 +113,6 @@ function filesOf(file: string | null): string[] | undefined {
   return file === null ? undefined : [file];
 }
 
-/** The server on this machine, as far as it is known. */
 async function localServer(options: GlobalOptions, env: NodeJS.ProcessEnv) {
   const configured = await configuredServer(options, env);
   const directory = directoryOf(options, configured, env);

@@ -33,7 +33,6 @@ export const recordOptions = [
   quietOption,
 ];
 
-/** How a command lays out its text on stdout. */
 export function layoutFor(
   { stdout, env }: { stdout: Parameters<typeof layoutOf>[0]; env: NodeJS.ProcessEnv },
   command: Command,
@@ -48,7 +47,6 @@ export function layoutFor(
   };
 }
 
-/** Whether only ids are printed. */
 export function isQuiet({ output, quiet }: OutputOptions): boolean {
   return quiet === true || output === 'name';
 }

@@ -19,7 +19,6 @@ export function ago(then: number, now: number): string {
   return agoOf(now - then);
 }
 
-/** A size in MiB, with one decimal. */
 export function mebibytes(bytes: number): string {
   return `${(bytes / 1024 ** 2).toFixed(1)} MiB`;
 }

@@ -112,7 +112,6 @@ type ListPrint<T> = ((found: readonly T[], at: { now: number; layout?: Layout })
   isList: true;
 };
 
-/** The cells of a record with its ids whole. */
 function withWholeIds(cells: readonly string[], record: unknown): string[] {
   const fields = Object.entries(record as object) as [string, unknown][];
   const ids = fields.flatMap(([name, value]) =>

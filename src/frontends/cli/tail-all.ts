@@ -57,7 +57,6 @@ function beginning({ afterSeq, since }: TailOptions, now: number): Beginning {
   );
 }
 
-/** Reports when a server becomes unreachable or reachable. */
 class LogWakeup {
   readonly #away = new Map<string, string>();
   readonly #names: readonly string[];

@@ -13,7 +13,6 @@ export const turnSettingOptions = [
   '--effort <effort>  Reasoning effort of the model for this turn',
 ];
 
-/** The fields of a request for these options. */
 export function turnSettings({ permissionMode, agentMode, model, effort }: TurnSettingOptions) {
   return { permission_mode: permissionMode, agent_mode: agentMode, model, thinking_effort: effort };
 }

@@ -6,7 +6,6 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { shellWord } from '../../../core/lib/shell-word.ts';
 
-/** `cadre version`. */
 export const versionCommand = localCommand({
   name: 'version',
   description: 'Print the version of cadre',
@@ -17,7 +16,6 @@ export const versionCommand = localCommand({
   },
 });
 
-/** `cadre licenses`. */
 export const licensesCommand = localCommand({
   name: 'licenses',
   description: 'Print the licenses of the software bundled with cadre',
@@ -32,7 +30,6 @@ export const licensesCommand = localCommand({
   },
 });
 
-/** `cadre upgrade`: it downloads and changes nothing. */
 export const upgradeCommand = localCommand({
   name: 'upgrade',
   description: 'Show how to upgrade this copy of cadre',
@@ -63,7 +60,6 @@ const kinds: Readonly<Record<InstallMethod, string>> = {
   archive: 'unpacked from an archive',
 };
 
-/** How a copy of cadre was installed. */
 type InstallMethod = 'deb' | 'homebrew' | 'npm' | 'install.sh' | 'make' | 'checkout' | 'archive';
 
 /** An installed copy of cadre, and how it is upgraded. */

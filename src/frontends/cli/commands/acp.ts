@@ -12,7 +12,6 @@ interface AcpOptions extends Pick<
   session?: string;
 }
 
-/** `cadre acp`: cadre as an agent of an editor. */
 export const acpCommand = localCommand({
   name: 'acp',
   description: 'Let an editor use cadre as an agent (Agent Client Protocol)',

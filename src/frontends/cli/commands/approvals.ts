@@ -22,7 +22,6 @@ import {
 import path from 'node:path';
 import type { ApprovalRule, RuleDecision } from '../../../api/approval-rules.ts';
 
-/** `cadre approvals rules …`: what is decided without asking. */
 const approvalRuleCommands = commandGroup('rules', 'Manage rules that answer approval requests', [
   endpointCommand({
     name: 'list',
@@ -96,7 +95,6 @@ function refusalOf({ id, refused }: ApprovalRule): string {
     : ` (${refused}; remove it with cadre approvals rules remove ${shortId(id)})`;
 }
 
-/** Returns one line of text about a rule. */
 function conditionsOf(one: ApprovalRule): string {
   const conditions = (['command', 'path', 'tool', 'provider', 'directory'] as const).flatMap(
     (name) => {
@@ -109,7 +107,6 @@ function conditionsOf(one: ApprovalRule): string {
 
 const approvalArgument = idArgument('approval');
 
-/** `cadre approvals …`: one inbox over all sessions. */
 export const approvalCommands = commandGroup(
   'approvals',
   'Manage approval requests of agents, and approval rules',

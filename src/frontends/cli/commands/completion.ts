@@ -7,7 +7,6 @@ import type { World } from '../world.ts';
 export const scripts = { bash: 'cadre.bash', zsh: '_cadre', fish: 'cadre.fish' } as const;
 type Shell = keyof typeof scripts;
 
-/** `cadre completion`. */
 export const completionCommand = localCommand({
   name: 'completion',
   description: 'Print a shell completion script',

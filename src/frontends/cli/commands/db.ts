@@ -15,7 +15,6 @@ import { mebibytes, plain } from '../output.ts';
 import type { LocalContext } from '../world.ts';
 import { counted } from '../../../core/lib/counted.ts';
 
-/** `cadre db …`. */
 export const dbCommands = commandGroup('db', 'Back up, check, restore and roll back the database', [
   localCommand({
     name: 'backup',

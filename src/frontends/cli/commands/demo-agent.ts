@@ -1,6 +1,5 @@
 import { command } from '../command.ts';
 
-/** `cadre demo-agent`: the agent that `serve --demo` starts for each session. */
 export const demoAgentCommand = command({
   name: 'demo-agent',
   hidden: true,

@@ -3,7 +3,6 @@ import { commandGroup, type Register } from '../command.ts';
 import { endpointCommand } from '../endpoint-command.ts';
 import { details } from '../output.ts';
 
-/** `cadre diagnostics …`. */
 export const diagnosticsCommands = commandGroup(
   'diagnostics',
   'Show the state of the server in detail',
@@ -53,7 +52,6 @@ export const diagnosticsCommands = commandGroup(
   ],
 );
 
-/** `cadre metrics`. */
 export const metricsCommand: Register = endpointCommand({
   name: 'metrics',
   description: 'Print the metrics of the server in Prometheus format',
@@ -97,7 +95,6 @@ export function metricsDocument(text: string): Metric[] {
   return metrics;
 }
 
-/** The labels between the braces of a sample. */
 function labelsIn(text: string): Record<string, string> {
   const pairs = text.matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g);
   return Object.fromEntries(

@@ -10,7 +10,6 @@ interface DiffOptions {
   at?: string;
 }
 
-/** `cadre diff`. */
 export const diffCommand = clientCommand({
   name: 'diff',
   description: 'Show the committed and uncommitted changes of a session',

@@ -39,7 +39,6 @@ const checks: Record<string, Check> = {
   server,
 };
 
-/** `cadre doctor`. */
 export const doctorCommand = localCommand({
   name: 'doctor',
   description: 'Check this machine and print fixes (exit code 1 on failure)',

@@ -31,7 +31,6 @@ export interface TailOptions {
   reconnect?: number;
 }
 
-/** `cadre events tail`. */
 export const eventCommands = commandGroup('events', 'Show the event log, and follow new events', [
   command({
     name: 'tail',
@@ -189,7 +188,6 @@ async function follow(
   if (signal.aborted) world.exit(Number(signal.reason));
 }
 
-/** The events that are stored now. */
 function stored({ world, client }: CommandContext, { after, ...scope }: Reading) {
   return after === 'latest' ? [] : storedEvents(client, scope, after, (gap) => tellGap(world, gap));
 }

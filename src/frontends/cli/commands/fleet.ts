@@ -13,7 +13,6 @@ import { count } from '../count.ts';
 const credentialsOption =
   '--credentials <file>  Key file of the fleet administrator (default: fleet.person.credentials in the configuration)';
 
-/** `cadre fleet …`: what is about the fleet itself. */
 export const fleetCommands = commandGroup(
   'fleet',
   'Combine cadre servers on several machines (over NATS)',

@@ -11,7 +11,6 @@ import { ago, listOf } from '../output.ts';
 
 const hook = valueOf('hook_name', '<hook>  Name of the hook in the configuration');
 
-/** `cadre hooks …`. */
 export const hookCommands = commandGroup('hooks', 'Send events to commands and URLs', [
   endpointCommand({
     name: 'list',
@@ -68,7 +67,6 @@ function waitingText({ waiting, waiting_since }: Hook, now: number): string {
   return `${waiting}${waiting === 1000 ? '+' : ''}, ${ago(waiting_since, now)}`;
 }
 
-/** The problems and limits of a hook, as one line. */
 function noteOn({ problem, failure, gap, slowed_since }: Hook, now: number): string {
   const notes = [
     problem,

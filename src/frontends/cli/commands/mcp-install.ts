@@ -26,7 +26,6 @@ const agentArgument = {
   choices: agentNames,
 };
 
-/** `cadre mcp install | uninstall | list`: cadre's tools in the user's own agents, outside of cadre. */
 export const installCommands: readonly Register[] = [
   command({
     name: 'install',

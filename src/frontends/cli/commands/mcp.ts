@@ -11,7 +11,6 @@ import { jsonFor } from '../world.ts';
 import { installCommands } from './mcp-install.ts';
 import { mcpGroup, serveCommand } from './mcp-serve.ts';
 
-/** `cadre mcp …`: the tools that the agents of sessions call. */
 export const mcpCommands = mcpGroup([
   ...installCommands,
   serveCommand,
@@ -92,7 +91,6 @@ function fromPairs(pairs: readonly string[], properties: Properties): Record<str
   );
 }
 
-/** Whether a JSON Schema allows strings. */
 function takesText(schema: unknown): boolean {
   if (typeof schema !== 'object' || schema === null) return false;
   if ('type' in schema && [schema.type].flat().includes('string')) return true;

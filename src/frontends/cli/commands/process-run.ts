@@ -16,7 +16,6 @@ import { on } from 'node:events';
 import { isInForeground } from '../../../core/children/identity.ts';
 import { AppError } from '../../../api/errors.ts';
 
-/** `cadre processes run`. */
 export const processRun = clientCommand({
   name: 'run',
   description:

@@ -19,7 +19,6 @@ import { followOutput, type Output, outputs } from '../follow-output.ts';
 
 const TAIL_LINES = 200;
 
-/** `cadre processes …`. */
 export const processCommands = commandGroup(
   'processes',
   'Run commands on the server, and show their output',

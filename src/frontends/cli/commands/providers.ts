@@ -24,7 +24,6 @@ const loginArgument = { line: '<provider>  Provider', choices: [...loginProvider
 const acpAgentOption =
   '--agent <agent>  Name of the ACP agent, such as gemini (default: the default agent of new sessions)';
 
-/** `cadre providers …`. */
 export const providerCommands = commandGroup(
   'providers',
   'List agents and models, and log in to agents',

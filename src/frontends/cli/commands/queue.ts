@@ -17,7 +17,6 @@ import { type TimeOptions, timeOptions, timesOf } from '../queue-times.ts';
 import { promptParameters, readInput } from '../talk/prompt.ts';
 import { type TurnSettingOptions, turnSettingOptions } from '../turn-settings.ts';
 
-/** `cadre queue …`: what becomes a turn later. */
 export const queueCommands = commandGroup(
   'queue',
   'Manage prompts that are sent later or on a schedule',

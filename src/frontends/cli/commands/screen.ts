@@ -92,7 +92,6 @@ async function offerServer(world: World, options: HomeOptions): Promise<boolean>
   return isStarted;
 }
 
-/** `cadre top`. */
 export const topCommand = clientCommand({
   name: 'top',
   description: 'Show a live view of sessions, approvals and processes',

@@ -29,7 +29,6 @@ interface SearchOptions {
   forget?: boolean;
 }
 
-/** `cadre search`. */
 export const searchCommand = clientCommand({
   name: 'search',
   description: 'Search the prompts, answers, commands and titles of sessions',
@@ -177,7 +176,6 @@ function wayTo({ session_id, turn_id }: SearchHit): string {
   return turn_id === null ? show : `${show} --turn ${turn_id}`;
 }
 
-/** The text with what was found in it in a style. */
 function marked({ text, marks }: SearchHit, style: (text: string) => string): string {
   let line = '';
   let at = 0;
@@ -204,7 +202,6 @@ function behindText({ state, done, back_to, detail }: SearchIndex): string | nul
   return `the search index is being built (${percent(done)} done)${from}`;
 }
 
-/** The state of an index for people. */
 function indexDetails({ state, documents, done, back_to, bytes, detail }: SearchIndex) {
   return {
     state,

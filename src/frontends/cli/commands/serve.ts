@@ -122,7 +122,6 @@ async function serveTelling(
   }
 }
 
-/** Says that the server listens, and where. */
 function announce(
   { stdout }: World,
   { json }: ServeOptions,

@@ -136,7 +136,6 @@ function installedText(installed: Installed): string {
   ].join('');
 }
 
-/** The status as people read it. */
 function statusLines({ data_dir, server, service }: ServiceStatus): object {
   return {
     ...(server

@@ -12,7 +12,6 @@ import type { AgentOptions } from '../talk/open-session.ts';
 
 type Setting = 'agent_mode' | 'model' | 'thinking_effort';
 
-/** `cadre sessions edit`. */
 export const sessionEdit = endpointCommand({
   name: 'edit',
   description: 'Change the model and the modes of a session, from its next turn on',
@@ -69,7 +68,6 @@ interface HandoffOptions extends AgentOptions {
   close?: boolean;
 }
 
-/** `cadre sessions handoff`. */
 export const sessionHandoff = clientCommand({
   name: 'handoff',
   description:

@@ -20,7 +20,6 @@ const exportOptions = [
   '--force  Replace the file if it exists',
 ];
 
-/** `cadre sessions export`. */
 export const sessionExport = clientCommand({
   name: 'export',
   description: 'Export the conversation of a session as HTML, Markdown or JSON',
@@ -34,7 +33,6 @@ export const sessionExport = clientCommand({
   },
 });
 
-/** `cadre teams export`. */
 export const teamExport = clientCommand({
   name: 'export',
   description: 'Export the conversations of all members of a team as HTML, Markdown or JSON',
@@ -64,7 +62,6 @@ const providerOption = {
   choices: providerIds,
 };
 
-/** `cadre sessions import`. */
 export const sessionImport = clientCommand({
   name: 'import',
   description: "Open a session that continues a conversation of an agent's own program",

@@ -13,7 +13,6 @@ interface UntilOptions extends GoalOptions {
   cancel?: boolean;
 }
 
-/** `cadre sessions until`. */
 export const sessionUntil = clientCommand({
   name: 'until',
   description:
@@ -40,7 +39,6 @@ export const sessionUntil = clientCommand({
   },
 });
 
-/** The options of the commands that set a goal. */
 export interface GoalOptions {
   max?: number;
   /** In ms. */
@@ -67,7 +65,6 @@ export function goalOptions(needs = '') {
   ];
 }
 
-/** Returns the request for a goal. */
 export function goalBody(
   command: string,
   { max, checkTimeout, within }: GoalOptions,

@@ -20,13 +20,11 @@ interface WaitOptions {
   reconnect?: number;
 }
 
-/** A session without a running turn, and its most recent turn. */
 interface Idle {
   session: Session;
   turn: Turn | null;
 }
 
-/** `cadre sessions wait`. */
 export const sessionWait = clientCommand({
   name: 'wait',
   description:

@@ -39,7 +39,6 @@ import { isQuiet, recordOptions } from '../output-options.ts';
 import type { Client } from '../../../client/client.ts';
 import { labelledId } from '../../../core/lib/labelled-id.ts';
 
-/** `cadre sessions …`. */
 export const sessionCommands = commandGroup('sessions', 'Manage conversations with agents', [
   clientCommand({
     name: 'create',

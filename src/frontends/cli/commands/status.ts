@@ -6,7 +6,6 @@ import { durationText } from '../../terminal/time.ts';
 import { details, mebibytes } from '../output.ts';
 import { counted } from '../../../core/lib/counted.ts';
 
-/** `cadre status`. */
 export const statusCommand = clientCommand({
   name: 'status',
   description: 'Show the state of the server',

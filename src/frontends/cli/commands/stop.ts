@@ -12,7 +12,6 @@ import {
 import { AppError, usageError } from '../../../api/errors.ts';
 import type { Manager } from '../service/manager.ts';
 
-/** `cadre stop`: stops the server of this machine, however it was started. */
 export const stopCommand = localCommand({
   name: 'stop',
   description: 'Stop the server',

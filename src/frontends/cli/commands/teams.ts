@@ -32,7 +32,6 @@ import { parseMetadata } from '../metadata.ts';
 import { readPrompt } from '../prompt.ts';
 import { counted } from '../../../core/lib/counted.ts';
 
-/** `cadre teams spawn`. */
 const teamSpawn = endpointCommand({
   name: 'spawn',
   description: 'Create a session, and add the session to a team',
@@ -85,7 +84,6 @@ const teamSpawn = endpointCommand({
   print: ({ session }) => `${session.id}\n`,
 });
 
-/** `cadre teams …`. */
 export const teamCommands = commandGroup('teams', 'Let sessions send messages to each other', [
   endpointCommand({
     name: 'list',

@@ -9,7 +9,6 @@ import { tokens } from '../nouns.ts';
 import { ago, labelOf, listOf, shortId } from '../output.ts';
 import { token } from '../parameters.ts';
 
-/** `cadre tokens …`: the tokens beside the API token. */
 export const tokenCommands = commandGroup('tokens', 'Manage API tokens', [
   clientCommand({
     name: 'list',
@@ -59,7 +58,6 @@ const tokenTable = listOf<Token>(['ID', 'SCOPE', 'AGE', 'USED', 'EXPIRES', 'NAME
   one.name,
 ]);
 
-/** The time until a token expires, as text. */
 function expiry({ expires_at }: Token, now: number): string {
   if (expires_at === null) return 'never';
   return expires_at <= now ? 'expired' : `in ${ago(now, expires_at)}`;

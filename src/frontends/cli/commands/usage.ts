@@ -12,7 +12,6 @@ import { sinceOf } from '../since.ts';
 import type { UsageReport, UsageRow } from '../../../api/usage.ts';
 import type { Layout } from '../layout.ts';
 
-/** `cadre budgets …`: how much turns may use. */
 export const budgetCommands = commandGroup(
   'budgets',
   'Limit the tokens, cost and turns of sessions',
@@ -112,7 +111,6 @@ function money(text: string): number {
   throw new InvalidArgumentError('Expected US dollars, such as 20 or 0.50.');
 }
 
-/** `cadre usage`: what turns have used. */
 export const usageCommand = endpointCommand({
   name: 'usage',
   description: 'Show the tokens and cost that sessions used',

@@ -11,7 +11,6 @@ import { commandFor } from '../hints.ts';
 import { plain } from '../output.ts';
 import type { CommandContext, World } from '../world.ts';
 
-/** `cadre worktrees merge | rebase | pr`. */
 export const mergeCommands: readonly Register[] = [
   clientCommand({
     name: 'merge',
@@ -193,7 +192,6 @@ function textOf(lines: readonly string[]): string {
   return lines.map((line) => `${line}\n`).join('');
 }
 
-/** The result of a merge or rebase, and the next step for the worktree. */
 function doneText({ worktree, target, how, result_commit, ...done }: MergeResult): string {
   const commit = (result_commit ?? '').slice(0, 8);
   if (how === 'replay' || done.checkout === worktree.path)

@@ -10,7 +10,6 @@ import { repositoryOption } from '../parameters.ts';
 import type { CommandContext } from '../world.ts';
 import { counted } from '../../../core/lib/counted.ts';
 
-/** `cadre worktrees trust | untrust | list-trusted`. */
 export const trustCommands: readonly Register[] = [
   clientCommand({
     name: 'trust',

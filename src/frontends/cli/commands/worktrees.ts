@@ -78,7 +78,6 @@ const create = endpointCommand({
   },
 });
 
-/** `cadre worktrees …`. */
 export const worktreeCommands = commandGroup(
   'worktrees',
   'Create, merge and remove git worktrees of sessions',
@@ -195,7 +194,6 @@ export const worktreeCommands = commandGroup(
   ],
 );
 
-/** The outcome of a cleanup, and its notes. */
 function cleanupText({ worktree, status, archive_ref, diagnostics }: CleanupResult): string {
   const archived = status === 'cleaned' && archive_ref !== null ? [`archived: ${archive_ref}`] : [];
   const notes = [...archived, ...diagnostics].map((line) => `  ${plain(line)}\n`);

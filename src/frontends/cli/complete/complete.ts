@@ -106,10 +106,8 @@ function withoutConfig(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   }
 }
 
-/** The options of the command line that name servers. */
 type Asked = Record<'url' | 'tokenFile' | 'dataDir' | 'on', string | undefined>;
 
-/** The clients of the servers that a command line asks. */
 async function clientsOf(
   { url, tokenFile, dataDir, on }: Asked,
   env: NodeJS.ProcessEnv,

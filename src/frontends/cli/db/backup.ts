@@ -13,14 +13,12 @@ import { progressLine } from '../progress.ts';
 import type { World } from '../world.ts';
 import { lockStore, runningServer, storeDirectory, withStoreFiles } from './store-files.ts';
 
-/** A copy that was made. */
 interface Copied {
   path: string;
   bytes: number;
   seq: number;
 }
 
-/** A copy that is being read, in pieces. */
 interface Source {
   bytes: number;
   seq: number;

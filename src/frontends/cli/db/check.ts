@@ -19,7 +19,6 @@ import { lockStore, runningServer, STORE, storeDirectory, withStoreFiles } from 
 /** A finding about the database, or about another file of the data directory. */
 export type Finding = Corruption & { file?: string };
 
-/** The findings about a database and the files beside it. */
 export interface Checked extends Omit<CheckReport, 'damage'> {
   /** The stored output of processes; null for a backup or a server on another machine. */
   logs: LogsReport | null;

@@ -17,7 +17,6 @@ import { lockStore, STORE, withStoreFiles, storeDirectory } from './store-files.
 
 export type ReplaceOptions = GlobalOptions & { yes?: boolean };
 
-/** The result of a restore. */
 export interface Restored {
   data_dir: string;
   backup: string;
@@ -76,7 +75,6 @@ export async function restore(
   });
 }
 
-/** Describes a restore that was done. */
 export function restoredText({ data_dir, backup, replaced }: Restored): string {
   return [
     `Restored ${backup} to ${data_dir}\n`,
@@ -106,7 +104,6 @@ function isWanted(world: World, question: string, remedy: string): Promise<boole
 
 const UNSEEN = 'check which data the rollback would remove, then pass --yes';
 
-/** The result of a rollback. */
 interface RolledBack {
   /** The version that wrote the data that are in place now, their format and their newest seq. */
   version: string;
@@ -156,7 +153,6 @@ export async function rollBack(
   });
 }
 
-/** Describes the result of a rollback, and the next steps. */
 export function rolledBackText(done: RolledBack): string {
   const isOlder = done.version !== version;
   return [

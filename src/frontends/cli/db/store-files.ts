@@ -6,7 +6,6 @@ import { AppError, invalidError, notFoundError } from '../../../api/errors.ts';
 import type { GlobalOptions } from '../context.ts';
 import type { World } from '../world.ts';
 
-/** The file of the database in a data directory. */
 export const STORE = 'events.cadre';
 
 /** A client of the running server; null where none runs. */

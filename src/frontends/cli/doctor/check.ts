@@ -15,7 +15,6 @@ export type Verdict = Omit<Finding, 'check'>;
 /** One check of `cadre doctor`. An error that it throws counts as a failure. */
 export type Check = (input: CheckInput) => Verdict | Promise<Verdict>;
 
-/** The input of every check. */
 export interface CheckInput {
   world: World;
   options: GlobalOptions;

@@ -11,12 +11,10 @@ import {
 } from '../talk/read-conversation.ts';
 import type { Exported, ExportedTurn } from './html.ts';
 
-/** A session with its whole conversation. */
 export interface ExportedSession extends ReadConversation {
   session: Session;
 }
 
-/** Reads a session with its whole conversation. Throws `not_found`. */
 export async function readSession(client: Client, session_id: string): Promise<ExportedSession> {
   const session = await client.call(endpoints.getSession, { params: { session_id } });
   return { session, ...(await readConversation(client, session)) };

@@ -25,7 +25,6 @@ export interface InstallOptions extends ServeOptions {
   allowRoot?: boolean;
 }
 
-/** The result of an installation. */
 export interface Installed {
   manager: string;
   file: string;

@@ -68,7 +68,6 @@ export function printedState(text: string): ServiceState {
   };
 }
 
-/** The name by which launchd knows the server. */
 const LABEL = 'cadre.server';
 
 /** A stop takes up to this many seconds before launchd kills the server. */

@@ -21,7 +21,6 @@ export interface ServiceState {
 /** A program that starts services of a user, and starts them again. */
 export interface Manager {
   name: ManagerName;
-  /** The file that describes the service. */
   file: string;
   text: (start: ServiceStart) => string;
   /** Throws `unreachable`, with the reason, where the manager does not run for this user. */
@@ -43,7 +42,6 @@ export interface Manager {
   restartCommand: string;
 }
 
-/** Runs programs of a manager. */
 export class Runner {
   readonly #env: NodeJS.ProcessEnv;
 

@@ -25,7 +25,6 @@ import { SilenceNote } from './silence.ts';
 import { TurnText } from './turn-text.ts';
 import type { CommandContext } from '../world.ts';
 
-/** How many of the earlier turns are shown. */
 const TURNS = 3;
 
 /** The exit codes for the signals that end it. */
@@ -148,7 +147,6 @@ async function showTail(
   return { session, after: (accepted?.seq ?? seq + 1) - 1 };
 }
 
-/** Handles signals until it is disposed. */
 function signals(interrupt: () => void, leave: (code: number) => void): Disposable {
   const end = (name: NodeJS.Signals) => leave(LEAVING[name as keyof typeof LEAVING]);
   const ending = Object.keys(LEAVING) as (keyof typeof LEAVING)[];

@@ -1,7 +1,6 @@
 import { milliseconds } from '../milliseconds.ts';
 import type { World } from '../world.ts';
 
-/** The options of the commands that follow a turn. */
 export interface FollowOptions {
   verbose?: boolean;
   /** In ms. */

@@ -7,11 +7,9 @@ import { PassThrough } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import { plain } from '../../../core/lib/plain.ts';
 
-/** The actions of the user at the line. */
 export interface LineActions {
   /** They typed a line, which is not blank. */
   said(text: string): void;
-  /** Ctrl-C. */
   interrupt(): void;
   /** Ctrl-D on an empty line, or the terminal is gone. */
   leave(): void;
@@ -50,7 +48,6 @@ export class InputLine implements TalkOutput {
     this.#actions = actions;
   }
 
-  /** Shows the line with a text in it. */
   open(text = ''): void {
     const keys = new Pastes(this.#input, this.#output);
     this.#keys = keys;
@@ -193,7 +190,6 @@ const [BEGIN, END] = ['\u001B[200~', '\u001B[201~'];
 /** The beginning of BEGIN at the end of a piece: no key sends it alone. */
 const BEGUN = /\u001B\[20?0?$/;
 
-/** A text of several lines as a line of input. */
 function withoutBreaks(text: string): string {
   return text.replaceAll('\n', BREAK);
 }

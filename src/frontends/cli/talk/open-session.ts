@@ -5,7 +5,6 @@ import { type Defaults, settingsFor } from '../../../client/defaults.ts';
 import { agentModeOption, agentOption } from '../parameters.ts';
 import type { CommandContext } from '../world.ts';
 
-/** The options for the agent of a new session. */
 export interface AgentOptions {
   provider?: ProviderId;
   /** Without a provider, it is an agent of the one whose agents have names. */
@@ -17,7 +16,6 @@ export interface AgentOptions {
   title?: string;
 }
 
-/** The options of the commands that open a session. */
 export interface OpenOptions extends AgentOptions {
   cwd?: string;
   /** true: a worktree without a name of its own. */

@@ -7,7 +7,6 @@ import { recordsOf } from '../../../client/records-of.ts';
 import { readNotices } from '../../../client/read-notices.ts';
 import type { Notice, TurnWithItems } from '../../terminal/conversation.ts';
 
-/** The conversation of a session, oldest first. */
 export interface ReadConversation {
   turns: TurnWithItems[];
   /** The approvals of these turns, newest first. */
@@ -51,7 +50,6 @@ export async function readConversation(
   };
 }
 
-/** The JSON document of a session and its conversation: each turn with its items. */
 export function conversationDocument(session: Session, read: ReadConversation) {
   const turns = read.turns.map(({ turn, items }) => ({ ...turn, items }));
   const { approvals, notices, past } = read;
