@@ -6,9 +6,8 @@ import { parsedJson } from '../core/lib/parsed-json.ts';
 import { type Address, within } from './address.ts';
 import type { Client } from './client.ts';
 import { Funnel } from './funnel.ts';
-import { seqBefore } from './seq-before.ts';
+import { seqBefore, storedEvents } from './replay.ts';
 import type { FollowAll, ServersEventStream, FromServer, Notice } from './servers.ts';
-import { storedEvents } from './replay.ts';
 import { streamEvents } from './stream.ts';
 import { describeGap } from './event-summary.ts';
 

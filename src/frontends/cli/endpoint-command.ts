@@ -129,7 +129,7 @@ function moreText(shown: number, parameters: readonly Parameter[]): string {
 /** Asks before a request that cannot be taken back. Without a terminal nobody is asked. Throws `usage` for no. */
 async function confirm(world: World, { yes }: Options, question: string): Promise<void> {
   if (yes === true || !world.stdin.isTTY || !world.stderr.isTTY) return;
-  const { askYes } = await import('./ask-yes.ts');
+  const { askYes } = await import('./choose.ts');
   if (await askYes(world, `${question} [y/N] `)) return;
   throw usageError('not confirmed: nothing was changed');
 }

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import type { Client } from '../../client/client.ts';
 import { repeated } from './command.ts';
-import { count } from './count.ts';
+import { count } from './option-values.ts';
 import type { Reading } from './endpoint-command.ts';
 import {
   budgetArgument,

@@ -3,7 +3,9 @@ import path from 'node:path';
 import { keys } from '../../core/config/keys.ts';
 import { choicesOf } from './choices.ts';
 import type { GlobalOptions } from './context.ts';
-import { milliseconds } from './milliseconds.ts';
+import { milliseconds } from './option-values.ts';
+import { invalidError } from '../../api/errors.ts';
+import type { World } from './world.ts';
 
 /** The options of `cadre serve`, and of the commands that start it later. */
 export interface ServeOptions extends GlobalOptions {
@@ -54,4 +56,17 @@ export function serveWords(options: ServeOptions, cwd: string): string[] {
     ...(allowRemote ? ['--allow-remote'] : []),
     ...(demo ? ['--demo'] : []),
   ];
+}
+
+/** Throws `invalid` for an address beyond loopback without --allow-remote, because the server speaks plain HTTP. */
+export function refuseRemote(address: string, isAllowed: boolean, { stderr }: World): void {
+  if (/^(127\.\d+\.\d+\.\d+|localhost|\[::1\]):\d+$/.test(address)) return;
+  if (!isAllowed) {
+    throw invalidError(
+      `other machines can reach the address ${address}: pass --allow-remote to allow access from other machines`,
+    );
+  }
+  stderr.write(
+    `cadre: other machines can reach ${address}, and traffic is plain HTTP: put a TLS proxy in front of the server\n`,
+  );
 }

@@ -8,7 +8,7 @@ import { clientCommand, commandGroup, type Register } from '../command.ts';
 import { endpointCommand, type EndpointParameter, type Reading } from '../endpoint-command.ts';
 import { idArgument, matches, onlyOne } from '../find.ts';
 import type { Layout } from '../layout.ts';
-import { milliseconds } from '../milliseconds.ts';
+import { milliseconds } from '../option-values.ts';
 import { approvals } from '../nouns.ts';
 import { recordOptions } from '../output-options.ts';
 import { ago, details, listOf, shortId, plain } from '../output.ts';

@@ -8,7 +8,7 @@ import { listOptions } from '../output-options.ts';
 import type { LocalContext, World } from '../world.ts';
 import path from 'node:path';
 import { newUuid } from '../../../core/lib/ids.ts';
-import { count } from '../count.ts';
+import { count } from '../option-values.ts';
 
 const credentialsOption =
   '--credentials <file>  Key file of the fleet administrator (default: fleet.person.credentials in the configuration)';

@@ -5,17 +5,15 @@ import { endpointCommand } from '../endpoint-command.ts';
 import { ago, details, labelOf, listOf, shortId } from '../output.ts';
 import { limit, process, reason, sessionAs } from '../parameters.ts';
 import { durationText } from '../../terminal/time.ts';
-import { statusText } from '../process-text.ts';
+import { followOutput, type Output, outputs, statusText } from '../process-output.ts';
 import { processRun } from './process-run.ts';
 import { AppError } from '../../../api/errors.ts';
 import { exitCodes } from '../exit.ts';
 import { processArgument, processId } from '../find.ts';
-import { milliseconds } from '../milliseconds.ts';
+import { count, milliseconds } from '../option-values.ts';
 import type { CommandContext } from '../world.ts';
 import type { Client } from '../../../client/client.ts';
 import { choicesOf } from '../choices.ts';
-import { count } from '../count.ts';
-import { followOutput, type Output, outputs } from '../follow-output.ts';
 
 const TAIL_LINES = 200;
 

@@ -12,8 +12,7 @@ import { inOrder, entryStateText, queueTable } from '../queue-text.ts';
 import { momentOf, momentText, zoneOf } from '../when.ts';
 import { clientAction, type World } from '../world.ts';
 import type { Command } from 'commander';
-import { addToQueue } from '../add-to-queue.ts';
-import { type TimeOptions, timeOptions, timesOf } from '../queue-times.ts';
+import { addToQueue, timeOptions, type TimeOptions, timesOf } from '../queue-times.ts';
 import { promptParameters, readInput } from '../talk/prompt.ts';
 import { type TurnSettingOptions, turnSettingOptions } from '../turn-settings.ts';
 

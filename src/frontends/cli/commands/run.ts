@@ -9,7 +9,7 @@ import { sessionId } from '../find.ts';
 import { plain, shortId } from '../output.ts';
 import { type FollowOptions, followOptions } from '../talk/follow-options.ts';
 import { followTurn } from '../talk/follow-turn.ts';
-import { promptHistory } from '../talk/history.ts';
+import { promptHistory } from '../talk/defaults.ts';
 import { latestHere } from '../talk/latest.ts';
 import { type OpenOptions, openBody, openOptions } from '../talk/open-session.ts';
 import { promptParameters, readInput } from '../talk/prompt.ts';

@@ -14,8 +14,7 @@ import type { Migration } from '../../../core/store/migrate.ts';
 import { durationText } from '../../terminal/time.ts';
 import { localCommand } from '../command.ts';
 import { exitCodes } from '../exit.ts';
-import { refuseRemote } from '../refuse-remote.ts';
-import { type ServeOptions, serveOptions } from '../serve-options.ts';
+import { refuseRemote, serveOptions, type ServeOptions } from '../serve-options.ts';
 import { type LocalContext, showDocument, type World } from '../world.ts';
 import { counted } from '../../../core/lib/counted.ts';
 

@@ -1,6 +1,6 @@
 import { shellWord } from '../../../core/lib/shell-word.ts';
 import { commandGroup, localCommand } from '../command.ts';
-import { count } from '../count.ts';
+import { count } from '../option-values.ts';
 import { serverDirectory } from '../context.ts';
 import { details } from '../details.ts';
 import { exitCodes } from '../exit.ts';
@@ -13,7 +13,7 @@ import {
   serviceText,
   uninstall,
 } from '../service/install.ts';
-import { type Manager, type ManagerName, managerNames } from '../service/manager.ts';
+import { followedFile, type Manager, type ManagerName, managerNames } from '../service/manager.ts';
 import { type ServiceStatus, statusOf, whatRuns } from '../service/status.ts';
 import type { LocalContext, World } from '../world.ts';
 import { stop } from './stop.ts';
@@ -23,7 +23,6 @@ import { logFile } from '../../../core/lib/own-log.ts';
 import { lineForPeople } from '../../../core/lib/log-line.ts';
 import { plain } from '../../../core/lib/plain.ts';
 import { type Program, runAndFollow } from '../run-program.ts';
-import { followedFile } from '../service/log-program.ts';
 
 const TAIL_LINES = 50;
 

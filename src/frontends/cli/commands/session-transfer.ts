@@ -9,7 +9,7 @@ import { MAX_PAST_TURNS, type Session } from '../../../api/sessions.ts';
 import type { Client } from '../../../client/client.ts';
 import { counted } from '../../../core/lib/counted.ts';
 import { shellWord } from '../../../core/lib/shell-word.ts';
-import { count } from '../count.ts';
+import { count } from '../option-values.ts';
 import { ago, labelOf, listOf, plain, shortId } from '../output.ts';
 
 const exportOptions = [

@@ -3,10 +3,9 @@ import { usageError } from '../../../api/errors.ts';
 import { type Goal, goalLimits } from '../../../api/goals.ts';
 import { endpoints } from '../../../api/index.ts';
 import { clientCommand } from '../command.ts';
-import { count } from '../count.ts';
+import { count, milliseconds } from '../option-values.ts';
 import { sessionArgument, sessionId } from '../find.ts';
 import { goalText } from '../goal-text.ts';
-import { milliseconds } from '../milliseconds.ts';
 import { plain } from '../output.ts';
 
 interface UntilOptions extends GoalOptions {

@@ -7,7 +7,7 @@ import { clientCommand } from '../command.ts';
 import { exitCodes } from '../exit.ts';
 import { sessionArgument, sessionId } from '../find.ts';
 import { listOptions } from '../output-options.ts';
-import { milliseconds } from '../milliseconds.ts';
+import { milliseconds } from '../option-values.ts';
 import { plain, shortId, table } from '../output.ts';
 import { countOf, exitCodeOf, isEnding, modeOf } from '../talk/turn-end.ts';
 import { reconnectMs, reconnectOption } from '../talk/follow-options.ts';

@@ -22,13 +22,12 @@ import { teamExport } from './session-transfer.ts';
 import { deliveryCommands, messageCommands } from './team-messages.ts';
 import type { TeamView } from '../../../api/team-view.ts';
 import { streamEvents } from '../../../client/stream.ts';
-import { count } from '../count.ts';
+import { count, parseMetadata } from '../option-values.ts';
 import { recordOptions } from '../output-options.ts';
 import { viewText } from '../team-text.ts';
 import { loadWidths } from '../widths.ts';
 import { type CommandContext, jsonFor } from '../world.ts';
 import { usageError } from '../../../api/errors.ts';
-import { parseMetadata } from '../metadata.ts';
 import { readPrompt } from '../prompt.ts';
 import { counted } from '../../../core/lib/counted.ts';
 

@@ -6,9 +6,8 @@ import { commandGroup } from '../command.ts';
 import { endpointCommand } from '../endpoint-command.ts';
 import { listOf, plain, shortId, table } from '../output.ts';
 import { budget, limit, sessionAs, teamAs } from '../parameters.ts';
-import { count } from '../count.ts';
-import { zoneOf } from '../when.ts';
-import { sinceOf } from '../since.ts';
+import { count } from '../option-values.ts';
+import { sinceOf, zoneOf } from '../when.ts';
 import type { UsageReport, UsageRow } from '../../../api/usage.ts';
 import type { Layout } from '../layout.ts';
 

@@ -3,7 +3,7 @@ import { endpoints } from '../../../api/index.ts';
 import type { MergeResult, PullRequest } from '../../../api/worktree-merge.ts';
 import { usageError } from '../../../api/errors.ts';
 import { cutLists, mergeResultLines, pullRequestLines } from '../../terminal/merge-result.ts';
-import { askYes } from '../ask-yes.ts';
+import { askYes } from '../choose.ts';
 import { clientCommand, type Register } from '../command.ts';
 import { exitCodes } from '../exit.ts';
 import { worktreeArgument, worktreeId } from '../find.ts';

@@ -2,7 +2,7 @@ import path from 'node:path';
 import { endpoints } from '../../../api/index.ts';
 import type { Brought, Trusted } from '../../../api/worktree-trust.ts';
 import { notFoundError, usageError } from '../../../api/errors.ts';
-import { askYes } from '../ask-yes.ts';
+import { askYes } from '../choose.ts';
 import { clientCommand, type Register } from '../command.ts';
 import { endpointCommand } from '../endpoint-command.ts';
 import { ago, listOf, plain } from '../output.ts';

@@ -8,7 +8,7 @@ import { systemIds } from '../../../core/lib/ids.ts';
 import { sqlWasm, version } from '../../../core/lib/self.ts';
 import { shellWord } from '../../../core/lib/shell-word.ts';
 import type { StoreFacts, Noun } from '../../../core/store/older-copies.ts';
-import { askYes } from '../ask-yes.ts';
+import { askYes } from '../choose.ts';
 import type { GlobalOptions } from '../context.ts';
 import { plain } from '../output.ts';
 import type { World } from '../world.ts';

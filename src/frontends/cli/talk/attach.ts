@@ -15,7 +15,7 @@ import { type TurnSettingOptions, turnSettings } from '../turn-settings.ts';
 import { askerOf } from './ask.ts';
 import { assertPermissionMode } from './assert-mode.ts';
 import { Attached } from './attached.ts';
-import { promptHistory } from './history.ts';
+import { promptHistory } from './defaults.ts';
 import { InputLine, type LineActions } from './input-line.ts';
 import { latestHere } from './latest.ts';
 import { readConversation } from './read-conversation.ts';

@@ -1,4 +1,4 @@
-import { milliseconds } from '../milliseconds.ts';
+import { milliseconds } from '../option-values.ts';
 import type { World } from '../world.ts';
 
 export interface FollowOptions {
