@@ -54,11 +54,12 @@ export class Addresses implements Servers {
   }
 
   known(name: string): Promise<ServerSnapshot | null> {
-    return this.#lastKnown.read(name);
+    return Promise.resolve(this.#lastKnown.read(name));
   }
 
   remember(name: string, listed: Partial<ServerSnapshot>): Promise<void> {
-    return this.#lastKnown.write(name, listed);
+    this.#lastKnown.write(name, listed);
+    return Promise.resolve();
   }
 
   streamEvents(options: FollowAll, signal: AbortSignal): ServersEventStream {

@@ -47,7 +47,9 @@ export async function askedServers(
   const isNamed =
     urls.length === 0
       ? servers.length > 0 && dataDir === undefined
-      : servers.some(({ url }) => url !== null && urls.some((one) => isAt(one, url)));
+      : servers.some(
+          ({ url }) => url !== null && urls.some((one) => addressOf(one) === addressOf(url)),
+        );
   if (isNamed || urls.length > 1 || on !== undefined)
     return {
       kind: 'named',
@@ -191,11 +193,6 @@ export function tokenFileOf({ tokenFile: files }: Pick<GlobalOptions, 'tokenFile
   if (!file) return null;
   if (fs.existsSync(file)) return file;
   throw usageError(`token file ${file} not found: check --token-file`);
-}
-
-/** Whether two addresses are one. */
-function isAt(one: string, other: string): boolean {
-  return addressOf(one) === addressOf(other);
 }
 
 /** Scheme, host and port. Two names of one machine are two addresses, because a name may resolve differently later. */

@@ -82,10 +82,11 @@ async function tail(
   options: TailOptions,
   onBegin: () => void,
 ): Promise<void> {
+  const { world, client: all, global } = base;
   const { session, process, team, kind, cursorFile: file } = options;
   const [said, ...others] = [session, process, team].filter((one) => one !== undefined);
   if (others.length > 0) throw usageError('pass only one of --session, --process and --team');
-  const servers = serversOf(base.client);
+  const servers = serversOf(all);
   if (servers && said === undefined) {
     onBegin();
     return (await import('../tail-all.ts')).tailAll(base, servers, options);
@@ -94,16 +95,17 @@ async function tail(
     throw usageError(
       '--node requires several servers, and cannot be combined with --session, --process and --team',
     );
-  const context = await withOwner(base, options);
-  const { world, client, global } = context;
-  const cursor = file === undefined ? null : new CursorFile(file, descriptorOf(world.stdout));
-  const reading: Reading = {
-    sessionId: session === undefined ? undefined : await sessionId(client, session),
-    processId: process === undefined ? undefined : await processId(client, process),
-    teamId: team === undefined ? undefined : await teamId(client, team),
+  const scope = {
+    sessionId: session === undefined ? undefined : await sessionId(all, session),
+    processId: process === undefined ? undefined : await processId(all, process),
+    teamId: team === undefined ? undefined : await teamId(all, team),
     kinds: kind,
-    after: await startingPoint(context, options, cursor),
   };
+  const owned = scope.sessionId ?? scope.processId ?? scope.teamId;
+  const client = owned === undefined ? all : await all.clientOf(owned);
+  const context = { ...base, client };
+  const cursor = file === undefined ? null : new CursorFile(file, descriptorOf(world.stdout));
+  const reading: Reading = { ...scope, after: await startingPoint(context, options, cursor) };
   const isAsked = options.afterSeq !== undefined;
   if (options.follow) await client.call(endpoints.getVersion, {});
   onBegin();
@@ -120,22 +122,6 @@ async function tail(
     await written(world.stdout);
     cursor?.save();
   }
-}
-
-/** Chooses the server with the session, process or team, if there are several servers. */
-async function withOwner(
-  context: CommandContext,
-  { session, process, team }: TailOptions,
-): Promise<CommandContext> {
-  const { client } = context;
-  if (!serversOf(client)) return context;
-  const id =
-    session !== undefined
-      ? await sessionId(client, session)
-      : process !== undefined
-        ? await processId(client, process)
-        : await teamId(client, team ?? '');
-  return { ...context, client: await client.clientOf(id) };
 }
 
 /** Shows the events on the screen. Answers false where there is no terminal for it. */

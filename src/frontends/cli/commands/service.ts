@@ -13,9 +13,9 @@ import {
   serviceText,
   uninstall,
 } from '../service/install.ts';
-import { followedFile, type Manager, type ManagerName, managerNames } from '../service/manager.ts';
+import { followedFile, type ManagerName, managerNames } from '../service/manager.ts';
 import { type ServiceStatus, statusOf, whatRuns } from '../service/status.ts';
-import type { LocalContext, World } from '../world.ts';
+import type { LocalContext } from '../world.ts';
 import { stop } from './stop.ts';
 import { existsSync } from 'node:fs';
 import { AppError, conflictError, notFoundError } from '../../../api/errors.ts';
@@ -96,13 +96,24 @@ export const serviceCommands = commandGroup(
         },
         '-f, --follow  Also show new log lines as the server writes them',
       ],
-      run: async ({ world, global }, own: { tail: number; follow?: boolean }) =>
-        showLog(world, managerOf(world.env), {
-          directory: await serverDirectory(global, world.env),
-          tail: own.tail,
-          isFollowed: own.follow === true,
-          isJson: global.json === true,
-        }),
+      // The log of the running server, of the service, or of the last background server, in this order.
+      async run({ world, global }, { tail, follow = false }: { tail: number; follow?: boolean }) {
+        const directory = await serverDirectory(global, world.env);
+        const program = await logProgram(world.env, directory, tail, follow);
+        const form = global.json ? inJson : forPeople;
+        const signal = world.interrupted();
+        const write = (line: string) => void world.stdout.write(`${form(line)}\n`);
+        const { code, stderr } = await runAndFollow(program, write, signal);
+        if (signal.aborted) return world.exit(Number(signal.reason));
+        const said = plain(stderr.trim());
+        if (code !== 0)
+          throw new AppError(
+            'internal',
+            `the command ${program.command} exited with code ${code}: ${said}`,
+          );
+        // Such as that some of the journal may not be read.
+        if (said !== '') world.stderr.write(`cadre: ${said}\n`);
+      },
     }),
     localCommand({
       name: 'stop',
@@ -159,44 +170,14 @@ function statusLines({ data_dir, server, service }: ServiceStatus): object {
   };
 }
 
-interface LogOptions {
-  directory: string;
-  /** How many of the newest lines are shown. */
-  tail: number;
-  isFollowed: boolean;
-  isJson: boolean;
-}
-
-/**
- * Shows the log of the running server, of the service, or of the last background server, in this order. Throws
- * `conflict` if the server logs to a terminal, `not_found` if the service has no log.
- */
-async function showLog(world: World, manager: Manager | null, options: LogOptions): Promise<void> {
-  const program = await programFor(world, manager, options);
-  const form = options.isJson ? inJson : forPeople;
-  const signal = world.interrupted();
-  const { code, stderr } = await runAndFollow(
-    program,
-    (line) => void world.stdout.write(`${form(line)}\n`),
-    signal,
-  );
-  if (signal.aborted) return world.exit(Number(signal.reason));
-  if (code === 0) {
-    // Such as that some of the journal may not be read.
-    if (stderr.trim() !== '') world.stderr.write(`cadre: ${plain(stderr.trim())}\n`);
-    return;
-  }
-  throw new AppError(
-    'internal',
-    `the command ${program.command} exited with code ${code}: ${plain(stderr.trim())}`,
-  );
-}
-
-async function programFor(
-  world: World,
-  manager: Manager | null,
-  { directory, tail, isFollowed }: LogOptions,
+/** Throws `conflict` if the server logs to a terminal, `not_found` if the service has no log. */
+async function logProgram(
+  env: NodeJS.ProcessEnv,
+  directory: string,
+  lines: number,
+  isFollowed: boolean,
 ): Promise<Program> {
+  const manager = managerOf(env);
   const { server, state } = await whatRuns(directory, manager);
   const file = server?.log ?? logFile(directory);
   if (server?.started_by === 'foreground')
@@ -204,9 +185,9 @@ async function programFor(
       `cannot show the log of the server (pid ${server.pid}): a server in the foreground writes its log only to stderr`,
     );
   const isOfManager = server ? server.started_by === manager?.name : state !== null;
-  if (manager && isOfManager) return manager.log(tail, isFollowed, file);
+  if (manager && isOfManager) return manager.log(lines, isFollowed, file);
   if (!existsSync(file)) throw notFoundError(`no server log found in ${directory}`);
-  return followedFile(file, tail, isFollowed, world.env);
+  return followedFile(file, lines, isFollowed, env);
 }
 
 function forPeople(line: string): string {

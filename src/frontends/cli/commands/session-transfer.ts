@@ -1,5 +1,6 @@
 import { endpoints } from '../../../api/index.ts';
 import type { ExportOptions } from '../export/write.ts';
+import { conversationDocument } from '../talk/read-conversation.ts';
 import { sessionArgument, sessionId, teamArgument, teamId } from '../find.ts';
 import { clientCommand } from '../command.ts';
 import type { Conversation, HandedBack } from '../../../api/conversations.ts';
@@ -26,10 +27,13 @@ export const sessionExport = clientCommand({
   parameters: [sessionArgument, ...exportOptions],
   async run(context, said: string, options: ExportOptions) {
     const { client } = context;
-    const { documentOf, readSession, sessionExport: exportOf } = await import('../export/read.ts');
+    const { readSession, sessionExport: exportOf } = await import('../export/read.ts');
     const { writeExport } = await import('../export/write.ts');
     const read = await readSession(client, await sessionId(client, said));
-    await writeExport(context, options, { document: documentOf(read), exported: exportOf(read) });
+    await writeExport(context, options, {
+      document: conversationDocument(read),
+      exported: exportOf(read),
+    });
   },
 });
 
@@ -39,13 +43,13 @@ export const teamExport = clientCommand({
   parameters: [teamArgument, ...exportOptions],
   async run(context, said: string, options: ExportOptions) {
     const { client } = context;
-    const { documentOf, readSession, teamExport: exportOf } = await import('../export/read.ts');
+    const { readSession, teamExport: exportOf } = await import('../export/read.ts');
     const { writeExport } = await import('../export/write.ts');
     const params = { team_id: await teamId(client, said) };
     const found = await client.call(endpoints.getTeam, { params });
     const sessions = [];
     for (const { agent_id } of found.members) sessions.push(await readSession(client, agent_id));
-    const document = { ...found, sessions: sessions.map(documentOf) };
+    const document = { ...found, sessions: sessions.map(conversationDocument) };
     await writeExport(context, options, { document, exported: exportOf(found, sessions) });
   },
 });

@@ -122,7 +122,7 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
       const read = await readConversation(client, session, turn ?? count);
       if (isQuiet(global)) return context.show(session, () => '');
       if (global.json) {
-        world.stdout.write(`${jsonFor(world, conversationDocument(session, read), 2)}\n`);
+        world.stdout.write(`${jsonFor(world, conversationDocument(read), 2)}\n`);
         return;
       }
       const { conversation, conversationMarkdown } = await import('../../terminal/conversation.ts');

@@ -8,6 +8,7 @@ import { readNotices } from '../../../client/read-notices.ts';
 import type { Notice, TurnWithItems } from '../../terminal/conversation.ts';
 
 export interface ReadConversation {
+  session: Session;
   turns: TurnWithItems[];
   /** The approvals of these turns, newest first. */
   approvals: Approval[];
@@ -23,9 +24,10 @@ export interface ReadConversation {
  */
 export async function readConversation(
   client: Client,
-  { id: session_id, imported }: Pick<Session, 'id' | 'imported'>,
+  session: Session,
   wanted: number | string = Number.POSITIVE_INFINITY,
 ): Promise<ReadConversation> {
+  const { id: session_id, imported } = session;
   const params = { session_id };
   const newest =
     typeof wanted === 'string'
@@ -43,6 +45,7 @@ export async function readConversation(
       ? await upTo(wanted, (query) => client.ask(endpoints.listPastTurns, { params, query }))
       : [];
   return {
+    session,
     turns,
     approvals: approvals.filter(({ turn_id }) => ids.has(turn_id)),
     notices,
@@ -50,10 +53,10 @@ export async function readConversation(
   };
 }
 
-export function conversationDocument(session: Session, read: ReadConversation) {
+/** The JSON document of a conversation: each turn with its items. */
+export function conversationDocument({ past, ...read }: ReadConversation) {
   const turns = read.turns.map(({ turn, items }) => ({ ...turn, items }));
-  const { approvals, notices, past } = read;
-  return { session, turns, approvals, notices, ...(past.length > 0 && { past_turns: past }) };
+  return { ...read, turns, ...(past.length > 0 && { past_turns: past }) };
 }
 
 function itemsOf(client: Client, { session_id, turn_id }: Turn) {
