@@ -1,4 +1,9 @@
-import type { RuntimeEventRecord, StreamGap } from '../api/events.ts';
+import {
+  type EventOf,
+  isDescribed,
+  type RuntimeEventRecord,
+  type StreamGap,
+} from '../api/events.ts';
 import { eventRoutes } from '../api/event-routes.ts';
 import type { Answer, CallInput, Client } from './client.ts';
 import { type EventScope, scopeInput } from './event-scope.ts';
@@ -92,4 +97,15 @@ export async function seqBefore(client: Pick<Client, 'ask'>, time: number): Prom
     else high = middle;
   }
   return low;
+}
+
+/** The notices of a session that the log still has, oldest first. Throws AppError. */
+export async function readNotices(
+  client: Client,
+  sessionId: string,
+): Promise<EventOf<'session.notice'>[]> {
+  const found: EventOf<'session.notice'>[] = [];
+  for await (const event of storedEvents(client, { sessionId, kinds: ['session.notice'] }, 0))
+    if (isDescribed(event) && event.kind === 'session.notice') found.push(event);
+  return found;
 }

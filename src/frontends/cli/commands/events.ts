@@ -8,7 +8,7 @@ import { describeGap } from '../../../client/event-summary.ts';
 import { serversOf } from '../../../client/routed.ts';
 import { usageError } from '../../../api/errors.ts';
 import { command, commandGroup } from '../command.ts';
-import { CursorFile } from '../cursor-file.ts';
+import { LogCursor } from '../cursor-file.ts';
 import { descriptorOf, eventLine, timeOf } from '../event-line.ts';
 import { processId, sessionId, teamId } from '../find.ts';
 import { milliseconds } from '../option-values.ts';
@@ -104,7 +104,7 @@ async function tail(
   const owned = scope.sessionId ?? scope.processId ?? scope.teamId;
   const client = owned === undefined ? all : await all.clientOf(owned);
   const context = { ...base, client };
-  const cursor = file === undefined ? null : new CursorFile(file, descriptorOf(world.stdout));
+  const cursor = file === undefined ? null : new LogCursor(file, descriptorOf(world.stdout));
   const reading: Reading = { ...scope, after: await startingPoint(context, options, cursor) };
   const isAsked = options.afterSeq !== undefined;
   if (options.follow) await client.call(endpoints.getVersion, {});
@@ -112,7 +112,7 @@ async function tail(
   if (options.follow && (await watch(context, reading, isAsked, cursor))) return;
   const write = (event: RuntimeEventRecord) => {
     world.stdout.write(`${global.json ? jsonFor(world, event) : eventLine(event)}\n`);
-    cursor?.moveTo(event.seq);
+    cursor?.moveToSeq(event.seq);
   };
   try {
     if (options.follow)
@@ -129,14 +129,14 @@ async function watch(
   context: CommandContext,
   { after, ...scope }: Reading,
   isAsked: boolean,
-  cursor: CursorFile | null,
+  cursor: LogCursor | null,
 ): Promise<boolean> {
   // The screen begins with the newest events, unless the options say otherwise. Older ones are read on scrolling up.
   const start = {
     page: 'tail',
     scope,
     after: after === 0 && !isAsked ? undefined : after,
-    onSeq: (seq: number) => cursor?.moveTo(seq),
+    onSeq: (seq: number) => cursor?.moveToSeq(seq),
   } as const;
   try {
     return await openScreen(context, start);
@@ -185,7 +185,7 @@ function tellGap({ stderr }: World, gap: StreamGap): void {
 async function startingPoint(
   { world, client }: CommandContext,
   { afterSeq, since }: TailOptions,
-  cursor: CursorFile | null,
+  cursor: LogCursor | null,
 ): Promise<number | 'latest'> {
   if (afterSeq !== undefined && since !== undefined)
     throw usageError('pass either --after-seq or --since, not both');

@@ -10,7 +10,7 @@ import { details, labelOf } from '../output.ts';
 import { entry, entryAs, limit, sessionAs } from '../parameters.ts';
 import { inOrder, entryStateText, queueTable } from '../queue-text.ts';
 import { momentOf, momentText, zoneOf } from '../when.ts';
-import { clientAction, type World } from '../world.ts';
+import { clientAction } from '../world.ts';
 import type { Command } from 'commander';
 import { addToQueue, timeOptions, type TimeOptions, timesOf } from '../queue-times.ts';
 import { promptParameters, readInput } from '../talk/prompt.ts';
@@ -170,11 +170,12 @@ export const queueCommands = commandGroup(
       parameters: [entryArgument, '--yes  Remove the queue entry without asking for confirmation'],
       async run({ client, show, world }, said: string, { yes }: { yes?: boolean }) {
         const params = { entry_id: await entryId(client, said) };
-        if (yes !== true)
-          await confirmDrop(
-            world,
-            (await client.call(endpoints.getQueueEntry, { params })).name ?? params.entry_id,
-          );
+        if (yes !== true) {
+          const { name } = await client.call(endpoints.getQueueEntry, { params });
+          const question = `remove "${oneLine(name ?? params.entry_id)}" from the queue? Its text is deleted.`;
+          const refusal = 'the queue entry was not removed, because you did not confirm';
+          await confirmChoice(world, question, ['remove it', 'keep it'], refusal);
+        }
         const dropped = await client.call(endpoints.dropQueueEntry, { params });
         show(dropped, () => `Removed queue entry ${labelOf(dropped.id, dropped.name)}\n`);
       },
@@ -192,12 +193,6 @@ interface PauseOptions {
   until?: string;
   zone?: string;
   reason?: string;
-}
-
-function confirmDrop(world: World, label: string): Promise<void> {
-  const question = `remove "${oneLine(label)}" from the queue? Its text is deleted.`;
-  const refusal = 'the queue entry was not removed, because you did not confirm';
-  return confirmChoice(world, question, ['remove it', 'keep it'], refusal);
 }
 
 function assertOne(entryId: string | undefined, session: string | undefined): void {

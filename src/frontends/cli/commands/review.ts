@@ -8,7 +8,7 @@ import { clientCommand, optional } from '../command.ts';
 import { commentArgument, commentId, sessionArgument, sessionId } from '../find.ts';
 import { recordOptions } from '../output-options.ts';
 import { type FollowOptions, followOptions } from '../talk/follow-options.ts';
-import { type CommandContext, terminalOf, type World } from '../world.ts';
+import { type CommandContext, terminalOf } from '../world.ts';
 import { oneLine, revealed } from '../../../core/lib/plain.ts';
 import type { Layout } from '../layout.ts';
 import { shortId } from '../output.ts';
@@ -80,7 +80,11 @@ export const reviewCommands = clientCommand({
         }
         const params = { session_id };
         const found = await client.call(endpoints.getReview, { params });
-        if (!yes) await confirmDrop(world, found);
+        if (!yes) {
+          const question = `remove all ${found.comments.length} comments? Their text is deleted.`;
+          const refusal = 'the comments were not removed, because you did not confirm';
+          await confirmChoice(world, question, ['remove them', 'keep them'], refusal);
+        }
         const left = await client.call(endpoints.dropReview, { params });
         show(left, () => `Removed ${counted(found.comments.length, 'comment')}\n`);
       },
@@ -197,12 +201,6 @@ async function inEditor(context: CommandContext, session_id: string): Promise<vo
 interface DropOptions {
   all?: boolean;
   yes?: boolean;
-}
-
-function confirmDrop(world: World, { comments }: Review): Promise<void> {
-  const question = `remove all ${comments.length} comments? Their text is deleted.`;
-  const refusal = 'the comments were not removed, because you did not confirm';
-  return confirmChoice(world, question, ['remove them', 'keep them'], refusal);
 }
 
 /** The comments of a review, each with its place, its lines and what it says; nothing for none. */

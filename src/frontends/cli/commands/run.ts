@@ -69,7 +69,8 @@ async function run(
   const goal = await setGoal(context, session_id, options);
   const accepted = await sendTurn(context, session_id, { input, ...turnOnly }).catch(
     async (error: unknown) => {
-      if (goal) await cancelGoal(context, goal);
+      const params = { session_id };
+      if (goal) await context.client.call(endpoints.cancelGoal, { params }).catch(() => undefined);
       throw error;
     },
   );
@@ -90,10 +91,6 @@ async function setGoal(
   if (until === undefined) return null;
   const body = goalBody(until, options);
   return client.call(endpoints.setGoal, { params: { session_id }, body });
-}
-
-async function cancelGoal({ client }: CommandContext, { session_id }: Goal): Promise<void> {
-  await client.call(endpoints.cancelGoal, { params: { session_id } }).catch(() => undefined);
 }
 
 /** Keeps what a person has typed; a script types nothing. */

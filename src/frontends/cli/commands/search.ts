@@ -57,7 +57,8 @@ export const searchCommand = clientCommand({
     if (options.forget === true) return forget(context);
     const query = await queryOf(context, words, options);
     const { hits, hasMore } = await upTo(client, query, options.limit);
-    show(hits, () => hitsText(hits, { now: world.clock.now(), layout }));
+    const now = world.clock.now();
+    show(hits, () => hits.map((hit) => hitText(hit, now, layout)).join('\n'));
     if (hits.length === 0) note('no results');
     if (hasMore && !context.global.json)
       world.stderr.write(
@@ -151,14 +152,7 @@ async function forget({ client, show }: CommandContext): Promise<void> {
 
 const KIND_COLUMNS = 6;
 
-/** The results: for each its session, the text, and the command that shows the whole turn. */
-function hitsText(
-  hits: readonly SearchHit[],
-  { now, layout }: { now: number; layout: Layout },
-): string {
-  return hits.map((hit) => hitText(hit, now, layout)).join('\n');
-}
-
+/** A result: its session, the text, and the command that shows the whole turn. */
 function hitText(hit: SearchHit, now: number, { palette }: Layout): string {
   const { kind, session_title: title, session_id, created_at, node } = hit;
   const of = [

@@ -1,5 +1,4 @@
 import { endpoints } from '../../../api/index.ts';
-import type { AgentCommand } from '../../../api/commands.ts';
 import type { Session } from '../../../api/sessions.ts';
 import { replayBefore } from '../../../client/replay.ts';
 import { slashMatches } from '../../../client/slash.ts';
@@ -63,7 +62,10 @@ export async function attach(
     leave: () => leave(0),
     complete: async (typed) =>
       typed.startsWith('/')
-        ? slashMatches(typed, await commandsOf(context, found.id)).map(({ name }) => `/${name} `)
+        ? slashMatches(
+            typed,
+            await client.call(endpoints.listCommands, { params: { session_id: found.id } }),
+          ).map(({ name }) => `/${name} `)
         : fileMatches(typed, found.cwd),
   };
   const line = new InputLine(
@@ -115,10 +117,6 @@ export async function attach(
     );
   context.note(`attach again with cadre sessions attach ${shortId(session.id)}`);
   world.exit(Number(leaving.signal.reason));
-}
-
-function commandsOf({ client }: CommandContext, session_id: string): Promise<AgentCommand[]> {
-  return client.call(endpoints.listCommands, { params: { session_id } });
 }
 
 /** Shows the last turns that have ended. Returns the seq after which the events contain everything else. */

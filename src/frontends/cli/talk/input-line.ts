@@ -71,7 +71,7 @@ export class InputLine implements TalkOutput {
       // The row that could grow is above what was typed now.
       this.#rest = '';
       this.#showsRest = false;
-      const text = withBreaks(said);
+      const text = said.replaceAll(BREAK, '\n');
       if (text.trim() !== '') {
         this.#prompts?.add(text);
         this.#actions.said(text);
@@ -96,7 +96,7 @@ export class InputLine implements TalkOutput {
 
   /** The prompts that were sent before, each as a line of input. */
   #earlier(): string[] {
-    return (this.#prompts?.read() ?? []).map(withoutBreaks);
+    return (this.#prompts?.read() ?? []).map((prompt) => prompt.replaceAll('\n', BREAK));
   }
 
   /** Takes the line away, and answers what was typed on it. */
@@ -189,15 +189,6 @@ const BREAK = '↵';
 const [BEGIN, END] = ['\u001B[200~', '\u001B[201~'];
 /** The beginning of BEGIN at the end of a piece: no key sends it alone. */
 const BEGUN = /\u001B\[20?0?$/;
-
-function withoutBreaks(text: string): string {
-  return text.replaceAll('\n', BREAK);
-}
-
-/** The text of a line of input, with the line breaks of what was pasted into it. */
-function withBreaks(line: string): string {
-  return line.replaceAll(BREAK, '\n');
-}
 
 /**
  * The keys of a terminal that says what is pasted (bracketed paste), for a line of input: the line breaks of a paste are

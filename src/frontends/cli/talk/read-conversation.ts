@@ -4,7 +4,7 @@ import { endpoints } from '../../../api/index.ts';
 import type { Session, Turn } from '../../../api/sessions.ts';
 import type { Client } from '../../../client/client.ts';
 import { recordsOf } from '../../../client/records-of.ts';
-import { readNotices } from '../../../client/read-notices.ts';
+import { readNotices } from '../../../client/replay.ts';
 import type { Notice, TurnWithItems } from '../../terminal/conversation.ts';
 
 export interface ReadConversation {
