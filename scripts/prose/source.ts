@@ -22,8 +22,8 @@ const helpMethods = new Map([
   ['description', 0],
   ['summary', 0],
   ['argument', 1],
-  ['option', 1],
-  ['requiredOption', 1],
+  ['helpOption', 1],
+  ['version', 2],
   ['addHelpText', 1],
 ]);
 

@@ -33,7 +33,7 @@ export interface Parameter {
   line: string;
   choices?: readonly string[] | null;
   /** Reads the value; `before` is the value of an earlier use of the option. */
-  parse?(text: string, before: unknown): unknown;
+  parse?(this: void, text: string, before: unknown): unknown;
   default?: unknown;
   required?: boolean;
   /** The option that cannot be combined with this one. */
@@ -42,7 +42,7 @@ export interface Parameter {
 
 export function command(
   entry: CommandEntry & {
-    action?(world: World): (...args: never[]) => void | Promise<void>;
+    action?: (world: World) => (...args: never[]) => void | Promise<void>;
   },
 ): Register {
   return (parent, world) => {
@@ -60,7 +60,7 @@ export function command(
 /** A command that works without a server. */
 export function localCommand<Arguments extends unknown[], Options extends GlobalOptions>(
   entry: CommandEntry & {
-    run(context: LocalContext<Options>, ...args: Arguments): void | Promise<void>;
+    run: (context: LocalContext<Options>, ...args: Arguments) => void | Promise<void>;
   },
 ): Register {
   return command({ ...entry, action: (world) => localAction(world, entry.run) });
@@ -68,7 +68,9 @@ export function localCommand<Arguments extends unknown[], Options extends Global
 
 /** A command of a client of the server. */
 export function clientCommand<Arguments extends unknown[]>(
-  entry: CommandEntry & { run(context: CommandContext, ...args: Arguments): Promise<void> },
+  entry: CommandEntry & {
+    run: (context: CommandContext, ...args: Arguments) => Promise<void>;
+  },
 ): Register {
   return command({ ...entry, action: (world) => clientAction(world, entry.run) });
 }

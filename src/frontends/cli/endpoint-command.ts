@@ -140,7 +140,7 @@ function completed<E extends Endpoint>(
   endpoint: E,
 ): EndpointParameter<E> {
   const given = typeof parameter === 'string' ? { line: parameter } : parameter;
-  const { line, read, field = read ? null : fieldIn(line) } = given;
+  const { line, field = given.read ? null : fieldIn(line) } = given;
   const shapes: Record<PropertyKey, unknown> = {
     ...endpoint.params,
     ...endpoint.query,
@@ -150,7 +150,7 @@ function completed<E extends Endpoint>(
     throw new Error(`${endpoint.path} has no field for the parameter ${line}`);
   return {
     ...given,
-    field: field as keyof Fields<E> | null,
+    field,
     choices: field === null ? null : choicesOf(shapes[field]),
   };
 }
@@ -162,13 +162,13 @@ function fieldIn(line: string): string {
 }
 
 async function fieldsOf<E extends Endpoint>(
-  { field, read, absent }: EndpointParameter<E>,
+  parameter: EndpointParameter<E>,
   value: Value,
   reading: Reading,
 ): Promise<object | undefined> {
-  if (value === undefined) return absent?.(reading);
-  if (read) return read(value, reading);
-  return field == null ? undefined : { [field]: value };
+  if (value === undefined) return parameter.absent?.(reading);
+  if (parameter.read) return parameter.read(value, reading);
+  return parameter.field == null ? undefined : { [parameter.field]: value };
 }
 
 /** Each field where the endpoint has it; one that is undefined is left out. */

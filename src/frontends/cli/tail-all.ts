@@ -14,7 +14,7 @@ export async function tailAll(
 ): Promise<void> {
   const { cursorFile: file, kind: kinds, reconnect: reconnectMs, follow, node: only } = options;
   const cursor =
-    file === undefined ? null : new CursorFile(file, descriptorOf(world.stdout), content);
+    file === undefined ? null : new CursorFile<Position>(file, descriptorOf(world.stdout), content);
   const saved = cursor?.saved?.cursor ?? null;
   // The newest event of each server that is in the output already.
   const newest = new Map((cursor?.linesBehind() ?? []).flatMap(placeOf));
@@ -69,11 +69,12 @@ function beginning({ afterSeq, since }: TailOptions, now: number): Beginning {
   );
 }
 
-const content = z.object({
-  /** The position of a reader of all servers. */
-  cursor: z.string(),
-  bytes,
-});
+/** The position of a reader of all servers. */
+interface Position {
+  cursor: string;
+}
+
+const content = z.object({ cursor: z.string(), bytes });
 
 /** The server and the seq at the start of a line of several servers, as text or JSON; none for any other line. */
 function placeOf(line: string): [node: string, seq: number][] {

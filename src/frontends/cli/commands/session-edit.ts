@@ -33,9 +33,12 @@ export const sessionEdit = endpointCommand({
         return { permission_mode: mode };
       },
     },
-    setting('agent_mode', '--agent-mode <mode>  Mode of the agent that the agent defines'),
-    setting('model', '--model <model>  Model of the agent'),
-    setting('thinking_effort', '--effort <effort>  Reasoning effort of the model'),
+    setting(
+      'agent_mode',
+      '--agent-mode <mode>  Mode of the agent that the agent defines ("" removes it)',
+    ),
+    setting('model', '--model <model>  Model of the agent ("" removes it)'),
+    setting('thinking_effort', '--effort <effort>  Reasoning effort of the model ("" removes it)'),
   ],
   fields(options) {
     if (Object.keys(options).length === 0)
@@ -55,7 +58,7 @@ export const sessionEdit = endpointCommand({
 
 function setting(field: Setting, line: string) {
   return {
-    line: `${line} ("" removes it)`,
+    line,
     read: (value: unknown): Partial<Fields<typeof endpoints.updateSession>> => ({
       [field]: value === '' ? null : value,
     }),

@@ -82,12 +82,11 @@ export async function attach(
     isVerbose: verbose,
   });
   const { session, after } = await showTail(context, found.id);
-  const running = session.active_turn_id;
   const attached = new Attached(context, {
     id: session.id,
     talkOutput: line,
     text,
-    running,
+    running: session.active_turn_id,
     settings: turnSettings(options),
   });
   using _signals = signals(() => void attached.interrupt(), leave);
