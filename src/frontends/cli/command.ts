@@ -58,6 +58,7 @@ export function command(
 }
 
 /** A command that works without a server. */
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- commander passes what the command declares
 export function localCommand<Arguments extends unknown[], Options extends GlobalOptions>(
   entry: CommandEntry & {
     run: (context: LocalContext<Options>, ...args: Arguments) => void | Promise<void>;
@@ -67,6 +68,7 @@ export function localCommand<Arguments extends unknown[], Options extends Global
 }
 
 /** A command of a client of the server. */
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- commander passes what the command declares
 export function clientCommand<Arguments extends unknown[]>(
   entry: CommandEntry & {
     run: (context: CommandContext, ...args: Arguments) => Promise<void>;

@@ -1,6 +1,6 @@
 import { endpoints } from '../../../api/index.ts';
 import type { Delivery, Message } from '../../../api/team-messages.ts';
-import { type Register } from '../command.ts';
+import type { Register } from '../command.ts';
 import { endpointCommand, type Reading } from '../endpoint-command.ts';
 import { memberArgument } from '../find.ts';
 import { ago, listOf, shortId } from '../output.ts';
