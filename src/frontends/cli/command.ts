@@ -35,6 +35,8 @@ export interface Parameter {
   /** Reads the value; `before` is the value of an earlier use of the option. */
   parse?(this: void, text: string, before: unknown): unknown;
   default?: unknown;
+  /** The value of an option that is given without one. */
+  preset?: string;
   required?: boolean;
   /** The option that cannot be combined with this one. */
   conflicts?: string;
@@ -115,6 +117,7 @@ export function declared(parameter: string | Parameter): Argument | Option {
     ? new Option(flags, description)
         .makeOptionMandatory(more.required === true)
         .conflicts(more.conflicts ?? [])
+        .preset(more.preset)
     : new Argument(flags, description);
   if (choices) one.choices(choices);
   if (parse) one.argParser(parse);

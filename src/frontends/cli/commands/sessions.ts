@@ -21,6 +21,7 @@ import type { Command } from 'commander';
 import { type AfterLimit, afterLimit } from '../../../api/after-limit.ts';
 import { count, parseMetadata } from '../option-values.ts';
 import { type OpenOptions, openBody, openOptions } from '../talk/open-session.ts';
+import { sandboxLine } from '../talk/sandbox-options.ts';
 import { clientAction, type CommandContext, jsonFor } from '../world.ts';
 import type { AttachOptions } from '../talk/attach.ts';
 import { sessionArgument, sessionId } from '../find.ts';
@@ -136,6 +137,9 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
       const mode = await chosenMode(client, session);
       const facts = [
         ...(mode === null ? [] : [`mode: ${plain(mode)}`]),
+        ...(session.sandbox === undefined
+          ? []
+          : [`sandbox: ${plain(sandboxLine(session.sandbox))}`]),
         ...(session.continues === undefined ? [] : [`continues session ${session.continues}`]),
         ...(session.continued_by === undefined
           ? []

@@ -4,6 +4,7 @@ import { agentProvider, type ProviderId, providerId } from '../../../api/provide
 import { type Defaults, settingsFor } from '../../../client/defaults.ts';
 import { agentModeOption, agentOption } from '../parameters.ts';
 import type { CommandContext } from '../world.ts';
+import { type SandboxOptions, sandboxOf, sandboxOptions } from './sandbox-options.ts';
 
 export interface AgentOptions {
   provider?: ProviderId;
@@ -16,7 +17,7 @@ export interface AgentOptions {
   title?: string;
 }
 
-export interface OpenOptions extends AgentOptions {
+export interface OpenOptions extends AgentOptions, SandboxOptions {
   cwd?: string;
   /** true: a worktree without a name of its own. */
   worktree?: string | true;
@@ -35,6 +36,7 @@ export const openOptions = [
   agentModeOption,
   '--title <title>  Title of the session (default: first line of the prompt)',
   '--worktree [name]  Name of the git worktree in which the agent works (cadre creates the worktree if it does not exist)',
+  ...sandboxOptions,
 ];
 
 type OpenBody = BodyInputOf<typeof endpoints.createSession>;
@@ -61,6 +63,7 @@ export async function openBody(
     ...(await agentBody(context, provider, defaults, { ...options, hasPerson })),
     cwd: options.cwd ?? context.world.cwd(),
     worktree: typeof worktree === 'string' ? { worktree_name: worktree } : worktree,
+    sandbox: sandboxOf(options, context.world.cwd()),
   };
 }
 
