@@ -19,8 +19,8 @@ export function hasProxy(mode: NetworkMode): boolean {
   return mode === 'hosts' || mode === 'ask';
 }
 
-/** The port of the proxy in a network with listed hosts. */
-export const PROXY_PORT = 3128;
+/** The port of the proxy in a network with listed hosts. The kernel gives it to no program, and few programs choose it. */
+export const PROXY_PORT = 61_128;
 
 /** How much of a full sandbox the machine allows. */
 export interface SandboxVariant {

@@ -33,10 +33,10 @@ function buildNetworks({ clock, logger }: Base): Networks {
   return new Networks({
     clock,
     searchPath: process.env.PATH ?? '',
-    onRefused: (directory, host, port) =>
+    onProblem: (owner, what, error) =>
       logger.warn(
-        { owner: path.basename(directory), host, port },
-        'a sandbox does not reach a host',
+        { owner: path.basename(owner), what, ...(error === undefined ? {} : { err: error }) },
+        'a sandbox does not reach a host or port',
       ),
   });
 }

@@ -2,6 +2,8 @@ import type { Clock } from '../../../lib/clock.ts';
 
 /** The time for which a refusal of a person holds, in milliseconds. Otherwise each attempt of a program would ask again. */
 const REFUSED_MS = 300_000;
+/** More refusals are not remembered. */
+const MAX_REFUSED = 1000;
 
 /** The answer to whether a sandbox may reach a host: for this connection, for all of the session, or not. */
 export type HostAnswer = 'once' | 'session' | 'no' | 'nobody';
@@ -31,6 +33,7 @@ export class AskedHosts {
   /** Resolves with whether a connection may reach a host. `gone` aborts when the program closes the connection. */
   async allows(host: string, port: number, gone: AbortSignal): Promise<boolean> {
     const key = `${host}:${port}`;
+    if (gone.aborted) return false;
     if (this.#allowed.has(key)) return true;
     const refusedAt = this.#refused.get(key);
     if (refusedAt !== undefined && this.#clock.monotonic() - refusedAt < REFUSED_MS) return false;
@@ -50,11 +53,16 @@ export class AskedHosts {
     return asking;
   }
 
+  #remember(key: string): void {
+    if (this.#refused.size >= MAX_REFUSED) this.#refused.clear();
+    this.#refused.set(key, this.#clock.monotonic());
+  }
+
   async #answer(key: string, host: string, port: number, signal: AbortSignal): Promise<HostAnswer> {
     try {
       const answer = await this.#ask(host, port, signal);
       if (answer === 'session') this.#allowed.add(key);
-      if (answer === 'no') this.#refused.set(key, this.#clock.monotonic());
+      if (answer === 'no') this.#remember(key);
       return answer;
     } finally {
       this.#asking.delete(key);

@@ -8,11 +8,16 @@ import { AskedHosts, type AskHost, type HostAnswer } from './asked-hosts.ts';
 import { type InsidePort, SandboxNetwork } from './network.ts';
 import { SandboxProxy } from './proxy.ts';
 
+/** The maximum number of refused hosts of one owner that are reported. */
+const MAX_REPORTED = 100;
+
 interface Owned {
   /** The network, once it has all ports that plans have named so far. */
   opened: Promise<SandboxNetwork>;
   /** The hosts that all plans of the owner name. */
   readonly hosts: Set<string>;
+  /** The refused hosts that were reported. */
+  readonly refused: Set<string>;
   /** Whether a plan wants a person to be asked about other hosts. */
   asks: boolean;
   /** Whether the agent of the owner runs in the network. */
@@ -26,7 +31,8 @@ interface NetworksDependencies {
   clock: Clock;
   /** The value of PATH, in which the programs are searched. */
   searchPath: string;
-  onRefused: (owner: string, host: string, port: number) => void;
+  /** A host was refused for the first time, or a port cannot be used. */
+  onProblem: (owner: string, what: string, error?: unknown) => void;
 }
 
 /** The networks of owners of sandboxes, such as sessions: all processes of an owner share one loopback interface. */
@@ -63,7 +69,7 @@ export class Networks {
     for (const host of hosts) owned.hosts.add(host);
     owned.asks ||= asks;
     owned.hasAgent ||= isAgent;
-    if (ports.length > 0) owned.opened = this.#listen(owned.opened, ports);
+    if (ports.length > 0) owned.opened = this.#listen(owner, owned.opened, ports);
     try {
       return (await owned.opened).words;
     } catch (error) {
@@ -86,7 +92,7 @@ export class Networks {
         const listed = reachOf(owned.hosts, host, port);
         if (listed !== null) return listed;
         if (owned.asks && (await asked.allows(host, port, gone))) return 'public';
-        this.#deps.onRefused(owner, host, port);
+        this.#refused(owner, owned, `${host}:${port}`);
         return null;
       },
       ownPort: () => this.#tools?.port ?? 0,
@@ -95,24 +101,36 @@ export class Networks {
     const ports: InsidePort[] = [{ port: PROXY_PORT, accept: (socket) => proxy.accept(socket) }];
     if (this.#tools) ports.push(this.#tools);
     const opened = SandboxNetwork.open(this.#deps.searchPath, ports, this.#deps.clock);
-    const owned: Owned = { hosts: new Set(), asks: false, hasAgent: false, opened };
+    const owned: Owned = {
+      hosts: new Set(),
+      refused: new Set(),
+      asks: false,
+      hasAgent: false,
+      opened,
+    };
     this.#owned.set(owner, owned);
     return owned;
   }
 
   async #listen(
+    owner: string,
     opened: Promise<SandboxNetwork>,
     ports: readonly number[],
   ): Promise<SandboxNetwork> {
     const network = await opened;
-    const isOwn = (port: number) => port === this.#tools?.port;
-    const named = [...new Set(ports)].filter((port) => !isOwn(port));
-    if (named.length > 0)
-      await network.listen(
-        named.map((port) => ({ port, accept: (socket) => forward(socket, port) })),
-        this.#deps.clock,
-      );
+    const isFree = (port: number) => port !== this.#tools?.port && port !== PROXY_PORT;
+    for (const port of new Set(ports.filter(isFree)))
+      await network
+        .listen([{ port, accept: (socket) => forward(socket, port) }], this.#deps.clock)
+        // A program inside may serve this port itself.
+        .catch((error: unknown) => this.#deps.onProblem(owner, `port ${port}`, error));
     return network;
+  }
+
+  #refused(owner: string, { refused }: Owned, host: string): void {
+    if (refused.has(host) || refused.size >= MAX_REPORTED) return;
+    refused.add(host);
+    this.#deps.onProblem(owner, `host ${host}`);
   }
 
   /** Returns the address of the tools for an agent that runs in a network. Null: it does not. */

@@ -96,6 +96,8 @@ export class SandboxProxy {
         path: `${url.pathname}${url.search}`,
         headers: { ...forwarded(request.headers), host: url.host, connection: 'close' },
       });
+      // Its socket may fail after the response has begun.
+      target.on('error', () => undefined);
       pipeline(request, target, () => undefined);
       const [answer] = (await once(target, 'response')) as [IncomingMessage];
       response.writeHead(answer.statusCode ?? 502, forwarded(answer.headers));
@@ -123,6 +125,7 @@ export class SandboxProxy {
       else callback(null, first?.address ?? '', first?.family);
     };
     const socket = net.connect({ host, port, lookup: found, allowHalfOpen: true });
+    socket.on('error', () => undefined);
     using _limit = this.#options.clock.after(CONNECT_MS, () =>
       socket.destroy(new Error(`no connection to ${host}:${port}`)),
     );
