@@ -22,8 +22,8 @@ const helpMethods = new Map([
   ['description', 0],
   ['summary', 0],
   ['argument', 1],
-  ['option', 1],
-  ['requiredOption', 1],
+  ['helpOption', 1],
+  ['version', 2],
   ['addHelpText', 1],
 ]);
 
@@ -83,13 +83,12 @@ function help(node: Node, add: Add): void {
       for (const arg of args) if (stringsOf(arg)[0]?.text.includes(' ')) add('help', arg, true);
   }
   if (node.type === 'Property' && nameOf(node.key) === 'description') add('help', node.value, true);
-  if (node.type === 'Property' && nameOf(node.key) === 'empty') add('help', node.value);
-  // The tables of options and arguments: a text follows its flags.
-  const entries = node.type === 'ArrayExpression' ? listOf(node.elements) : args;
-  for (const [at, entry] of entries.entries()) {
-    const flags = stringsOf(entry)[0]?.text ?? '';
-    if (/^(?:--?\w|<|\[)/.test(flags)) add('help', entries[at + 1], true);
-  }
+  if (node.type === 'Property' && ['empty', 'help'].includes(nameOf(node.key)))
+    add('help', node.value);
+  // The line of an argument or option: a text follows its flags.
+  const [line] = node.type === 'Literal' || node.type === 'TemplateLiteral' ? stringsOf(node) : [];
+  const [, about] = /^(?:--?\w|<|\[).*? {2}(.*)$/s.exec(line?.text ?? '') ?? [];
+  if (about !== undefined) add('help', { ...node, type: 'Literal', value: about }, true);
   // In the list of examples, a text follows the command line.
   if (node.type === 'VariableDeclarator' && nameOf(node.id) === 'exampleTexts')
     visit(node, (below) => {

@@ -8,7 +8,7 @@ import { systemIds } from '../../../core/lib/ids.ts';
 import { sqlWasm, version } from '../../../core/lib/self.ts';
 import { shellWord } from '../../../core/lib/shell-word.ts';
 import type { StoreFacts, Noun } from '../../../core/store/older-copies.ts';
-import { askYes } from '../ask-yes.ts';
+import { askYes } from '../choose.ts';
 import type { GlobalOptions } from '../context.ts';
 import { plain } from '../output.ts';
 import type { World } from '../world.ts';
@@ -17,7 +17,6 @@ import { lockStore, STORE, withStoreFiles, storeDirectory } from './store-files.
 
 export type ReplaceOptions = GlobalOptions & { yes?: boolean };
 
-/** The result of a restore. */
 export interface Restored {
   data_dir: string;
   backup: string;
@@ -75,7 +74,6 @@ export async function restore(
   });
 }
 
-/** Describes a restore that was done. */
 export function restoredText({ data_dir, backup, replaced }: Restored): string {
   return [
     `Restored ${backup} to ${data_dir}\n`,
@@ -105,7 +103,6 @@ function isWanted(world: World, question: string, remedy: string): Promise<boole
 
 const UNSEEN = 'check which data the rollback would remove, then pass --yes';
 
-/** The result of a rollback. */
 interface RolledBack {
   /** The version that wrote the data that are in place now, their format and their newest seq. */
   version: string;
@@ -155,7 +152,6 @@ export async function rollBack(
   });
 }
 
-/** Describes the result of a rollback, and the next steps. */
 export function rolledBackText(done: RolledBack): string {
   const isOlder = done.version !== version;
   return [
