@@ -73,19 +73,6 @@ describe.for(tried)('$request', ({ endpoint }) => {
   const { method } = endpoint;
   const path = pathOf(endpoint);
 
-  test('The endpoint refuses a foreign Host and a foreign Origin, the right token notwithstanding.', async () => {
-    const { url, token } = on();
-    const authorization = `Bearer ${token}`;
-    for (const [name, value] of [
-      ['host', 'evil.example'],
-      ['origin', 'http://evil.example'],
-    ] as const) {
-      const reply = await send(url, { method, path, headers: { authorization, [name]: value } });
-      expect(reply.status).toBe(403);
-      expect(reply.json()).toMatchObject({ code: `forbidden_${name}` });
-    }
-  });
-
   test('The endpoint refuses an unknown query parameter by name, with the known ones.', async () => {
     const { url, token } = on();
     const headers = { authorization: `Bearer ${token}` };

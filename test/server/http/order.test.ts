@@ -101,28 +101,15 @@ function requestWith(token: string, wrong: typeof faults): Asked {
 
 describe('the order of checks', () => {
   test.for(faults.map((fault, at) => ({ ...fault, at })))(
-    'The order of checks refuses a wrong $name with $status, although all that is looked at later is wrong, too.',
+    'The order of checks refuses a wrong $name with $status, whether all that is looked at later is right or wrong.',
     async ({ at, status, body }) => {
       const { url, token } = on();
-      const reply = await send(url, requestWith(token, faults.slice(at)));
-      expect(reply.json()).toEqual(body);
-      expect(reply.status).toBe(status);
-      expectRefusal(reply);
-    },
-  );
-
-  test.for(faults)(
-    'The order of checks refuses a wrong $name, where all else is right.',
-    async ({ status, body, put, name }) => {
-      const { url, token } = on();
-      const asked = requestWith(
-        token,
-        faults.filter((fault) => fault.name === name),
-      );
-      expect(put).toBeDefined();
-      const reply = await send(url, asked);
-      expect(reply.json()).toEqual(body);
-      expect(reply.status).toBe(status);
+      for (const wrong of [faults.slice(at), faults.slice(at, at + 1)]) {
+        const reply = await send(url, requestWith(token, wrong));
+        expect(reply.json()).toEqual(body);
+        expect(reply.status).toBe(status);
+        expectRefusal(reply);
+      }
     },
   );
 
@@ -137,23 +124,6 @@ describe('the order of checks', () => {
 });
 
 describe('Host', () => {
-  test('Host has to be there: without one, a request is refused like one for a foreign host.', async () => {
-    const { url, token } = on();
-    const headers = { authorization: `Bearer ${token}` };
-    const reply = await send(url, { path: '/v1/sessions', headers, noHost: true });
-    expect(reply.status).toBe(403);
-    expect(reply.json()).toMatchObject({ code: 'forbidden_host' });
-  });
-
-  test('Host is looked at on public routes, too.', async () => {
-    const { url } = on();
-    for (const path of ['/health', '/openapi.yaml']) {
-      const reply = await send(url, { path, headers: { host: 'evil.example' } });
-      expect(reply.status).toBe(403);
-      expect(reply.json()).toMatchObject({ code: 'forbidden_host' });
-    }
-  });
-
   test('Host may be any loopback name, a configured one or the host of public_base_url, with any port and in any case.', async () => {
     const { url } = await testRuntime({
       config: {
@@ -173,19 +143,6 @@ describe('Host', () => {
       const { status } = await send(url, { path: '/health', headers: { host } });
       expect([host, status]).toEqual([host, 200]);
     }
-    const bad = [
-      'evil.example',
-      'localhost.evil.example',
-      '127.0.0.1.nip.io',
-      'a@localhost',
-      '127.0.0.2',
-      '0.0.0.0',
-      'localhost:x',
-    ];
-    for (const host of bad) {
-      const { status } = await send(url, { path: '/health', headers: { host } });
-      expect([host, status]).toEqual([host, 403]);
-    }
   });
 
   test('Host is compared without regard to how the configuration writes it.', async () => {
@@ -194,37 +151,6 @@ describe('Host', () => {
     });
     const reply = await send(url, { path: '/health', headers: { host: 'mybox.lan' } });
     expect(reply.status).toBe(200);
-  });
-});
-
-describe('Origin', () => {
-  test('Origin is refused even with the right token, unless it is allowed; none is fine.', async () => {
-    const { url, token } = await testRuntime({
-      config: {
-        server: { bind_address: '127.0.0.1:0', allowed_origins: ['https://good.example'] },
-      },
-    });
-    const ask = (origin: string) =>
-      send(url, {
-        path: '/v1/sessions',
-        headers: { authorization: `Bearer ${token}`, origin },
-      });
-    expect((await ask('https://good.example')).status).toBe(200);
-    for (const origin of ['http://good.example', 'https://good.example.evil', 'null', url]) {
-      const reply = await ask(origin);
-      expect([origin, reply.status]).toEqual([origin, 403]);
-      expect(reply.json()).toMatchObject({ code: 'forbidden_origin' });
-    }
-  });
-
-  test('No answer has a CORS header, not even to a preflight.', async () => {
-    const { url, token } = on();
-    const headers = { authorization: `Bearer ${token}` };
-    for (const method of ['GET', 'OPTIONS']) {
-      const reply = await send(url, { method, path: '/v1/sessions', headers });
-      const cors = Object.keys(reply.headers).filter((name) => name.startsWith('access-control'));
-      expect(cors).toEqual([]);
-    }
   });
 });
 
@@ -249,15 +175,6 @@ describe('the token', () => {
     const reply = await send(url, { path, headers: { cookie: `token=${token}` } });
     expect(reply.status).toBe(401);
     expect(reply.json()).toEqual(unauthorized);
-  });
-
-  test('The token is not needed on public routes, and a wrong one does no harm there.', async () => {
-    const { url } = on();
-    for (const path of ['/health', '/openapi.yaml']) {
-      for (const headers of [{}, { authorization: 'Bearer wrong' }]) {
-        expect((await send(url, { path, headers })).status).toBe(200);
-      }
-    }
   });
 });
 

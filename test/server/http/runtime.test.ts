@@ -68,23 +68,6 @@ describe('GET /v1/version', () => {
       commit: expect.any(String),
     });
   });
-
-  test('GET /v1/version has the same epoch after a restart, and another with other data.', async () => {
-    await using one = tempDirectory();
-    await using other = tempDirectory();
-    const epochs: unknown[] = [];
-    for (const { path: directory } of [one, one, other]) {
-      await withRuntime(
-        async (given) => {
-          const reply = await apiOf(given)('GET', '/v1/version');
-          epochs.push((reply.json() as { epoch: string }).epoch);
-        },
-        { directory },
-      );
-    }
-    expect(epochs[0]).toBe(epochs[1]);
-    expect(epochs[0]).not.toBe(epochs[2]);
-  });
 });
 
 describe('diagnostics', () => {
@@ -125,21 +108,6 @@ describe('diagnostics', () => {
     for (const stream of streams) stream.close();
     await expectEventually(followers).toBe(0);
   });
-
-  test('The recovery summary has the end of the run before.', async () => {
-    await using directory = tempDirectory();
-    const stops: unknown[] = [];
-    for (let run = 0; run < 2; run++) {
-      await withRuntime(
-        async (given) => {
-          const reply = await apiOf(given)('GET', '/v1/diagnostics/recovery');
-          stops.push((reply.json() as { previous_stop: string }).previous_stop);
-        },
-        { directory: directory.path },
-      );
-    }
-    expect(stops).toEqual(['none', 'clean']);
-  });
 });
 
 describe('the data directory', () => {
@@ -159,30 +127,5 @@ describe('the data directory', () => {
     given.client.close();
     await given.runtime.stop();
     expect(fs.existsSync(path.join(directory, 'server.json'))).toBe(false);
-  });
-
-  test('The data directory takes one server: the second is refused, and names the first.', async () => {
-    await using directory = tempDirectory();
-    await withRuntime(
-      async () => {
-        await expect(openRuntime(directory.path)).rejects.toMatchObject({
-          code: 'conflict',
-          message: expect.stringContaining(`pid ${process.pid}`),
-        });
-      },
-      { directory: directory.path },
-    );
-    await withRuntime(async () => undefined, { directory: directory.path });
-  });
-
-  test('A port that is taken is refused with what to do, and leaves nothing running.', async () => {
-    const { url } = await testRuntime();
-    await using directory = tempDirectory();
-    const config = { server: { bind_address: new URL(url).host } };
-    await expect(openRuntime(directory.path, { config })).rejects.toMatchObject({
-      code: 'conflict',
-      message: expect.stringContaining('--port'),
-    });
-    await withRuntime(async () => undefined, { directory: directory.path });
   });
 });

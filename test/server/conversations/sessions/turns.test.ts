@@ -36,25 +36,6 @@ describe('expected_turn_id', () => {
     return [status, body.code];
   };
 
-  it('An expected_turn_id of the most recent turn admits the next turn.', async () => {
-    const session = await on().open();
-    const { turnId } = await run(on(), session);
-    const next = await run(on(), session, say('guarded', { expected_turn_id: turnId }));
-    expect((await on().session(session.id)).last_turn_id).toBe(next.turnId);
-  });
-
-  it('An expected_turn_id of another turn answers 409 turn_conflict.', async () => {
-    const session = await on().open();
-    const first = await run(on(), session);
-    await run(on(), session);
-    expect(await refusal(session, first.turnId)).toEqual([409, 'turn_conflict']);
-    expect(await refusal(session, 'turn_nobody')).toEqual([409, 'turn_conflict']);
-  });
-
-  it('An expected_turn_id in a session without turns is turn_conflict.', async () => {
-    expect(await refusal(await on().open(), 'turn_any')).toEqual([409, 'turn_conflict']);
-  });
-
   it('An expected_turn_id is checked before a busy, closed or failed session.', async () => {
     const stage = on();
     const busy = await stage.open();
@@ -75,21 +56,6 @@ describe('expected_turn_id', () => {
     await stage.until(endOf(body.turn_id));
     expect(await refusal(failing, 'turn_other')).toEqual([409, 'turn_conflict']);
     expect(await refusal(failing, body.turn_id)).toEqual([409, 'session_failed']);
-  });
-
-  it('An expected_turn_id of null guards nothing.', async () => {
-    const { turn } = await run(on(), await on().open(), say('go', { expected_turn_id: null }));
-    expect(turn.text).toBe('go');
-  });
-
-  it('An expected_turn_id may name an active turn.', async () => {
-    const stage = on();
-    const session = await stage.open();
-    const turn = await stage.play(session);
-    const { active_turn_id: active } = await stage.session(session.id);
-    expect(await refusal(session, active ?? '')).toEqual([409, 'turn_in_progress']);
-    turn.end(completed);
-    await stage.until(endOf(active ?? ''));
   });
 });
 
@@ -265,37 +231,5 @@ describe('permission_mode, model and thinking_effort', () => {
     });
     expect((await stage.session(session.id)).status).toBe('ready');
     await run(stage, session);
-  });
-});
-
-describe('a turn', () => {
-  it('A turn for a busy session is 409 turn_in_progress, and nothing is stored.', async () => {
-    const stage = await testStage();
-    const session = await stage.open();
-    await stage.play(session);
-    const before = await stage.events();
-    const { status, body } = await stage.send(session, 'me too');
-    expect([status, body.code]).toEqual([409, 'turn_in_progress']);
-    expect(await stage.events()).toEqual(before);
-  });
-
-  it('The input of a turn may be one item instead of an array of one.', async () => {
-    const stage = on();
-    const session = await stage.open();
-    const { turn } = await run(stage, session, { input: { type: 'text', text: 'alone' } });
-    expect(turn.text).toBe('alone');
-  });
-
-  it.each([
-    ['no input', {}],
-    ['an empty input', { input: [] }],
-    ['an unknown type', { input: [{ type: 'audio', data: 'x' }] }],
-    ['an unknown field', say('go', { steer: true })],
-    ['an empty model', say('go', { model: '' })],
-  ])('A turn with %s is 400.', async (_what, body) => {
-    const stage = on();
-    const session = await stage.open();
-    const reply = await stage.send(session, body);
-    expect([reply.status, reply.body.code]).toEqual([400, 'invalid']);
   });
 });
