@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { testRuntime } from '../../support/runtime.ts';
 import {
   type Asked,
@@ -99,125 +99,115 @@ function requestWith(token: string, wrong: typeof faults): Asked {
   return asked;
 }
 
-describe('the order of checks', () => {
-  test.for(faults.map((fault, at) => ({ ...fault, at })))(
-    'The order of checks refuses a wrong $name with $status, whether all that is looked at later is right or wrong.',
-    async ({ at, status, body }) => {
-      const { url, token } = on();
-      for (const wrong of [faults.slice(at), faults.slice(at, at + 1)]) {
-        const reply = await send(url, requestWith(token, wrong));
-        expect(reply.json()).toEqual(body);
-        expect(reply.status).toBe(status);
-        expectRefusal(reply);
-      }
-    },
-  );
-
-  test('The order of checks refuses an unknown route before its body is read: not as JSON, not for its size.', async () => {
+test.for(faults.map((fault, at) => ({ ...fault, at })))(
+  'The order of checks refuses a wrong $name with $status, whether all that is looked at later is right or wrong.',
+  async ({ at, status, body }) => {
     const { url, token } = on();
-    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
-    for (const body of ['{', 'x'.repeat(300_000)]) {
-      const reply = await send(url, { method: 'POST', path: '/v1/nope', headers, body });
-      expect(reply.status).toBe(404);
-    }
-  });
-});
-
-describe('Host', () => {
-  test('Host may be any loopback name, a configured one or the host of public_base_url, with any port and in any case.', async () => {
-    const { url } = await testRuntime({
-      config: {
-        server: { bind_address: '127.0.0.1:0', allowed_hosts: ['box.lan'] },
-        public_base_url: 'https://pub.example/cadre',
-      },
-    });
-    const good = [
-      'localhost',
-      'LOCALHOST:1',
-      '127.0.0.1:99',
-      '[::1]:80',
-      'box.lan',
-      'pub.example:443',
-    ];
-    for (const host of good) {
-      const { status } = await send(url, { path: '/health', headers: { host } });
-      expect([host, status]).toEqual([host, 200]);
-    }
-  });
-
-  test('Host is compared without regard to how the configuration writes it.', async () => {
-    const { url } = await testRuntime({
-      config: { server: { bind_address: '127.0.0.1:0', allowed_hosts: ['MyBox.LAN'] } },
-    });
-    const reply = await send(url, { path: '/health', headers: { host: 'mybox.lan' } });
-    expect(reply.status).toBe(200);
-  });
-});
-
-describe('the token', () => {
-  test('The token has to be a bearer token, whole and as it is; the scheme is read in any case.', async () => {
-    const { url, token } = on();
-    const status = async (authorization: string) =>
-      (await send(url, { path: '/v1/version', headers: { authorization } })).status;
-    expect(await status(`Bearer ${token}`)).toBe(200);
-    expect(await status(`bearer ${token}`)).toBe(200);
-    const basic = Buffer.from(`x:${token}`).toString('base64');
-    const wrong = ['', 'Bearer', 'Bearer ', token, `Basic ${basic}`, `Bearer ${token}x`];
-    wrong.push(`Bearer ${token.slice(0, -1)}`, `Bearer ${token.toUpperCase()}`, `Token ${token}`);
-    for (const authorization of wrong) {
-      expect([authorization, await status(authorization)]).toEqual([authorization, 401]);
-    }
-  });
-
-  test('The token is not taken from a query string or a cookie.', async () => {
-    const { url, token } = on();
-    const path = `/v1/version?token=${token}&access_token=${token}`;
-    const reply = await send(url, { path, headers: { cookie: `token=${token}` } });
-    expect(reply.status).toBe(401);
-    expect(reply.json()).toEqual(unauthorized);
-  });
-});
-
-describe('a text in a query', () => {
-  const widest = '\u{1d873}';
-  test.for([
-    {
-      name: 'of the greatest length',
-      at: '/v1/sessions/sess_nope/files?path=',
-      times: 4096,
-      status: 404,
-    },
-    {
-      name: 'that is too long',
-      at: '/v1/sessions/sess_nope/files?path=',
-      times: 4097,
-      status: 400,
-    },
-    { name: 'with too long a word', at: '/v1/search?q=', times: 1000, status: 400 },
-  ])(
-    'A text $name in a query reaches its route, whatever its characters.',
-    async ({ at, times, status }) => {
-      const { url, token } = on();
-      const path = `${at}${encodeURIComponent(widest.repeat(times))}`;
-      const reply = await send(url, { path, headers: { authorization: `Bearer ${token}` } });
+    for (const wrong of [faults.slice(at), faults.slice(at, at + 1)]) {
+      const reply = await send(url, requestWith(token, wrong));
+      expect(reply.json()).toEqual(body);
       expect(reply.status).toBe(status);
-    },
-  );
+      expectRefusal(reply);
+    }
+  },
+);
+
+test('The order of checks refuses an unknown route before its body is read: not as JSON, not for its size.', async () => {
+  const { url, token } = on();
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+  for (const body of ['{', 'x'.repeat(300_000)]) {
+    const reply = await send(url, { method: 'POST', path: '/v1/nope', headers, body });
+    expect(reply.status).toBe(404);
+  }
 });
 
-describe('bytes that are not an HTTP request', () => {
-  test.for([
-    { name: 'bytes that are not HTTP', status: 400, bytes: 'GARBAGE\r\n\r\n' },
-    {
-      name: 'headers without end',
-      status: 431,
-      bytes: `GET /health HTTP/1.1\r\nHost: localhost\r\nX-Long: ${'x'.repeat(70_000)}\r\n\r\n`,
+test('Host may be any loopback name, a configured one or the host of public_base_url, with any port and in any case.', async () => {
+  const { url } = await testRuntime({
+    config: {
+      server: { bind_address: '127.0.0.1:0', allowed_hosts: ['box.lan'] },
+      public_base_url: 'https://pub.example/cadre',
     },
-  ])('A connection with $name gets a refusal with the usual body.', async ({ status, bytes }) => {
-    const { url } = on();
-    const answer = await sendBytes(url, bytes);
-    expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
-    const body = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n'))) as object;
-    expect(Object.keys(body).toSorted()).toEqual(['code', 'error']);
   });
+  const good = [
+    'localhost',
+    'LOCALHOST:1',
+    '127.0.0.1:99',
+    '[::1]:80',
+    'box.lan',
+    'pub.example:443',
+  ];
+  for (const host of good) {
+    const { status } = await send(url, { path: '/health', headers: { host } });
+    expect([host, status]).toEqual([host, 200]);
+  }
+});
+
+test('Host is compared without regard to how the configuration writes it.', async () => {
+  const { url } = await testRuntime({
+    config: { server: { bind_address: '127.0.0.1:0', allowed_hosts: ['MyBox.LAN'] } },
+  });
+  const reply = await send(url, { path: '/health', headers: { host: 'mybox.lan' } });
+  expect(reply.status).toBe(200);
+});
+
+test('The token has to be a bearer token, whole and as it is; the scheme is read in any case.', async () => {
+  const { url, token } = on();
+  const status = async (authorization: string) =>
+    (await send(url, { path: '/v1/version', headers: { authorization } })).status;
+  expect(await status(`Bearer ${token}`)).toBe(200);
+  expect(await status(`bearer ${token}`)).toBe(200);
+  const basic = Buffer.from(`x:${token}`).toString('base64');
+  const wrong = ['', 'Bearer', 'Bearer ', token, `Basic ${basic}`, `Bearer ${token}x`];
+  wrong.push(`Bearer ${token.slice(0, -1)}`, `Bearer ${token.toUpperCase()}`, `Token ${token}`);
+  for (const authorization of wrong) {
+    expect([authorization, await status(authorization)]).toEqual([authorization, 401]);
+  }
+});
+
+test('The token is not taken from a query string or a cookie.', async () => {
+  const { url, token } = on();
+  const path = `/v1/version?token=${token}&access_token=${token}`;
+  const reply = await send(url, { path, headers: { cookie: `token=${token}` } });
+  expect(reply.status).toBe(401);
+  expect(reply.json()).toEqual(unauthorized);
+});
+
+const widest = '\u{1d873}';
+test.for([
+  {
+    name: 'of the greatest length',
+    at: '/v1/sessions/sess_nope/files?path=',
+    times: 4096,
+    status: 404,
+  },
+  {
+    name: 'that is too long',
+    at: '/v1/sessions/sess_nope/files?path=',
+    times: 4097,
+    status: 400,
+  },
+  { name: 'with too long a word', at: '/v1/search?q=', times: 1000, status: 400 },
+])(
+  'A text $name in a query reaches its route, whatever its characters.',
+  async ({ at, times, status }) => {
+    const { url, token } = on();
+    const path = `${at}${encodeURIComponent(widest.repeat(times))}`;
+    const reply = await send(url, { path, headers: { authorization: `Bearer ${token}` } });
+    expect(reply.status).toBe(status);
+  },
+);
+
+test.for([
+  { name: 'bytes that are not HTTP', status: 400, bytes: 'GARBAGE\r\n\r\n' },
+  {
+    name: 'headers without end',
+    status: 431,
+    bytes: `GET /health HTTP/1.1\r\nHost: localhost\r\nX-Long: ${'x'.repeat(70_000)}\r\n\r\n`,
+  },
+])('A connection with $name gets a refusal with the usual body.', async ({ status, bytes }) => {
+  const { url } = on();
+  const answer = await sendBytes(url, bytes);
+  expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+  const body = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n'))) as object;
+  expect(Object.keys(body).toSorted()).toEqual(['code', 'error']);
 });

@@ -242,38 +242,36 @@ describe('POST /v1/sessions', () => {
   });
 });
 
-describe('GET /v1/sessions/{id} and its turns', () => {
-  test('An unknown session is 404, whatever is asked of it.', async () => {
-    const { api } = runtimeOfAll();
-    const paths = ['', '/turns', '/turns/turn_1', '/turns/turn_1/items', '/events'];
-    for (const rest of paths) {
-      const reply = await api('GET', `/v1/sessions/sess_nope${rest}`);
-      expect(reply.status).toBe(404);
-      expect(reply.json()).toEqual({
-        error: 'session "sess_nope" not found',
-        code: 'not_found',
-      });
-    }
-    const stream = await api('GET', '/v1/sessions/sess_nope/events/stream');
-    expect(stream.status).toBe(404);
-    const { status, body } = await sendText(api, { id: 'sess_nope' });
-    expect([status, body.code]).toEqual([404, 'not_found']);
-  });
+test('An unknown session is 404, whatever is asked of it.', async () => {
+  const { api } = runtimeOfAll();
+  const paths = ['', '/turns', '/turns/turn_1', '/turns/turn_1/items', '/events'];
+  for (const rest of paths) {
+    const reply = await api('GET', `/v1/sessions/sess_nope${rest}`);
+    expect(reply.status).toBe(404);
+    expect(reply.json()).toEqual({
+      error: 'session "sess_nope" not found',
+      code: 'not_found',
+    });
+  }
+  const stream = await api('GET', '/v1/sessions/sess_nope/events/stream');
+  expect(stream.status).toBe(404);
+  const { status, body } = await sendText(api, { id: 'sess_nope' });
+  expect([status, body.code]).toEqual([404, 'not_found']);
+});
 
-  test('A turn of another session is 404, and so are its items.', async () => {
-    const given = runtimeOfAll();
-    const { api } = given;
-    const [mine, other] = [await create(api), await create(api)];
-    const { body } = await sendText(api, mine);
-    await endTurn(given, mine);
-    for (const rest of ['', '/items']) {
-      const good = await api('GET', `/v1/sessions/${mine.id}/turns/${body.turn_id}${rest}`);
-      expect(good.status).toBe(200);
-      const reply = await api('GET', `/v1/sessions/${other.id}/turns/${body.turn_id}${rest}`);
-      expect(reply.status).toBe(404);
-      expect(reply.json()).toMatchObject({ code: 'not_found' });
-    }
-  });
+test('A turn of another session is 404, and so are its items.', async () => {
+  const given = runtimeOfAll();
+  const { api } = given;
+  const [mine, other] = [await create(api), await create(api)];
+  const { body } = await sendText(api, mine);
+  await endTurn(given, mine);
+  for (const rest of ['', '/items']) {
+    const good = await api('GET', `/v1/sessions/${mine.id}/turns/${body.turn_id}${rest}`);
+    expect(good.status).toBe(200);
+    const reply = await api('GET', `/v1/sessions/${other.id}/turns/${body.turn_id}${rest}`);
+    expect(reply.status).toBe(404);
+    expect(reply.json()).toMatchObject({ code: 'not_found' });
+  }
 });
 
 describe('POST /v1/sessions/{id}/turns', () => {

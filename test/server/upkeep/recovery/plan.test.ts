@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Approval } from '../../../../src/api/approvals.ts';
 import type { Session, Turn } from '../../../../src/api/sessions.ts';
 import {
@@ -68,75 +68,71 @@ function isOpen(status: Turn['status']): boolean {
   return (open as readonly string[]).includes(status);
 }
 
-describe('the plan of a recovery', () => {
-  it('Each unfinished turn has exactly one fate in the plan, and no other turn has one.', () => {
-    fc.assert(
-      fc.property(fc.array(cases, { maxLength: 12 }), (all) => {
-        const found = foundOf(all);
-        const { startTurns, failTurns, keepTurns, orphanTurns } = planRecovery(found);
-        const fated = [...startTurns, ...failTurns, ...keepTurns, ...orphanTurns];
-        const ids = (turns: readonly Turn[]) => turns.map(({ turn_id }) => turn_id).toSorted();
-        expect(ids(fated)).toEqual(ids(found.unfinishedTurns));
-      }),
-    );
-  });
+it('Each unfinished turn has exactly one fate in the plan, and no other turn has one.', () => {
+  fc.assert(
+    fc.property(fc.array(cases, { maxLength: 12 }), (all) => {
+      const found = foundOf(all);
+      const { startTurns, failTurns, keepTurns, orphanTurns } = planRecovery(found);
+      const fated = [...startTurns, ...failTurns, ...keepTurns, ...orphanTurns];
+      const ids = (turns: readonly Turn[]) => turns.map(({ turn_id }) => turn_id).toSorted();
+      expect(ids(fated)).toEqual(ids(found.unfinishedTurns));
+    }),
+  );
+});
 
-  it('The fate of each turn is the one in the table.', () => {
-    fc.assert(
-      fc.property(cases, (one) => {
-        const found = foundOf([one]);
-        if (!isOpen(one.turnStatus)) return;
-        const plan = planRecovery(found);
-        const fate = (['startTurns', 'failTurns', 'keepTurns', 'orphanTurns'] as const).find(
-          (name) => plan[name].length > 0,
-        );
-        expect(fate).toBe(fateByTable(one));
-      }),
-      { numRuns: 500 },
-    );
-  });
+it('The fate of each turn is the one in the table.', () => {
+  fc.assert(
+    fc.property(cases, (one) => {
+      const found = foundOf([one]);
+      if (!isOpen(one.turnStatus)) return;
+      const plan = planRecovery(found);
+      const fate = (['startTurns', 'failTurns', 'keepTurns', 'orphanTurns'] as const).find(
+        (name) => plan[name].length > 0,
+      );
+      expect(fate).toBe(fateByTable(one));
+    }),
+    { numRuns: 500 },
+  );
+});
 
-  it('The plan clears all stale pointers, and no others.', () => {
-    fc.assert(
-      fc.property(fc.array(cases, { maxLength: 12 }), (all) => {
-        const found = foundOf(all);
-        const { clearPointers } = planRecovery(found);
-        const stale = all.flatMap(({ pointsAt, turnStatus }, at) =>
-          pointsAt === 'a turn that is not there' ||
-          (pointsAt === 'its turn' && !isOpen(turnStatus))
-            ? [`sess_${at}`]
-            : [],
-        );
-        expect(idsOf(clearPointers)).toEqual(stale.toSorted());
-      }),
-    );
-  });
+it('The plan clears all stale pointers, and no others.', () => {
+  fc.assert(
+    fc.property(fc.array(cases, { maxLength: 12 }), (all) => {
+      const found = foundOf(all);
+      const { clearPointers } = planRecovery(found);
+      const stale = all.flatMap(({ pointsAt, turnStatus }, at) =>
+        pointsAt === 'a turn that is not there' || (pointsAt === 'its turn' && !isOpen(turnStatus))
+          ? [`sess_${at}`]
+          : [],
+      );
+      expect(idsOf(clearPointers)).toEqual(stale.toSorted());
+    }),
+  );
+});
 
-  it('The plan makes ready each session that is wrongly at work, and no closed or failed one.', () => {
-    fc.assert(
-      fc.property(fc.array(cases, { maxLength: 12 }), (all) => {
-        const { readySessions } = planRecovery(foundOf(all));
-        const idle = all.flatMap(({ pointsAt, turnStatus, sessionStatus }, at) =>
-          /^(running|waiting)/.test(sessionStatus) &&
-          !(pointsAt === 'its turn' && isOpen(turnStatus))
-            ? [`sess_${at}`]
-            : [],
-        );
-        expect(idsOf(readySessions)).toEqual(idle.toSorted());
-      }),
-    );
-  });
+it('The plan makes ready each session that is wrongly at work, and no closed or failed one.', () => {
+  fc.assert(
+    fc.property(fc.array(cases, { maxLength: 12 }), (all) => {
+      const { readySessions } = planRecovery(foundOf(all));
+      const idle = all.flatMap(({ pointsAt, turnStatus, sessionStatus }, at) =>
+        /^(running|waiting)/.test(sessionStatus) && !(pointsAt === 'its turn' && isOpen(turnStatus))
+          ? [`sess_${at}`]
+          : [],
+      );
+      expect(idsOf(readySessions)).toEqual(idle.toSorted());
+    }),
+  );
+});
 
-  it('The plan does not change its input, and is the same when it is made again.', () => {
-    fc.assert(
-      fc.property(fc.array(cases, { maxLength: 5 }), (all) => {
-        const found = foundOf(all);
-        const before = structuredClone([found.unfinishedTurns, found.busySessions]);
-        expect(planRecovery(found)).toEqual(planRecovery(found));
-        expect([found.unfinishedTurns, found.busySessions]).toEqual(before);
-      }),
-    );
-  });
+it('The plan does not change its input, and is the same when it is made again.', () => {
+  fc.assert(
+    fc.property(fc.array(cases, { maxLength: 5 }), (all) => {
+      const found = foundOf(all);
+      const before = structuredClone([found.unfinishedTurns, found.busySessions]);
+      expect(planRecovery(found)).toEqual(planRecovery(found));
+      expect([found.unfinishedTurns, found.busySessions]).toEqual(before);
+    }),
+  );
 });
 
 function idsOf(sessions: readonly Session[]): string[] {
