@@ -389,8 +389,7 @@ async function victimOf(stage: Stage): Promise<Victim> {
 /** Starts a turn with a pending approval, and makes a team, a message and a token. Returns the parameters of paths. */
 async function something(stage: Stage): Promise<Record<string, string>> {
   const { client } = stage.given;
-  const session = await stage.open();
-  const turn = await stage.play(session);
+  const { session, turn } = await stage.atWork();
   await turn.sink.update({ type: 'message', text: 'hello' });
   void turn.ask();
   const approval = await stage.asked(session.id);

@@ -3,8 +3,6 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
-import { streamEvents } from '../../../src/client/stream.ts';
-import { systemClock } from '../../../src/core/lib/clock.ts';
 import { selfCommand } from '../../../src/core/lib/self.ts';
 import { withRuntime } from '../../support/runtime.ts';
 import { testServer } from '../../support/server.ts';

@@ -26,16 +26,15 @@ interface Left {
 
 /** A session whose agent has asked for these. */
 async function ask(stage: Stage, requests: Partial<AgentRequest>[] = [{}]): Promise<Left> {
-  const { id: sessionId } = await stage.open();
-  const turn = await stage.play({ id: sessionId });
-  const { active_turn_id: turnId } = await stage.session(sessionId);
+  const { session, turn, turnId } = await stage.atWork();
+  const sessionId = session.id;
   const approvals: Approval[] = [];
   for (const request of requests) {
     void turn.ask(request);
     approvals.push(await stage.asked(sessionId, approvals.length + 1));
   }
   const told = (await stage.events(sessionId)).length;
-  return { sessionId, turnId: turnId ?? '', approvals, told };
+  return { sessionId, turnId, approvals, told };
 }
 
 /** The kinds of what happened to the session since the new start. */
@@ -225,21 +224,22 @@ describe('a pending approval of a killed server', () => {
 
   it('The approval is accepted and the server dies again before the agent has the answer: the next start delivers it.', async () => {
     await using dead = await killed((stage) => ask(stage));
-    await using again = await killed(
+    const [stage] = await afterCrash(
       async (stage) => {
         await stage.decide(first(dead.left), 'accept');
       },
-      { directory: dead.directory, played: { opening: () => new Promise(() => undefined) } },
-    );
-    await onStage(
-      async (stage) => {
-        const turn = await stage.provider.nextTurn();
-        expect(turn.text).toContain(SENTENCE);
-        turn.end(completed);
-        expect((await stage.until(endOf(dead.left.turnId))).kind).toBe('turn.completed');
+      {
+        before: {
+          directory: dead.directory,
+          played: { opening: () => new Promise(() => undefined) },
+        },
       },
-      { directory: again.directory },
     );
+
+    const turn = await stage.provider.nextTurn();
+    expect(turn.text).toContain(SENTENCE);
+    turn.end(completed);
+    expect((await stage.until(endOf(dead.left.turnId))).kind).toBe('turn.completed');
   });
 
   it('A pending approval fails with its turn and session if the provider cannot resume.', async () => {
@@ -336,8 +336,7 @@ describe('an acceptance without a running agent', () => {
 
   it('Such an acceptance lapses with its turn.', async () => {
     const { stage, turn, left } = await resume();
-    turn.end(completed);
-    await stage.until(endOf(left.turnId));
+    await stage.complete(turn);
     expect(await approvals(stage, left, 'accepted')).toMatchObject([{ held: false }]);
     const next = await stage.play({ id: left.sessionId }, 'next');
     void next.ask();
