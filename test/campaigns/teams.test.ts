@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
-import { testServer } from '../support/server.ts';
+import { testServer, type TestServer } from '../support/server.ts';
 import { testDirectory } from '../support/temp.ts';
 import { openSession } from '../support/turns.ts';
 import { scaled } from '../support/patience.ts';
@@ -30,7 +30,7 @@ test.for(places)(
     const body = { sender_agent_id: lead.id, recipient_agent_id: member.id, input };
     // It may be answered or not: it is stored before its turn can be anywhere.
     await server.client.call(endpoints.sendMessage, { params, body }).catch(() => undefined);
-    await expect.poll(() => reaches(server.client), { timeout: scaled(15_000) }).toBe(false);
+    await expect.poll(() => reaches(server), { timeout: scaled(15_000) }).toBe(false);
     await server.end('SIGKILL');
     server = await testServer({ directory: place });
     const only = async () => {
@@ -61,7 +61,7 @@ test.for(places)(
   },
 );
 
-async function reaches(client: Awaited<ReturnType<typeof startServer>>['client']) {
+async function reaches({ client }: TestServer): Promise<boolean> {
   try {
     await client.call(endpoints.getPublicHealth, {});
     return true;

@@ -1,6 +1,6 @@
-import { expectEventually } from '../../../support/expect-eventually.ts';
 import fs from 'node:fs';
 import path from 'node:path';
+import { expectEventually } from '../../../support/expect-eventually.ts';
 
 /** Returns everything in a repository that others could notice: refs, index and objects, with their times. */
 export function stateOf(repo: string): string {
@@ -16,7 +16,7 @@ export function stateOf(repo: string): string {
 }
 
 /** Waits until git reads a FIFO; the returned file keeps it waiting. */
-export async function openedFifoFifo(pipe: string): Promise<number> {
+export async function openedFifo(pipe: string): Promise<number> {
   const { O_WRONLY, O_NONBLOCK } = fs.constants;
   let fd = -1;
   // Only a FIFO that somebody reads can be opened so.
