@@ -86,16 +86,14 @@ describe('the token', () => {
   });
 });
 
-describe('the token of a configuration', () => {
-  test('The token is auth.token, else the one in auth.token_file, else the one in the data directory.', async () => {
-    await using place = tempDirectory();
-    const own = path.join(place.path, 'own');
-    const usual = path.join(place.path, 'auth', 'token');
-    const fileOf = (auth: object) => tokenFileOf(configSchema.parse({ auth }), place.path);
-    expect(fileOf({})).toBe(usual);
-    expect(fileOf({ token_file: own })).toBe(own);
-    expect(fileOf({ token_file: own, token: 'configured-token' })).toBeNull();
-    const { auth } = withToken(configSchema.parse({ auth: { token_file: own } }), place.path);
-    expect(auth).toEqual({ token: readToken(own), token_file: own });
-  });
+test('The token is auth.token, else the one in auth.token_file, else the one in the data directory.', async () => {
+  await using place = tempDirectory();
+  const own = path.join(place.path, 'own');
+  const usual = path.join(place.path, 'auth', 'token');
+  const fileOf = (auth: object) => tokenFileOf(configSchema.parse({ auth }), place.path);
+  expect(fileOf({})).toBe(usual);
+  expect(fileOf({ token_file: own })).toBe(own);
+  expect(fileOf({ token_file: own, token: 'configured-token' })).toBeNull();
+  const { auth } = withToken(configSchema.parse({ auth: { token_file: own } }), place.path);
+  expect(auth).toEqual({ token: readToken(own), token_file: own });
 });
