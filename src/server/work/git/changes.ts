@@ -2,7 +2,7 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { FileChange } from '../../../api/diffs.ts';
 import { entryKindOf, readLog } from './foreign.ts';
-import { bytePath, type Git, type GitLocation, quoted } from './git.ts';
+import { bytePath, type Git, quoted } from './git.ts';
 import {
   copyIndex,
   filtersIn,
@@ -10,7 +10,7 @@ import {
   ownSettings,
   type Setting,
 } from './isolated-git-dir.ts';
-import { refsOf, type Repository } from './repository.ts';
+import type { Repository } from './repository.ts';
 
 /**
  * The file in git's own directory for a worktree that lists the ignored files which were copied into it. They stay
@@ -31,9 +31,10 @@ type PossibleCheckout = { [K in keyof CheckoutLocation]: CheckoutLocation[K] | n
 /** Returns the filters of a repository that a person has allowed. */
 export type FiltersOf = (settings: readonly Setting[]) => Promise<readonly Setting[]>;
 
-/** A checkout that git can work on, through a git directory and an index of cadre's own. */
+/** A checkout that git can work on. */
 export interface OpenCheckout {
-  location: GitLocation;
+  /** Git with a git directory and an index of cadre's own. */
+  isolated: Git;
   settings: readonly Setting[];
   /** Whether the repository has filters that do not run. */
   isFiltered: boolean;
@@ -45,7 +46,6 @@ export interface OpenCheckout {
 
 /** Opens a checkout that has the commit `head`. `scratch` is an empty directory. */
 export async function openCheckout(
-  git: Git,
   repository: Repository,
   { gitDir, files }: PossibleCheckout,
   about: {
@@ -57,13 +57,13 @@ export async function openCheckout(
   },
 ): Promise<OpenCheckout> {
   const { head, scratch } = about;
-  const settings = about.settings ?? (await ownSettings(git, repository, gitDir));
+  const settings = about.settings ?? (await ownSettings(repository, gitDir));
   const filters = (await about.filters?.(settings)) ?? [];
-  const isolated = { repository, adminDir: gitDir, files, head, scratch, settings, filters };
-  const location = await openIsolatedGitDir(isolated);
+  const options = { adminDir: gitDir, files, head, scratch, settings, filters };
+  const isolated = await openIsolatedGitDir(repository, options);
   const isFiltered = filtersIn(settings).length > filters.length;
-  const index = await copyIndex(git, location, { adminDir: gitDir, head });
-  return { location, settings, isFiltered, ...index };
+  const index = await copyIndex(isolated, { adminDir: gitDir, head });
+  return { isolated, settings, isFiltered, ...index };
 }
 
 /** A file that differs from the index, and whether it exists. */
@@ -109,18 +109,16 @@ const STATUS = [
 
 /** Reads how an open checkout differs from its commit and its index. */
 export async function readStatus(
-  git: Git,
-  location: GitLocation,
+  isolated: Git,
   { gitDir, files }: Pick<PossibleCheckout, 'gitDir'> & Pick<CheckoutLocation, 'files'>,
-  options: { withIgnored?: boolean; maxBytes?: number; signal?: AbortSignal } = {},
+  { withIgnored = false, maxBytes }: { withIgnored?: boolean; maxBytes?: number } = {},
 ): Promise<CheckoutStatus> {
-  const { withIgnored = false, maxBytes, signal } = options;
   const included = new Set(gitDir === null ? [] : (await readLog(gitDir, INCLUDED)).split('\0'));
   const args = [...STATUS, `--ignored=${withIgnored ? 'matching' : 'no'}`];
   const { text, isCut } =
     maxBytes === undefined
-      ? { text: await git.bytes(location, args), isCut: false }
-      : await git.upTo(maxBytes, location, args, { signal });
+      ? { text: await isolated.bytes(args), isCut: false }
+      : await isolated.upTo(maxBytes, args);
   const found: CheckoutStatus = structuredClone({ ...UNCHANGED, isCut });
   // Each entry ends with a NUL, so the rest is empty or was cut off.
   for (const line of text.split('\0').slice(0, -1)) addEntry(found, line, included);
@@ -151,13 +149,11 @@ function addEntry(found: CheckoutStatus, line: string, included: ReadonlySet<str
 
 /** Returns index lines for files as they are on the disk, byte for byte, without filters or line-ending conversion. */
 export async function entriesOf(
-  git: Git,
-  location: GitLocation,
+  isolated: Git,
   files: string,
   changed: readonly ChangedFile[],
-  signal?: AbortSignal,
 ): Promise<string[]> {
-  const scratch = path.dirname(location.index ?? '');
+  const scratch = path.dirname(isolated.location.index ?? '');
   const existing: { name: string; mode: string; from: string }[] = [];
   const deleted: string[] = [];
   for (const { name, isThere } of changed) {
@@ -173,7 +169,7 @@ export async function entriesOf(
     } else deleted.push(name);
   }
   const names = existing.map(({ from }) => from);
-  const shas = await objectIdsOf(git, location, names, { flags: ['-w'], signal });
+  const shas = await objectIdsOf(isolated, names, ['-w']);
   const zeros = '0'.repeat(shas[0]?.length ?? 40);
   return [
     ...deleted.map((name) => `0 ${zeros}\t${name}`),
@@ -183,15 +179,14 @@ export async function entriesOf(
 
 /** Returns the object ids of files; with the flag `-w`, the objects are written. */
 export async function objectIdsOf(
-  git: Git,
-  location: GitLocation,
+  isolated: Git,
   names: readonly string[],
-  { flags = [], signal }: { flags?: readonly string[]; signal?: AbortSignal | undefined } = {},
+  flags: readonly string[] = [],
 ): Promise<string[]> {
   if (names.length === 0) return [];
   const paths = names.map((name) => `${quoted(name)}\n`).join('');
   const args = ['hash-object', ...flags, '--no-filters', '--stdin-paths'];
-  return (await git.bytes(location, args, paths, signal)).trimEnd().split('\n');
+  return (await isolated.bytes(args, paths)).trimEnd().split('\n');
 }
 
 /** A file that differs between two trees; names have one character for each byte. */
@@ -210,14 +205,13 @@ export type TreeChange = Pick<
 
 /** Returns the files that differ between two commits or trees, if asked with the number of changed lines. */
 export async function changesBetween(
-  git: Git,
-  repository: Repository,
+  { git }: Repository,
   [from, to]: readonly [from: string, to: string],
   { withLines = false }: { withLines?: boolean } = {},
 ): Promise<TreeChange[]> {
   const args = ['diff-tree', '-r', '-z', '--raw', ...(withLines ? ['--numstat'] : [])];
   args.push('--no-renames', '--no-abbrev', '--no-ext-diff', '--no-textconv', from, to);
-  return readChanges(await git.bytes(refsOf(repository), args));
+  return readChanges(await git.bytes(args));
 }
 
 const STATUSES: Record<string, FileChange['status']> = {

@@ -2,8 +2,8 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import { readForeignFile } from '../../../core/lib/foreign-file.ts';
 import { entryKindOf } from './foreign.ts';
-import { bytePath, type Git, type GitLocation, nulTerminated } from './git.ts';
-import { refsOf, type Repository } from './repository.ts';
+import { bytePath, type Git, nulTerminated } from './git.ts';
+import type { Repository } from './repository.ts';
 
 /** The settings of a repository that control how files are read and written, and that run no program. */
 const COPIED =
@@ -23,21 +23,19 @@ export type Setting = readonly [name: string, value: string];
 
 /** Returns the settings of the repository or one of its worktrees, without the settings of the user and the machine. */
 export async function ownSettings(
-  git: Git,
   repository: Repository,
-  adminDir: string | null,
+  adminDir: string | null = null,
 ): Promise<Setting[]> {
-  return (await settingsAt(git, repository, adminDir)).own;
+  return (await settingsAt(repository, adminDir)).own;
 }
 
 /** Returns these settings, and all that apply there: the settings of the machine and the user come first. */
 export async function settingsAt(
-  git: Git,
-  repository: Repository,
-  adminDir: string | null,
+  { git, commonDir }: Repository,
+  adminDir: string | null = null,
 ): Promise<{ own: Setting[]; all: Setting[] }> {
-  const location = { ...refsOf(repository), gitDir: adminDir ?? repository.commonDir };
-  const listed = (await git.text(location, ['config', '--list', '-z', '--show-scope'])).split('\0');
+  const at = git.at({ directory: commonDir, gitDir: adminDir ?? commonDir });
+  const listed = (await at.text(['config', '--list', '-z', '--show-scope'])).split('\0');
   const own: Setting[] = [];
   const all: Setting[] = [];
   for (let at = 0; at + 1 < listed.length; at += 2) {
@@ -68,24 +66,26 @@ export function isOn(settings: readonly Setting[], name: string): boolean {
 }
 
 /**
- * Makes a git directory of cadre's own, through which git works on the files of a repository. It copies only the
+ * Returns git with a git directory of cadre's own, through which it works on the files of a repository. It copies only the
  * settings that control how files are read and written, so no command that the repository names can run, even if its
  * settings change meanwhile. `filters` are the exception: a person has allowed them. With `asTheyAre`, git reads
  * and writes files byte for byte. `scratch` is a directory of cadre's; the index is the file `index` in it.
  */
-export async function openIsolatedGitDir(about: {
-  repository: Repository;
-  adminDir: string | null;
-  files: string | null;
-  head: string | null;
-  scratch: string;
-  /** The settings of the repository; only the safe ones are copied. */
-  settings: readonly Setting[];
-  filters?: readonly Setting[];
-  asTheyAre?: boolean;
-}): Promise<GitLocation> {
-  const { repository, adminDir, files, head, scratch, filters = [], asTheyAre = false } = about;
-  const { commonDir } = repository;
+export async function openIsolatedGitDir(
+  { git, commonDir }: Repository,
+  about: {
+    adminDir?: string | null;
+    files?: string | null;
+    head?: string | null;
+    scratch: string;
+    /** The settings of the repository; only the safe ones are copied. */
+    settings: readonly Setting[];
+    filters?: readonly Setting[];
+    asTheyAre?: boolean;
+  },
+): Promise<Git> {
+  const { adminDir = null, files = null, head = null, scratch } = about;
+  const { filters = [], asTheyAre = false } = about;
   const isolated = path.join(scratch, 'bench');
   for (const directory of ['refs', 'info'])
     await fs.mkdir(path.join(isolated, directory), { recursive: true, mode: 0o700 });
@@ -112,13 +112,13 @@ export async function openIsolatedGitDir(about: {
         if (content !== null) await fs.writeFile(path.join(isolated, name), content);
       }
   }
-  return {
+  return git.at({
     directory: files ?? commonDir,
     gitDir: isolated,
     workTree: files ?? undefined,
     index: path.join(scratch, 'index'),
     objects: path.join(commonDir, 'objects'),
-  };
+  });
 }
 
 /** Formats the settings as a git config file. */
@@ -151,21 +151,18 @@ function quoted(text: string): string {
  * `git ls-files -s -z` prints them, which are null if git was not asked for them.
  */
 export async function copyIndex(
-  git: Git,
-  location: GitLocation,
+  isolated: Git,
   { adminDir, head }: { adminDir: string | null; head: string | null },
 ): Promise<{ absent: string[]; listed: string[] | null }> {
-  const isCopied = adminDir !== null && (await copyIndexFile(location, adminDir));
-  if (!isCopied) {
-    await git.text(location, ['read-tree', head ?? '--empty']);
-    return { absent: [], listed: null };
-  }
-  if (location.workTree === undefined) return { absent: [], listed: null };
-  return unhideExisting(git, location, location.workTree);
+  const { workTree } = isolated.location;
+  const isCopied = adminDir !== null && (await copyIndexFile(isolated, adminDir));
+  if (!isCopied) await isolated.text(['read-tree', head ?? '--empty']);
+  if (!isCopied || workTree === undefined) return { absent: [], listed: null };
+  return unhideExisting(isolated, workTree);
 }
 
 /** Copies the index as it is; returns whether there is one. */
-export async function copyIndexFile(location: GitLocation, adminDir: string): Promise<boolean> {
+export async function copyIndexFile({ location }: Git, adminDir: string): Promise<boolean> {
   const copy = location.index ?? '';
   const content = await readForeignFile(adminDir, 'index', { maxBytes: INDEX_BYTES });
   if (content === null) return false;
@@ -178,13 +175,10 @@ export async function copyIndexFile(location: GitLocation, adminDir: string): Pr
 
 /** Clears the flags assume-unchanged and skip-worktree of every existing file, so that git compares it. */
 async function unhideExisting(
-  git: Git,
-  location: GitLocation,
+  isolated: Git,
   files: string,
 ): Promise<{ absent: string[]; listed: string[] }> {
-  const entries = (await git.bytes(location, ['ls-files', '-v', '-s', '-z']))
-    .split('\0')
-    .filter(Boolean);
+  const entries = await isolated.entries(['ls-files', '-v', '-s', '-z']);
   const absent: string[] = [];
   for (const [flag, pattern] of [
     ['--no-assume-unchanged', /^[a-z] /],
@@ -197,7 +191,7 @@ async function unhideExisting(
       else if (flag === '--no-skip-worktree') absent.push(name);
     }
     if (existing.length > 0)
-      await git.text(location, ['update-index', flag, '-z', '--stdin'], nulTerminated(existing));
+      await isolated.text(['update-index', flag, '-z', '--stdin'], nulTerminated(existing));
   }
   return { absent, listed: entries.map((entry) => entry.slice(2)) };
 }

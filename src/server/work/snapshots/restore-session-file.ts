@@ -9,9 +9,8 @@ import {
   readForeignEntry,
   replaceForeignFile,
 } from '../../../core/lib/replace-foreign-file.ts';
-import type { GitLocation } from '../git/git.ts';
-import type { SnapshotRequests, WorkContext } from './snapshot-requests.ts';
-import { openTrees } from './files-now.ts';
+import type { Git } from '../git/git.ts';
+import type { SnapshotRequests } from './snapshot-requests.ts';
 import { blobsAt, contentAt, entryAt } from './tree.ts';
 import { isTaken, type StoredSnapshot, type Taken } from './store.ts';
 
@@ -38,15 +37,16 @@ export function restoreSessionFile(
         `turn ${active} of session ${sessionId} is still running`,
       );
     const target = requests.snapshotAt(sessionId, wish.turn_id, wish.moment);
-    const { files, repository, gitDir } = await place.checkout();
+    const checkout = await place.checkout();
+    const { files, repository } = checkout;
     if (files !== target.root || repository.commonDir !== target.repository)
       throw conflictError(
         `the session now works in directory ${files}, but the snapshot is of ${target.root}`,
       );
     const since = requests.snapshotsSince(target);
-    const location = await openSnapshots(requests, place, target, since);
-    const entry = await entryAt(place, location, target.tree, name);
-    const content = await contentAt(place, { repository, gitDir, files }, location, entry);
+    const git = await requests.openSnapshots(place, target, since);
+    const entry = await entryAt(git, target.tree, name);
+    const content = await contentAt(place, checkout, git, entry);
     const wanted: ForeignEntry = {
       kind: entry.mode === '120000' ? 'link' : 'file',
       content,
@@ -57,14 +57,10 @@ export function restoreSessionFile(
       throw conflictError(
         `cannot replace ${name}, because it is not a regular file of at most ${MAX_BYTES / 1024 / 1024} MiB: move the file to another place`,
       );
-    const answer = {
-      session_id: sessionId,
-      path: name,
-      turn_id: wish.turn_id,
-      moment: wish.moment,
-    };
+    const { turn_id, moment } = wish;
+    const answer = { session_id: sessionId, path: name, turn_id, moment };
     if (isSame(found, wanted)) return { ...answer, changed: false, kept_as: null };
-    if (!wish.force) await assertOfAgent(place, location, { name, found, since, target });
+    if (!wish.force) await assertOfAgent(git, { name, found, since, target });
     // It may change until it is replaced.
     const kept_as = await replaceForeignFile(files, name, {
       entry: wanted,
@@ -76,28 +72,12 @@ export function restoreSessionFile(
   });
 }
 
-function openSnapshots(
-  requests: SnapshotRequests,
-  { git, scratch }: WorkContext,
-  target: Taken,
-  since: readonly StoredSnapshot[],
-): Promise<GitLocation> {
-  const snapshotObjectStores = new Set(
-    [target, ...since].flatMap(({ depot }) => (depot ? [depot] : [])),
-  );
-  const lent = [...snapshotObjectStores].map((depot) =>
-    requests.snapshotObjectStores.pathOf(depot),
-  );
-  return openTrees(git, { root: '', commonDir: target.repository }, { scratch, lent });
-}
-
 /**
  * Throws `conflict` unless every change of the file since a snapshot happened within a turn: from its start to its
  * end. Any other change may have another author.
  */
 async function assertOfAgent(
-  place: WorkContext,
-  location: GitLocation,
+  git: Git,
   about: {
     name: string;
     found: ForeignEntry | null;
@@ -112,7 +92,7 @@ async function assertOfAgent(
       `the snapshot of the ${unknown.moment} of turn ${unknown.turn_id} is missing, so the origin of later changes to ${name} is unknown`,
     );
   const taken = [target, ...since.filter(isTaken)];
-  const blobs = await blobsAt(place, location, taken, name);
+  const blobs = await blobsAt(git, taken, name);
   for (const [at, one] of taken.entries()) {
     const next = taken[at + 1];
     const isWithinTurn = next?.turn_id === one.turn_id;
@@ -164,9 +144,6 @@ function refused(error: unknown): never {
   if (!(error instanceof NotReplaced)) throw error;
   throw conflictError(
     `cannot replace the file, so nothing was changed (${error.message}): try again`,
-    {
-      cause: error,
-      isTemporary: true,
-    },
+    { cause: error, isTemporary: true },
   );
 }

@@ -13,8 +13,8 @@ import {
   findRepository,
   gitDirOf,
   recordedRepository,
-  refsOf,
   type Repository,
+  repositoryOf,
 } from '../git/repository.ts';
 import { readArchive } from './archive.ts';
 import type { WorktreeDependencies } from './dependencies.ts';
@@ -46,7 +46,7 @@ export async function createWorktree<T>(
 ): Promise<T> {
   const { db, store, gitContext, ids, clock, settings, failpoint } = deps;
   const checked = await gitContext.withRepositoryLock(repository, async () => {
-    const { tip, ...base } = await baseOf(gitContext.git, repository, directory, request);
+    const { tip, ...base } = await baseOf(repository, directory, request);
     const found = newWorktree(request, {
       id: ids.next('wt'),
       root: gitContext.root,
@@ -55,7 +55,7 @@ export async function createWorktree<T>(
       now: clock.now(),
       ...base,
     });
-    await assertFree(gitContext, found, repository, tip);
+    await assertFree(found, repository, tip);
     return found;
   });
   const tip = checked.base_commit;
@@ -87,17 +87,12 @@ export async function restoreWorktree(
   saveResponse: SaveResponse,
 ): Promise<Worktree> {
   const { db, store, gitContext, clock, failpoint } = deps;
-  const repository = await recordedRepository(gitContext.git, old.repo_root);
-  if (!repository)
-    throw conflictError(
-      `the repository ${old.repo_root} no longer exists: restore the repository first`,
-    );
+  const repository = await repositoryOf(gitContext.git, old);
   const checked = renamed(old, name, gitContext.root);
   const archived = await gitContext.withRepositoryLock(repository, async () => {
-    const ref = `refs/heads/${checked.branch}`;
-    const branch = await commitOf(gitContext.git, refsOf(repository), ref);
-    await assertFree(gitContext, checked, repository, branch);
-    const found = await readArchive(gitContext.git, repository, checked.id);
+    const branch = await commitOf(repository.git, `refs/heads/${checked.branch}`);
+    await assertFree(checked, repository, branch);
+    const found = await readArchive(repository, checked.id);
     if (found) return found;
     throw conflictError(
       `worktree ${checked.id} cannot be restored, because it has no archive: create another worktree`,
@@ -153,19 +148,17 @@ function beginOperation(deps: WorktreeDependencies, operation: Operation): Promi
  * it the commit of the branch that the worktree is to have, if there is such a branch.
  */
 async function baseOf(
-  git: Git,
-  repository: Repository,
+  { git, commonDir }: Repository,
   directory: string,
   request: WorktreeRequest,
 ): Promise<{ baseRef: string; baseCommit: string; tip: string | null }> {
   const named = request.base_ref ?? null;
   // Each worktree has its own HEAD; a bare repository has only the one in its common directory.
-  const { commonDir } = repository;
   const isBare = (await realPath(directory)) === commonDir;
   const gitDir = isBare ? commonDir : ((await gitDirOf(directory)) ?? commonDir);
-  const location = { directory, gitDir };
+  const checkout = git.at({ directory, gitDir });
   const names = [named ?? 'HEAD', `refs/heads/${branchFor(request)}`];
-  const [commit = null, tip = null] = await commitsOf(git, location, names);
+  const [commit = null, tip = null] = await commitsOf(checkout, names);
   if (commit === null && named !== null)
     throw invalidError(
       `base_ref "${named}" is not a commit of ${directory}: name a branch, tag or commit`,
@@ -175,7 +168,7 @@ async function baseOf(
       `the repository ${directory} has no commits yet: create a commit, or set base_ref`,
     );
   if (named !== null) return { baseRef: named, baseCommit: commit, tip };
-  const branch = await branchAt(git, location);
+  const branch = await branchAt(checkout);
   return { baseRef: branch ?? commit, baseCommit: commit, tip };
 }
 
@@ -194,7 +187,7 @@ async function include(
   const mayCopy = copy_included === true || (await initScripts.isTrusted(root, patterns.sha256));
   if (!mayCopy) return skippedFiles(patterns, root);
   return gitContext.withScratch(worktree, (scratch) =>
-    copyIncluded(gitContext.git, { repository, worktree, patterns, scratch }),
+    copyIncluded(repository, { worktree, patterns, scratch }),
   );
 }
 

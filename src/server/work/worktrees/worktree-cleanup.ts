@@ -9,6 +9,7 @@ import {
   gitDirOf,
   recordedRepository,
   type Repository,
+  repositoryOf,
 } from '../git/repository.ts';
 import type { OtherBranches } from '../git/unreachable-commits.ts';
 import { hasArchive } from './archive.ts';
@@ -165,7 +166,7 @@ export class WorktreeCleanup {
       repository === null || tip === null
         ? null
         : await gitContext.withRepositoryLock(repository, () =>
-            removeBranch(gitContext, worktree, repository, tip),
+            removeBranch(worktree, repository, tip),
           );
     if (left === null) await db.transact((tx) => store.endOperation(tx, worktree.id));
     return left;
@@ -193,7 +194,7 @@ export class WorktreeCleanup {
     const { db, store, claims, clock, gitContext } = this.#deps;
     const { id } = worktree;
     const beside = await this.#beside(worktree);
-    const settings = await settingsIn(gitContext, worktree, repository);
+    const settings = await settingsIn(worktree, repository);
     const about = { beside, settings };
     const snapshot = await takeSnapshot(gitContext, worktree, repository, about);
     if (snapshot.nested.length > 0) return this.#fail(id, reason, nestedMessage(snapshot.nested));
@@ -219,7 +220,7 @@ export class WorktreeCleanup {
     if (users.length > 0)
       return this.#result(id, { status: 'skipped_active_claims', diagnostics: users });
     const removed = await removeFiles(gitContext, worktree, repository, { tip, ...about });
-    const isKept = removed.hasArchive ?? (await hasArchive(gitContext.git, repository, id));
+    const isKept = removed.hasArchive ?? (await hasArchive(repository, id));
     const archive_ref = isKept ? archiveRef(id) : null;
     await db.transact((tx) => {
       for (const { session_id } of store.activeClaimsOn(tx, id)) claims.release(tx, id, session_id);
@@ -298,13 +299,9 @@ export class WorktreeCleanup {
   /** Throws `conflict` for a worktree whose files are there, but in which git cannot work. */
   async assertUsable(worktree: Worktree): Promise<void> {
     await this.noteIfMissing(worktree);
-    const { repo_root, path: directory, status } = worktree;
+    const { path: directory, status } = worktree;
     if ((status !== 'active' && status !== 'retained') || !(await isThere(directory))) return;
-    const repository = await recordedRepository(this.#deps.gitContext.git, repo_root);
-    if (!repository)
-      throw conflictError(
-        `the repository ${repo_root} of the worktree no longer exists: restore the repository`,
-      );
+    const repository = await repositoryOf(this.#deps.gitContext.git, worktree);
     const known = await adminDirectory(repository, directory);
     if (known === null || (await gitDirOf(directory).catch(() => null)) !== known)
       throw conflictError(

@@ -138,17 +138,18 @@ export function worktreeInEvents({
 
 /** Says why a worktree with repositories inside cannot be removed. */
 export function nestedMessage(inner: readonly string[]): string {
-  return `the worktree contains repositories with unsaved work, which an archive cannot hold (${firstNames(inner)}): push or move them`;
+  return `the worktree contains repositories with unsaved work, which an archive cannot hold (${firstOf(inner.map(toText))}): push or move them`;
 }
 
 /** Names the ignored files that were deleted with a worktree and are in no archive. */
 export function ignoredMessage(ignored: readonly string[]): string {
-  return `ignored files are not archived: ${firstNames(ignored)}`;
+  return `ignored files are not archived: ${firstOf(ignored.map(toText))}`;
 }
 
-function firstNames(names: readonly string[]): string {
-  const shown = names.slice(0, 10).map(toText);
-  return shown.join(', ') + (names.length > 10 ? ` and ${names.length - 10} more` : '');
+/** Names the first ten of some things. */
+export function firstOf(names: readonly string[]): string {
+  const shown = names.slice(0, 10).join(', ');
+  return names.length > 10 ? `${shown} and ${names.length - 10} more` : shown;
 }
 
 /** Returns the message of an error of git, the system or cadre itself; null for a bug. */
