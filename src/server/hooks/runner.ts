@@ -5,7 +5,7 @@ import { scopeColumn } from '../../core/events/event.ts';
 import type { AppendedEntry, LogEntry } from '../../core/events/log.ts';
 import type { Writer } from '../../core/store/transaction.ts';
 import type { HookDefinition } from './definition.ts';
-import type { Outcome } from './outcome.ts';
+import { messageOf, type Outcome } from './outcome.ts';
 import { Throttle } from './throttle.ts';
 import type { HookState, HookStore } from './store.ts';
 
@@ -88,31 +88,18 @@ export class HookRunner {
   }
 
   /** Returns the fields of the hook in the list. */
-  describe(): Pick<
-    Hook,
-    | 'state'
-    | 'cursor'
-    | 'waiting'
-    | 'waiting_since'
-    | 'delivered'
-    | 'delivered_at'
-    | 'failure'
-    | 'gap'
-    | 'slowed_since'
-  > {
-    const { delivered, delivered_at, failure, gap } = this.#state;
+  describe(): Progress {
+    const { failure } = this.#state;
     const { slowedAt } = this.#throttle;
     const waiting = this.#waiting();
     const { told: _told, ...shown } = failure ?? { told: false };
     return {
+      ...progressOf(this.#state),
       state: failure ? 'failing' : waiting.count > 0 ? 'delivering' : 'idle',
       cursor: this.#cursor,
       waiting: waiting.count,
       waiting_since: waiting.since,
-      delivered,
-      delivered_at,
       failure: failure ? (shown as Hook['failure']) : null,
-      gap,
       slowed_since: slowedAt === null ? null : Math.round(slowedAt + this.#slowedOffset),
     };
   }
@@ -354,6 +341,23 @@ export class HookRunner {
   }
 }
 
+type Progress = ReturnType<typeof progressOf>;
+
+/** Returns the fields in the list of a hook that does not run. */
+export function progressOf(state: HookState | undefined) {
+  return {
+    state: 'off' as Hook['state'],
+    cursor: state?.cursor ?? 0,
+    waiting: 0,
+    waiting_since: null as number | null,
+    delivered: state?.delivered ?? 0,
+    delivered_at: state?.delivered_at ?? null,
+    failure: null as Hook['failure'],
+    gap: state?.gap ?? null,
+    slowed_since: null as number | null,
+  };
+}
+
 function createdAt({ text }: LogEntry): number {
   return (JSON.parse(text) as { created_at: number }).created_at;
 }
@@ -361,10 +365,6 @@ function createdAt({ text }: LogEntry): number {
 function minutes(ms: number): string {
   const count = Math.floor(ms / 60_000);
   return count < 120 ? `${count} minutes` : `${Math.floor(count / 60)} hours`;
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** Returns the pause after so many failures at one event, in ms. */

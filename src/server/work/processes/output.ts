@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import type { Clock } from '../../../core/lib/clock.ts';
 import { incompleteBytes } from '../../../core/lib/utf8.ts';
 import { LogFile } from './log-file.ts';
+import type { OutputTotals } from './process.ts';
 
 /** Output is batched for so many ms before an event is appended for it, so that many small writes become one event. */
 const BATCH_MS = 100;
@@ -33,7 +34,6 @@ export interface OutputPayload {
 
 /** Writes the output of a process to its logs, and announces it in events. */
 export class ProcessOutput {
-  readonly #announce: (payload: OutputPayload) => void;
   readonly #streams: Record<StreamName, StreamOutput>;
   readonly #budget = { text: TEXT_BUDGET_BYTES };
 
@@ -49,14 +49,13 @@ export class ProcessOutput {
     onError: (error: unknown) => void;
   }) {
     const { clock, capBytes } = options;
-    this.#announce = options.announce;
     const streamOf = (name: StreamName) =>
       new StreamOutput({
         file: new LogFile(options.pathOf(name), capBytes),
         capBytes,
         clock,
         budget: this.#budget,
-        announce: (payload) => this.#announce({ stream: name, ...payload }),
+        announce: (payload) => options.announce({ stream: name, ...payload }),
         onChunk: (chunk) => options.onChunk(name, chunk),
         onError: options.onError,
       });
@@ -78,12 +77,7 @@ export class ProcessOutput {
     for (const stream of Object.values(this.#streams)) stream.flush();
   }
 
-  get totals(): {
-    stdout_bytes: number;
-    stderr_bytes: number;
-    stdout_truncated: boolean;
-    stderr_truncated: boolean;
-  } {
+  get totals(): OutputTotals {
     const { stdout, stderr } = this.#streams;
     return {
       stdout_bytes: stdout.total,

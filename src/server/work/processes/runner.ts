@@ -216,21 +216,15 @@ export class ProcessRunner {
 
   /** Starts queued processes while there are places. Must be called when a process has ended or a limit was raised. */
   admit(): void {
-    const { max_concurrent, max_per_session } = this.#deps.settings();
-    const counts = new Map<string, number>();
-    for (const one of this.#running) count(counts, one);
+    const { max_concurrent } = this.#deps.settings();
     for (let at = 0; at < this.#queue.length && this.#running.size < max_concurrent;) {
       const next = this.#queue[at] as Running;
-      const owner = ownerOf(next.process);
-      // It waits for the process that it replaces, or its owner has `max_per_session` running ones; those behind it
-      // do not wait for it.
-      if (next.isHeld || (owner !== null && (counts.get(owner) ?? 0) >= max_per_session)) {
-        at++;
-        continue;
+      // A process that waits for the process that it replaces, or for others of its owner, does not delay the next ones.
+      if (next.isHeld || !this.#hasRoomFor(next.process)) at++;
+      else {
+        this.#queue.splice(at, 1);
+        this.#occupy(next);
       }
-      this.#queue.splice(at, 1);
-      count(counts, next);
-      this.#occupy(next);
     }
   }
 
@@ -336,11 +330,6 @@ export class ProcessRunner {
     this.#all.delete(process_id);
     running.done.resolve();
   }
-}
-
-function count(counts: Map<string, number>, one: Running): void {
-  const owner = ownerOf(one.process);
-  if (owner !== null) counts.set(owner, (counts.get(owner) ?? 0) + 1);
 }
 
 /** Returns the failure of a process whose group has processes left that the server may not signal. */

@@ -21,7 +21,7 @@ import { hasEnded } from './process.ts';
 import { readOn, readPiece, readTail } from './reading.ts';
 import type { ProcessDependencies, ProcessSettings } from './dependencies.ts';
 import type { ProcessRunner } from './runner.ts';
-import { CALLER } from './store.ts';
+import { CALLER, type ProcessOwner } from './store.ts';
 import { waitFor } from './waits.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 
@@ -44,27 +44,21 @@ export class ProcessService {
     this.#deps = deps;
   }
 
-  /** Accepts a command. It starts as soon as there is a place for it. */
-  run(body: NewProcess, saveResponse: SaveResponse = saveNothing): Promise<Process> {
-    return this.#accept(body, saveResponse);
-  }
-
   /** Runs the command of a process again, once the process has ended; one that still runs is ended. */
   async restart(
     id: string,
     owner: string | undefined,
     saveResponse: SaveResponse = saveNothing,
   ): Promise<Process> {
-    const { command, cwd, timeout_ms, session_id, caller_id, on_exit, stdin } = await this.get(
-      id,
-      owner,
-    );
-    const again = { command, cwd, timeout_ms, session_id, caller_id, on_exit, stdin };
-    return this.#accept(again, saveResponse, id);
+    return this.run(await this.get(id, owner), saveResponse, id);
   }
 
-  /** Accepts a command, which starts after the end of the process `old`, if one is named. */
-  async #accept(body: NewProcess, saveResponse: SaveResponse, old?: string): Promise<Process> {
+  /** Accepts a command. It starts as soon as there is a place for it, and after the end of the process `old`. */
+  async run(
+    body: NewProcess,
+    saveResponse: SaveResponse = saveNothing,
+    old?: string,
+  ): Promise<Process> {
     this.#deps.assertRoom();
     const { command, session_id, caller_id, on_exit } = body;
     const settings = this.#deps.settings();
@@ -148,25 +142,16 @@ export class ProcessService {
     );
   }
 
-  async list({
-    session_id,
-    caller_id,
-    status,
-    limit,
-    cursor,
-  }: QueryOf<typeof listProcesses> & { caller_id?: string }): Promise<RecordPage<Process>> {
-    return this.#deps.db.read((rx) => {
-      if (session_id !== undefined) this.#deps.sessionStore.session(rx, session_id);
-      const page = this.#deps.store.processes.page(
-        rx,
-        { session_id, [CALLER]: caller_id, status },
-        limit,
-        cursor,
-      );
-      return {
-        ...page,
-        records: page.records.map((process) => this.#deps.runner.withTotals(process)),
-      };
+  async list(
+    query: QueryOf<typeof listProcesses> & { caller_id?: string },
+  ): Promise<RecordPage<Process>> {
+    const { db, sessionStore, store, runner } = this.#deps;
+    const { session_id, caller_id, status, limit, cursor } = query;
+    return db.read((rx) => {
+      if (session_id !== undefined) sessionStore.session(rx, session_id);
+      const filters = { session_id, [CALLER]: caller_id, status };
+      const page = store.processes.page(rx, filters, limit, cursor);
+      return { ...page, records: page.records.map((process) => runner.withTotals(process)) };
     });
   }
 
@@ -206,18 +191,9 @@ export class ProcessService {
     return bytes.length;
   }
 
-  /** Ends the queued and running processes of a session, once the transaction is on disk. */
-  killAllOf(tx: Writer, sessionId: string, reason: string): void {
-    this.#killAll(tx, this.#deps.store.unfinishedOf(tx, sessionId), reason);
-  }
-
-  /** Ends the queued and running processes of an external caller, once the transaction is on disk. */
-  killAllOfCaller(tx: Writer, callerId: string, reason: string): void {
-    this.#killAll(tx, this.#deps.store.unfinishedOfCaller(tx, callerId), reason);
-  }
-
-  #killAll(tx: Writer, processes: readonly Process[], reason: string): void {
-    for (const { process_id } of processes)
+  /** Ends the queued and running processes of an owner, once the transaction is on disk. */
+  killAllOf(tx: Writer, owner: ProcessOwner, reason: string): void {
+    for (const { process_id } of this.#deps.store.unfinishedOf(tx, owner))
       tx.whenDurable(() => this.#deps.runner.kill(process_id, { status: 'killed', reason }));
   }
 

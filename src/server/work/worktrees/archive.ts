@@ -1,7 +1,9 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { openIsolatedGitDir, ownSettings } from '../git/isolated-git-dir.ts';
+import type { Worktree } from '../../../api/worktrees.ts';
 import { type Git, nulTerminated, toBytes, toText } from '../git/git.ts';
+import type { GitContext } from '../git/git-context.ts';
 import { adminDirectory, commitOf, type Repository } from '../git/repository.ts';
 import { archiveRef, CONFLICTS, type Snapshot, type Sparse } from './worktree-state.ts';
 
@@ -25,11 +27,11 @@ export interface Archived {
  * HEAD, a commit of the staged files, every commit that no other ref keeps, and the previous archive, if there is one.
  */
 export async function writeArchive(
-  repository: Repository,
-  worktree: { id: string; worktree_name: string; branch: string },
+  { failpoint }: GitContext,
+  worktree: Worktree,
+  { git }: Repository,
   snapshot: Snapshot,
 ): Promise<void> {
-  const { git } = repository;
   const ref = archiveRef(worktree.id);
   const { head, tip, headRef, archive: before, staged, files, own, sparse } = snapshot;
   const parentsOf = (shas: readonly (string | null)[]) =>
@@ -58,6 +60,7 @@ Cadre-Sparse: ${sparseTree ?? '-'}
   );
   const zeroId = '0'.repeat(commit.length);
   await git.text(['update-ref', '--no-deref', ref, commit, before ?? zeroId]);
+  failpoint('worktree.archived');
 }
 
 /** Returns the archive of a worktree; null if there is none, or if it names no commit to start from. */

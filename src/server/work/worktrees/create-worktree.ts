@@ -3,7 +3,7 @@ import type { Worktree } from '../../../api/worktrees.ts';
 import { AppError, conflictError, invalidError } from '../../../api/errors.ts';
 import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
-import type { Committed } from '../git/consent.ts';
+import { type Committed, howToAllow } from '../git/consent.ts';
 import { isThere } from '../git/foreign.ts';
 import type { Git } from '../git/git.ts';
 import {
@@ -18,20 +18,12 @@ import {
 } from '../git/repository.ts';
 import { readArchive } from './archive.ts';
 import type { WorktreeDependencies } from './dependencies.ts';
-import { copyIncluded, skippedFiles } from './included.ts';
-import { runInitScript, skippedScript } from './init-script.ts';
+import { copyIncluded } from './included.ts';
+import { runInitScript } from './init-script.ts';
 import { freePorts } from './ports.ts';
 import type { Operation } from './store.ts';
 import { assertFree, createFiles, discardFiles, restoreFiles } from './worktree-files.ts';
-import {
-  branchFor,
-  newWorktree,
-  noScript,
-  nothingIncluded,
-  reasonOf,
-  renamed,
-  type WorktreeRequest,
-} from './worktree.ts';
+import { branchFor, newWorktree, reasonOf, renamed, type WorktreeRequest } from './worktree.ts';
 
 /**
  * Creates a worktree. `finish` runs in the transaction that stores it; its result is returned. The caller holds the mutex
@@ -67,9 +59,21 @@ export async function createWorktree<T>(
       patterns: request.copy_included !== false && repository.root !== repository.commonDir,
       script: request.run_init_script !== false,
     });
-    const included = await include(deps, planned, repository, { request, patterns });
+    const toCopy = await toUse(deps, repository, request.copy_included, patterns);
+    const included =
+      'content' in toCopy
+        ? await gitContext.withScratch(planned, (scratch) =>
+            copyIncluded(repository, { worktree: planned, patterns: toCopy, scratch }),
+          )
+        : { ...planned.included, ...toCopy };
     failpoint('worktree.included');
-    const init_script = await initialise(deps, planned, repository, { request, script });
+    const toRun = await toUse(deps, repository, request.run_init_script, script);
+    const init_script =
+      'content' in toRun
+        ? await gitContext.withScratch(planned, (scratch) =>
+            runInitScript(deps, planned, toRun, scratch),
+          )
+        : { ...planned.init_script, ...toRun };
     return db.transact((tx) => {
       const made: Worktree = { ...planned, included, init_script };
       store.create(tx, made);
@@ -106,7 +110,7 @@ export async function restoreWorktree(
     failpoint('worktree.restored');
     return db.transact((tx) => {
       const now: Worktree = { ...planned, status: 'retained', updated_at: clock.now() };
-      store.move(tx, now, 'worktree.restored');
+      store.move(tx, now, 'worktree.restored', {});
       store.endOperation(tx, planned.id);
       saveResponse(tx, now);
       return now;
@@ -172,50 +176,21 @@ async function baseOf(
   return { baseRef: branch ?? commit, baseCommit: commit, tip };
 }
 
-/** Copies ignored files of the main worktree if the request demands it, or if the list of them is allowed. */
-async function include(
-  { initScripts, gitContext }: WorktreeDependencies,
-  worktree: Worktree,
-  repository: Repository,
-  about: { request: WorktreeRequest; patterns: Committed | null },
-): Promise<Worktree['included']> {
-  const { request, patterns } = about;
-  const { copy_included } = request;
-  if (copy_included === false) return worktree.included;
-  const { root } = repository;
-  if (patterns === null) return nothingIncluded('not_found');
-  const mayCopy = copy_included === true || (await initScripts.isTrusted(root, patterns.sha256));
-  if (!mayCopy) return skippedFiles(patterns, root);
-  return gitContext.withScratch(worktree, (scratch) =>
-    copyIncluded(repository, { worktree, patterns, scratch }),
-  );
-}
-
-/** Runs the init script if the request demands it, or if its content is allowed. */
-async function initialise(
-  deps: WorktreeDependencies,
-  worktree: Worktree,
-  repository: Repository,
-  about: { request: WorktreeRequest; script: Committed | null },
-): Promise<Worktree['init_script']> {
-  const { request, script } = about;
-  const { run_init_script } = request;
-  const { settings, initScripts, gitContext, stopping, supervisor, sandbox, clock } = deps;
-  if (run_init_script === false) return worktree.init_script;
-  if (script === null) return noScript('not_found');
-  const mayRun =
-    run_init_script === true || (await initScripts.isTrusted(repository.root, script.sha256));
-  if (!mayRun) return skippedScript(script, repository.root);
-  return gitContext.withScratch(worktree, (scratch) =>
-    runInitScript(worktree, script, {
-      supervisor,
-      sandbox,
-      clock,
-      scratch,
-      name: settings().init_script_path,
-      signal: stopping,
-    }),
-  );
+/**
+ * Returns content of a repository that is to be used, because the request demands it (`asked`) or a person has trusted
+ * it; else why it is not used.
+ */
+async function toUse(
+  { initScripts }: WorktreeDependencies,
+  { root }: Repository,
+  asked: boolean | null | undefined,
+  found: Committed | null,
+) {
+  if (asked === false) return { status: 'off' as const };
+  if (found === null) return { status: 'not_found' as const };
+  const { sha256 } = found;
+  if (asked === true || (await initScripts.isTrusted(root, sha256))) return found;
+  return { status: 'skipped_untrusted' as const, sha256, how_to_allow: howToAllow(root) };
 }
 
 /**

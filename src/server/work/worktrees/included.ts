@@ -9,7 +9,7 @@ import {
   openForeignFile,
 } from '../../../core/lib/foreign-file.ts';
 import { type CheckoutLocation, INCLUDED, openCheckout } from '../git/changes.ts';
-import { type Committed, howToAllow } from '../git/consent.ts';
+import type { Committed } from '../git/consent.ts';
 import { assertFiles, entryKindOf } from '../git/foreign.ts';
 import { bytePath, type Git, GitFailure, nulTerminated } from '../git/git.ts';
 import { adminDirectory, type Repository } from '../git/repository.ts';
@@ -56,19 +56,8 @@ export async function copyIncluded(
     bytes += copied;
   }
   const skipped = ignored.length - files;
-  return {
-    status: 'completed',
-    files,
-    bytes,
-    skipped,
-    sha256: patterns.sha256,
-    how_to_allow: null,
-  };
-}
-
-export function skippedFiles({ sha256 }: Committed, repoRoot: string): Worktree['included'] {
-  const how_to_allow = howToAllow(repoRoot);
-  return { status: 'skipped_untrusted', files: 0, bytes: 0, skipped: 0, sha256, how_to_allow };
+  const { sha256 } = patterns;
+  return { status: 'completed', files, bytes, skipped, sha256, how_to_allow: null };
 }
 
 /** Returns the untracked files that the patterns match. Git does not look into repositories inside. */

@@ -219,16 +219,6 @@ export async function reasonNotToRemove(
   return unsaved.length > 0 ? nestedMessage(unsaved) : null;
 }
 
-export async function archiveFiles(
-  { failpoint }: GitContext,
-  worktree: Worktree,
-  repository: Repository,
-  snapshot: Snapshot,
-): Promise<void> {
-  await writeArchive(repository, worktree, snapshot);
-  failpoint('worktree.archived');
-}
-
 /** The parts of a worktree that were removed. */
 export interface RemovedFiles {
   path: boolean;
@@ -304,7 +294,7 @@ async function archiveRest(
     if (snapshot.nested.length > 0) throw conflictError(nestedMessage(snapshot.nested));
     const isNeeded = hasUnsavedWork(snapshot);
     if (isNeeded && !(await isArchived(repository, worktree, snapshot)))
-      await archiveFiles(gitContext, worktree, repository, snapshot);
+      await writeArchive(gitContext, worktree, repository, snapshot);
     return { snapshot, hasArchive: isNeeded || snapshot.archive !== null };
   } catch (error) {
     if (await isThere(aside)) await fs.rename(aside, worktree.path);

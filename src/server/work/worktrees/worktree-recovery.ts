@@ -55,7 +55,8 @@ export class WorktreeRecovery {
       .flatMap((id) => claims.releaseAllOf(tx, id));
     const missing = store.present(tx).filter(({ path }) => !fs.existsSync(path));
     const gone = { status: 'missing' as const, updated_at: clock.now() };
-    for (const worktree of missing) store.move(tx, { ...worktree, ...gone }, 'worktree.missing');
+    for (const worktree of missing)
+      store.move(tx, { ...worktree, ...gone }, 'worktree.missing', {});
     return { claims_released, worktrees_missing: missing.map(({ id }) => id) };
   }
 
@@ -89,7 +90,8 @@ export class WorktreeRecovery {
     const archive_ref = isKept ? archiveRef(worktree.id) : null;
     return (tx) => {
       const now = { ...store.worktree(tx, worktree.id), archive_ref, updated_at: clock.now() };
-      if (hasBegun) store.clean(tx, { ...now, status: 'cleaned' }, 'recovery');
+      const cleaned = { ...now, status: 'cleaned' as const };
+      if (hasBegun) store.move(tx, cleaned, 'worktree.cleaned', { reason: 'recovery' });
       else store.worktrees.update(tx, now);
     };
   }

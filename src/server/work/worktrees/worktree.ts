@@ -37,8 +37,8 @@ export function newWorktree(request: WorktreeRequest, facts: WorktreeFacts): Wor
     source_session_id,
     team_id: request.team_id ?? null,
     operation_id: request.operation_id ?? null,
-    init_script: noScript('off'),
-    included: nothingIncluded('off'),
+    init_script: { ...unused, exit_code: null, output_tail: '' },
+    included: { ...unused, files: 0, bytes: 0, skipped: 0 },
     port_base: null,
     port_count: 0,
     archive_ref: null,
@@ -47,13 +47,8 @@ export function newWorktree(request: WorktreeRequest, facts: WorktreeFacts): Wor
   };
 }
 
-export function noScript(status: 'off' | 'not_found'): Worktree['init_script'] {
-  return { status, exit_code: null, output_tail: '', sha256: null, how_to_allow: null };
-}
-
-export function nothingIncluded(status: 'off' | 'not_found'): Worktree['included'] {
-  return { status, files: 0, bytes: 0, skipped: 0, sha256: null, how_to_allow: null };
-}
+/** Content of a repository that is not used. */
+const unused = { status: 'off', sha256: null, how_to_allow: null } as const;
 
 export function branchFor({ branch_prefix, worktree_name }: WorktreeRequest): string {
   return `${branch_prefix ?? DEFAULT_PREFIX}/${worktree_name}`;
