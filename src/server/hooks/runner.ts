@@ -208,7 +208,9 @@ export class HookRunner {
     const { clock } = this.#deps;
     const { signal } = this.#atHand;
     this.#oldest = createdAt(entry);
-    for (let attempt = this.#attemptsAt(entry.seq) + 1; ; attempt++) {
+    const { failure } = this.#state;
+    const before = failure?.event_seq === entry.seq ? failure.attempts : 0;
+    for (let attempt = before + 1; ; attempt++) {
       const outcome = await this.#deps.attempt(this.definition, entry, attempt, signal);
       if (signal.aborted && !(outcome?.ok ?? true)) return this.#leave();
       if (outcome === null || outcome.ok) return this.#delivered(entry, outcome !== null);
@@ -226,11 +228,6 @@ export class HookRunner {
   /** Continues with the newest event, after a skip or at the end. */
   #leave(): void {
     if (!this.#stopping.signal.aborted) this.#atHand = new AbortController();
-  }
-
-  #attemptsAt(seq: number): number {
-    const { failure } = this.#state;
-    return failure?.event_seq === seq ? failure.attempts : 0;
   }
 
   async #delivered({ seq }: LogEntry, wasTaken: boolean): Promise<void> {

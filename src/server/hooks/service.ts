@@ -24,7 +24,6 @@ interface HookServiceDeps extends Pick<ServerParts, 'db' | 'log' | 'clock' | 'id
   supervisor: Supervisor;
   /** The working directory of commands. */
   directory: string;
-  /** The address of this server. */
   ownUrl: () => string;
   links: Pick<ApprovalLinks, 'make'>;
   /** Returns an approval by its id, if it is still pending. */
@@ -268,7 +267,6 @@ export class HookService {
   }
 }
 
-/** The events that a person lets a hook skip. */
 export interface SkipRequest {
   all: boolean;
   /** Only if the hook waits with this event; null: whichever. */
@@ -307,7 +305,6 @@ function assertWaits(
     throw conflictError(`hook "${name}" is waiting to deliver event ${head}, not event ${seq}`);
 }
 
-/** The fields of an event that hooks read. */
 interface HookedEvent {
   id: string;
   payload: { approval?: { id?: string } };

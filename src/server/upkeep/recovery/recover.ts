@@ -27,7 +27,6 @@ export interface Recovered {
 interface RecoverOptions extends Pick<ServerParts, 'db' | 'log' | 'clock' | 'logger'> {
   sessionStore: SessionStore;
   processes: ProcessStore;
-  /** Reads the size and the end of a process's output. */
   readPrinted: (processId: string) => Promise<Printed>;
   notices: ExitNotices;
   worktrees: WorktreeRecovery;
@@ -173,7 +172,6 @@ function uniqueById(sessions: readonly Session[]): Session[] {
 
 /** The unfinished work that startup recovery finds in the store. */
 export interface UnfinishedWork {
-  /** Turns that have not ended. */
   unfinishedTurns: readonly Turn[];
   /** Sessions with an `active_turn_id`, or with the status running or waiting_for_approval. */
   busySessions: readonly Session[];
@@ -183,7 +181,6 @@ export interface UnfinishedWork {
   canResume: (turn: Turn) => boolean;
 }
 
-/** The repairs to be made. */
 interface Plan {
   /**
    * Turns to start, because no agent has seen them, or because none of their approvals is pending and one is accepted.
@@ -203,7 +200,6 @@ interface Plan {
   readySessions: Session[];
 }
 
-/** Returns the repairs for the unfinished work. */
 export function planRecovery(work: UnfinishedWork): Plan {
   const fates = Map.groupBy(work.unfinishedTurns, (turn) => fateOf(turn, work));
   const stale = work.busySessions.filter(({ active_turn_id: id }) => {

@@ -5,9 +5,9 @@ import { entryKindOf, readLog } from './foreign.ts';
 import { bytePath, type Git, quoted } from './git.ts';
 import {
   copyIndex,
-  filtersIn,
+  type FiltersOf,
+  type IsolatedGit,
   openIsolatedGitDir,
-  ownSettings,
   type Setting,
 } from './isolated-git-dir.ts';
 import type { Repository } from './repository.ts';
@@ -28,16 +28,8 @@ export interface CheckoutLocation {
 /** Parts of a checkout that may be gone. */
 type PossibleCheckout = { [K in keyof CheckoutLocation]: CheckoutLocation[K] | null };
 
-/** Returns the filters of a repository that a person has allowed. */
-export type FiltersOf = (settings: readonly Setting[]) => Promise<readonly Setting[]>;
-
-/** A checkout that git can work on. */
-export interface OpenCheckout {
-  /** Git with a git directory and an index of cadre's own. */
-  isolated: Git;
-  settings: readonly Setting[];
-  /** Whether the repository has filters that do not run. */
-  isFiltered: boolean;
+/** A checkout that git can work on, with an index of cadre's own. */
+export interface OpenCheckout extends IsolatedGit {
   /** Names of files that are excluded from the checkout and do not exist. */
   absent: string[];
   /** The entries of the index as `git ls-files -s -z` prints them; null if git was not asked for them. */
@@ -47,23 +39,16 @@ export interface OpenCheckout {
 /** Opens a checkout that has the commit `head`. `scratch` is an empty directory. */
 export async function openCheckout(
   repository: Repository,
-  { gitDir, files }: PossibleCheckout,
+  checkout: PossibleCheckout,
   about: {
     head: string | null;
     scratch: string;
     filters?: FiltersOf;
-    /** The settings that apply in the checkout; without them git is asked. */
     settings?: readonly Setting[] | undefined;
   },
 ): Promise<OpenCheckout> {
-  const { head, scratch } = about;
-  const settings = about.settings ?? (await ownSettings(repository, gitDir));
-  const filters = (await about.filters?.(settings)) ?? [];
-  const options = { adminDir: gitDir, files, head, scratch, settings, filters };
-  const isolated = await openIsolatedGitDir(repository, options);
-  const isFiltered = filtersIn(settings).length > filters.length;
-  const index = await copyIndex(isolated, { adminDir: gitDir, head });
-  return { isolated, settings, isFiltered, ...index };
+  const opened = await openIsolatedGitDir(repository, { ...checkout, ...about });
+  return { ...opened, ...(await copyIndex(opened.isolated, checkout.gitDir, about.head)) };
 }
 
 /** A file that differs from the index, and whether it exists. */

@@ -16,17 +16,14 @@ export interface Committed {
   isExecutable: boolean;
 }
 
-/** The purpose of a file of a repository, and the way to do without it; errors name both. */
-export interface Purpose {
-  /** Its name in errors, with the article: "the init script". */
-  what: string;
-  /** How a request does without it: "set run_init_script to false". */
-  without: string;
-}
-
-interface WantedFile extends Purpose {
+/** A file of a repository. Errors name its purpose, and how a request does without it. */
+interface WantedFile {
   /** Its path in the repository. */
   file: string;
+  /** With the article: "the init script". */
+  what: string;
+  /** As in "set run_init_script to false". */
+  without: string;
 }
 
 /**
@@ -77,7 +74,7 @@ function nameIn(wanted: WantedFile): string {
   return name;
 }
 
-function refusal({ what, without }: Purpose, name: string, why: string): AppError {
+function refusal({ what, without }: WantedFile, name: string, why: string): AppError {
   return conflictError(`${what} ${name} ${why}, or ${without}`);
 }
 

@@ -24,17 +24,17 @@ export type Setting = readonly [name: string, value: string];
 /** Returns the settings of the repository or one of its worktrees, without the settings of the user and the machine. */
 export async function ownSettings(
   repository: Repository,
-  adminDir: string | null = null,
+  gitDir: string | null = null,
 ): Promise<Setting[]> {
-  return (await settingsAt(repository, adminDir)).own;
+  return (await settingsAt(repository, gitDir)).own;
 }
 
 /** Returns these settings, and all that apply there: the settings of the machine and the user come first. */
 export async function settingsAt(
   { git, commonDir }: Repository,
-  adminDir: string | null = null,
+  gitDir: string | null = null,
 ): Promise<{ own: Setting[]; all: Setting[] }> {
-  const at = git.at({ directory: commonDir, gitDir: adminDir ?? commonDir });
+  const at = git.at({ directory: commonDir, gitDir: gitDir ?? commonDir });
   const listed = (await at.text(['config', '--list', '-z', '--show-scope'])).split('\0');
   const own: Setting[] = [];
   const all: Setting[] = [];
@@ -54,7 +54,6 @@ export function lastOf(settings: readonly Setting[], name: string): string | und
   return settings.findLast(([one]) => one === name)?.[1];
 }
 
-/** Returns the settings that configure filter commands. */
 export function filtersIn(settings: readonly Setting[]): Setting[] {
   return settings.filter(([name]) => name.startsWith('filter.'));
 }
@@ -65,31 +64,45 @@ export function isOn(settings: readonly Setting[], name: string): boolean {
   return /^(true|yes|on|[+-]?0*[1-9]\d*[kmg]?)$/i.test(value.trim());
 }
 
+/** Returns the filters of a repository that a person has allowed. */
+export type FiltersOf = (settings: readonly Setting[]) => Promise<readonly Setting[]>;
+
+export interface IsolatedGit {
+  /** Git with a git directory of cadre's own. */
+  isolated: Git;
+  settings: readonly Setting[];
+  /** Whether the repository has filters that do not run. */
+  isFiltered: boolean;
+}
+
 /**
- * Returns git with a git directory of cadre's own, through which it works on the files of a repository. It copies only the
+ * Makes a git directory of cadre's own, through which git works on the files of a repository. It copies only the
  * settings that control how files are read and written, so no command that the repository names can run, even if its
  * settings change meanwhile. `filters` are the exception: a person has allowed them. With `asTheyAre`, git reads
  * and writes files byte for byte. `scratch` is a directory of cadre's; the index is the file `index` in it.
  */
 export async function openIsolatedGitDir(
-  { git, commonDir }: Repository,
+  repository: Repository,
   about: {
-    adminDir?: string | null;
+    /** Git's own directory for the checkout whose files are worked on. */
+    gitDir?: string | null;
     files?: string | null;
     head?: string | null;
     scratch: string;
-    /** The settings of the repository; only the safe ones are copied. */
-    settings: readonly Setting[];
-    filters?: readonly Setting[];
+    /** The settings that apply there; only the safe ones are copied. Without them git is asked. */
+    settings?: readonly Setting[] | undefined;
+    filters?: FiltersOf;
     asTheyAre?: boolean;
   },
-): Promise<Git> {
-  const { adminDir = null, files = null, head = null, scratch } = about;
-  const { filters = [], asTheyAre = false } = about;
+): Promise<IsolatedGit> {
+  const { git, commonDir } = repository;
+  const { gitDir = null, files = null, head = null, scratch, asTheyAre = false } = about;
+  const all = about.settings ?? (await ownSettings(repository, gitDir));
+  const filters = (await about.filters?.(all)) ?? [];
   const isolated = path.join(scratch, 'bench');
   for (const directory of ['refs', 'info'])
     await fs.mkdir(path.join(isolated, directory), { recursive: true, mode: 0o700 });
-  const settings = about.settings.filter(([name, value]) => COPIED.test(name) && WORD.test(value));
+  const settings = all.filter(([name, value]) => COPIED.test(name) && WORD.test(value));
   const config = asTheyAre ? [...settings, ['core.autocrlf', 'false'] as const] : settings;
   await fs.writeFile(path.join(isolated, 'config'), configText([...config, ...filters]));
   await fs.writeFile(path.join(isolated, 'HEAD'), `${head ?? 'ref: refs/heads/none'}\n`);
@@ -103,25 +116,26 @@ export async function openIsolatedGitDir(
   };
   await copy(commonDir, 'info/exclude', SETTINGS_BYTES);
   await copy(commonDir, 'info/attributes', SETTINGS_BYTES, asTheyAre ? AS_THEY_ARE : '');
-  if (adminDir !== null) {
-    await copy(adminDir, 'info/sparse-checkout', SETTINGS_BYTES);
+  if (gitDir !== null) {
+    await copy(gitDir, 'info/sparse-checkout', SETTINGS_BYTES);
     // A split index keeps part of its entries in such a file.
-    for (const name of await fs.readdir(adminDir))
+    for (const name of await fs.readdir(gitDir))
       if (/^sharedindex\.[0-9a-f]+$/.test(name)) {
-        const content = await readForeignFile(adminDir, name, { maxBytes: INDEX_BYTES });
+        const content = await readForeignFile(gitDir, name, { maxBytes: INDEX_BYTES });
         if (content !== null) await fs.writeFile(path.join(isolated, name), content);
       }
   }
-  return git.at({
+  const location = {
     directory: files ?? commonDir,
     gitDir: isolated,
     workTree: files ?? undefined,
     index: path.join(scratch, 'index'),
     objects: path.join(commonDir, 'objects'),
-  });
+  };
+  const isFiltered = filtersIn(all).length > filters.length;
+  return { isolated: git.at(location), settings: all, isFiltered };
 }
 
-/** Formats the settings as a git config file. */
 function configText(settings: readonly Setting[]): string {
   const own: Setting[] = [
     [
@@ -152,22 +166,23 @@ function quoted(text: string): string {
  */
 export async function copyIndex(
   isolated: Git,
-  { adminDir, head }: { adminDir: string | null; head: string | null },
+  gitDir: string | null,
+  head: string | null,
 ): Promise<{ absent: string[]; listed: string[] | null }> {
   const { workTree } = isolated.location;
-  const isCopied = adminDir !== null && (await copyIndexFile(isolated, adminDir));
+  const isCopied = gitDir !== null && (await copyIndexFile(isolated, gitDir));
   if (!isCopied) await isolated.text(['read-tree', head ?? '--empty']);
   if (!isCopied || workTree === undefined) return { absent: [], listed: null };
   return unhideExisting(isolated, workTree);
 }
 
 /** Copies the index as it is; returns whether there is one. */
-export async function copyIndexFile({ location }: Git, adminDir: string): Promise<boolean> {
+export async function copyIndexFile({ location }: Git, gitDir: string): Promise<boolean> {
   const copy = location.index ?? '';
-  const content = await readForeignFile(adminDir, 'index', { maxBytes: INDEX_BYTES });
+  const content = await readForeignFile(gitDir, 'index', { maxBytes: INDEX_BYTES });
   if (content === null) return false;
   // Git trusts an entry that is older than the index, so the copy must not be younger than the original.
-  const { mtimeMs } = await fs.lstat(path.join(adminDir, 'index'));
+  const { mtimeMs } = await fs.lstat(path.join(gitDir, 'index'));
   await fs.writeFile(copy, content);
   await fs.utimes(copy, Math.floor(mtimeMs / 1000), Math.floor(mtimeMs / 1000));
   return true;

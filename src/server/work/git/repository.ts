@@ -166,20 +166,19 @@ export async function adminDirectory(
   return null;
 }
 
-/** Returns the git directory of the worktree that contains a directory; null if there is none. */
-export async function gitDirOf(directory: string): Promise<string | null> {
-  const real = await fs.realpath(directory);
-  const kind = await entryKindOf(path.join(real, '.git'));
-  if (kind === 'directory') return path.join(real, '.git');
-  if (kind === 'file') return linkOf(real);
-  return real === path.dirname(real) ? null : gitDirOf(path.dirname(real));
-}
-
-/** Returns the root of the checkout that contains a directory; null if there is none, as in a bare repository. */
-export async function checkoutOf(directory: string): Promise<string | null> {
-  const real = await fs.realpath(directory);
-  if ((await entryKindOf(path.join(real, '.git'))) !== null) return real;
-  return real === path.dirname(real) ? null : checkoutOf(path.dirname(real));
+/**
+ * Returns the checkout that contains a directory; null if there is none, as in a bare repository. Its git directory is
+ * null if `.git` names none.
+ */
+export async function checkoutAround(
+  directory: string,
+): Promise<{ files: string; gitDir: string | null } | null> {
+  const files = await fs.realpath(directory);
+  const own = path.join(files, '.git');
+  const kind = await entryKindOf(own);
+  if (kind === 'directory') return { files, gitDir: own };
+  if (kind !== null) return { files, gitDir: kind === 'file' ? await linkOf(files) : null };
+  return files === path.dirname(files) ? null : checkoutAround(path.dirname(files));
 }
 
 /** Returns the path that the `.git` file of a directory names; null if there is no such file. */

@@ -173,7 +173,8 @@ export async function openMerging(
 ): Promise<Git> {
   const files = path.join(scratch, 'attributes');
   await fs.mkdir(files);
-  const isolated = await openIsolatedGitDir(repository, { files, head: ours, scratch, settings });
+  const about = { files, head: ours, scratch, settings };
+  const { isolated } = await openIsolatedGitDir(repository, about);
   const names = await isolated.entries(['ls-tree', '-r', '-z', '--name-only', ours]);
   const attributes = names.filter((name) => /(^|\/)\.gitattributes$/.test(name));
   if (attributes.length === 0) return isolated;

@@ -94,7 +94,26 @@ async function apply(deps: Dependencies, request: MergeRequest): Promise<MergeRe
       throw conflictError('there is nothing left to merge: request the preview again');
     const commit = moves.moves.at(-1)?.to ?? '';
     const event = request.event(shown, commit);
-    await makeStoredMoves(deps, repository, { worktree, plan, moves: { id, ...moves }, event });
+    const stored = { id, ...moves };
+    // Once they are stored, a crash is finished, or nothing of it has happened.
+    await db.transact((tx) =>
+      store.operations.insert(tx, {
+        kind: 'move',
+        worktree,
+        tip: null,
+        moves: stored,
+        told: event,
+      }),
+    );
+    try {
+      await makeMoves(gitContext, repository, stored, async () => {
+        refuse(await turnsIn(deps, worktree, shown));
+        await plan.check();
+      });
+    } catch (error) {
+      if (!(error instanceof HalfMoved)) await db.transact((tx) => store.endOperation(tx, id));
+      throw error;
+    }
     return db.transact((tx) => {
       const now = store.recordMerge(tx, id, event, clock.now());
       store.endOperation(tx, id);
@@ -151,34 +170,6 @@ export async function completeOperation(
   return (tx) => {
     if (hasMoved && told) store.recordMerge(tx, worktree.id, told, clock.now());
   };
-}
-
-/** Stores the moves and makes them; a crash in between is finished, or nothing of it has happened. */
-async function makeStoredMoves(
-  deps: Dependencies,
-  repository: Repository,
-  about: {
-    worktree: Worktree;
-    plan: Plan;
-    moves: Parameters<typeof makeMoves>[2];
-    event: MergeEvent;
-  },
-): Promise<void> {
-  const { db, store, gitContext } = deps;
-  const { worktree, plan, moves, event } = about;
-  await db.transact((tx) =>
-    store.operations.insert(tx, { kind: 'move', worktree, tip: null, moves, told: event }),
-  );
-  try {
-    await makeMoves(gitContext, repository, moves, async () => {
-      refuse(await turnsIn(deps, worktree, plan.shown));
-      await plan.check();
-    });
-  } catch (error) {
-    if (!(error instanceof HalfMoved))
-      await db.transact((tx) => store.endOperation(tx, worktree.id));
-    throw error;
-  }
 }
 
 /** Says which sessions have a turn running in the worktree or where its target is checked out. */

@@ -4,12 +4,7 @@ import { AppError, conflictError } from '../../../api/errors.ts';
 import { readForeignFile } from '../../../core/lib/foreign-file.ts';
 import { newUuid } from '../../../core/lib/ids.ts';
 import { changesBetween, type CheckoutLocation, type TreeChange } from '../git/changes.ts';
-import {
-  copyIndexFile,
-  INDEX_BYTES,
-  openIsolatedGitDir,
-  ownSettings,
-} from '../git/isolated-git-dir.ts';
+import { copyIndexFile, INDEX_BYTES, openIsolatedGitDir } from '../git/isolated-git-dir.ts';
 import { assertFiles, assertGitDirectory, entryKindOf, readNote } from '../git/foreign.ts';
 import { bytePath, type Git, GitFailure, nulTerminated } from '../git/git.ts';
 import { checkoutsOf, commitOf, contains, refIn, type Repository } from '../git/repository.ts';
@@ -199,15 +194,14 @@ async function takeSteps(
 ): Promise<void> {
   const [first] = steps;
   if (checkout === null || first === undefined) return;
-  const { gitDir: adminDir, files } = checkout;
   await gitContext.withScratch({ id }, async (scratch) => {
-    await assertGitDirectory(adminDir);
-    await assertFiles(files);
-    const settings = await ownSettings(repository, adminDir);
-    const filters = await gitContext.filtersOf(repository)(settings);
-    const about = { adminDir, files, head: first.to, scratch, settings, filters };
-    const isolated = await openIsolatedGitDir(repository, about);
-    if (!(await copyIndexFile(isolated, adminDir))) await isolated.text(['read-tree', first.from]);
+    await assertGitDirectory(checkout.gitDir);
+    await assertFiles(checkout.files);
+    const filters = gitContext.filtersOf(repository);
+    const about = { ...checkout, head: first.to, scratch, filters };
+    const { isolated } = await openIsolatedGitDir(repository, about);
+    const hasIndex = await copyIndexFile(isolated, checkout.gitDir);
+    if (!hasIndex) await isolated.text(['read-tree', first.from]);
     for (const { from, to, withFiles } of steps) {
       const changes = await changesBetween(repository, [from, to]);
       await putInIndex(isolated, changes, withFiles ? 'old' : 'new');
@@ -218,7 +212,7 @@ async function takeSteps(
       const base = settled.length === 0 ? from : await treeWith(isolated, from, settled);
       await isolated.text([...WHOLE_INDEX, 'read-tree', '-m', '-u', base, to]);
     }
-    await placeIndex(isolated.location.index ?? '', adminDir);
+    await placeIndex(isolated.location.index ?? '', checkout.gitDir);
   });
 }
 

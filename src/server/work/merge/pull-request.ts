@@ -41,8 +41,8 @@ export async function openPullRequest(
   const source = await lookAt(gitContext, worktree, repository, { isCommitted: false });
   return gitContext.withScratch(worktree, async (scratch) => {
     // No setting of the repository applies, so none of them runs a program.
-    const { location } = await openIsolatedGitDir(repository, { scratch, settings: [] });
-    const isolated = repository.git.at({ ...location, mayConnect: true });
+    const opened = await openIsolatedGitDir(repository, { scratch, settings: [] });
+    const isolated = opened.isolated.at({ ...opened.isolated.location, mayConnect: true });
     const { shown, address } = await planPullRequest(source, request, isolated);
     if (request.dry_run !== false) {
       const answer = { worktree, ...shown };
@@ -50,11 +50,10 @@ export async function openPullRequest(
       return answer;
     }
     refuse(shown.obstacles);
-    const { source_commit: commit, branch, target: into, title, body, draft } = shown;
-    if (!shown.pushed) await push(isolated, { address, commit, branch });
-    const proposal = { address, branch, into, title, body, draft };
-    const url = await createPullRequest(deps, proposal, scratch);
+    if (!shown.pushed) await push(isolated, address, shown);
+    const url = await createPullRequest(deps, address, shown, scratch);
     return db.transact((tx) => {
+      const { target: into, source_commit: commit } = shown;
       const payload = { into, commit, pushed: !shown.pushed, url };
       const event = { kind: 'worktree.pull_request_opened', payload } as const;
       const now = store.recordMerge(tx, worktree.id, event, clock.now());
@@ -153,7 +152,8 @@ async function tipThere(isolated: Git, address: string, branch: string): Promise
 
 async function push(
   isolated: Git,
-  { address, commit, branch }: { address: string; commit: string; branch: string },
+  address: string,
+  { source_commit: commit, branch }: PullRequestPlan,
 ): Promise<void> {
   const what = ['push', '--porcelain', '--no-verify', '--no-recurse-submodules'];
   if (isHere(address)) what.push(`--receive-pack=${RECEIVE_HERE}`);
@@ -220,20 +220,11 @@ function findGh(): string | null {
  */
 async function createPullRequest(
   { supervisor, clock, stopping: signal }: Dependencies,
-  {
-    address,
-    branch,
-    into,
-    title,
-    body,
-    draft,
-  }: Pick<PullRequestPlan, 'branch' | 'title' | 'body' | 'draft'> & {
-    address: string;
-    into: string;
-  },
+  address: string,
+  { branch, target, title, body, draft }: PullRequestPlan,
   scratch: string,
 ): Promise<string> {
-  const what = ['pr', 'create', '--repo', nameOf(address), '--head', branch, '--base', into];
+  const what = ['pr', 'create', '--repo', nameOf(address), '--head', branch, '--base', target];
   const child = await supervisor.start({
     command: findGh() ?? 'gh',
     args: [...what, '--title', title, '--body', body, ...(draft ? ['--draft'] : [])],

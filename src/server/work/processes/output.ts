@@ -41,7 +41,6 @@ export class ProcessOutput {
     pathOf: (stream: StreamName) => string;
     capBytes: number;
     clock: Clock;
-    /** Appends an event about output. */
     announce: (payload: OutputPayload) => void;
     /** Called with every chunk, once it is in the log. */
     onChunk: (stream: StreamName, chunk: Buffer) => void;
@@ -62,7 +61,6 @@ export class ProcessOutput {
     this.#streams = { stdout: streamOf('stdout'), stderr: streamOf('stderr') };
   }
 
-  /** Starts to read the streams of a child. */
   collect(child: Record<StreamName, Readable>): void {
     for (const name of ['stdout', 'stderr'] as const) this.#streams[name].collect(child[name]);
   }
@@ -72,7 +70,6 @@ export class ProcessOutput {
     await Promise.all(Object.values(this.#streams).map((stream) => stream.drain()));
   }
 
-  /** Appends events for the batched output. */
   flush(): void {
     for (const stream of Object.values(this.#streams)) stream.flush();
   }
@@ -199,7 +196,6 @@ class StreamOutput {
     });
   }
 
-  /** Writes output to the log, and announces it. */
   async #write(chunk: Buffer): Promise<void> {
     const { file, onChunk, onError, capBytes } = this.#deps;
     const before = this.total;

@@ -216,13 +216,19 @@ export class ProcessRunner {
 
   /** Starts queued processes while there are places. Must be called when a process has ended or a limit was raised. */
   admit(): void {
-    const { max_concurrent } = this.#deps.settings();
+    const { max_concurrent, max_per_session } = this.#deps.settings();
+    const counts = new Map<string, number>();
+    const countOf = ({ process }: Running) => counts.get(ownerOf(process) ?? '') ?? 0;
+    const add = (one: Running) => counts.set(ownerOf(one.process) ?? '', countOf(one) + 1);
+    for (const one of this.#running) add(one);
     for (let at = 0; at < this.#queue.length && this.#running.size < max_concurrent;) {
       const next = this.#queue[at] as Running;
+      const isFull = ownerOf(next.process) !== null && countOf(next) >= max_per_session;
       // A process that waits for the process that it replaces, or for others of its owner, does not delay the next ones.
-      if (next.isHeld || !this.#hasRoomFor(next.process)) at++;
+      if (next.isHeld || isFull) at++;
       else {
         this.#queue.splice(at, 1);
+        add(next);
         this.#occupy(next);
       }
     }

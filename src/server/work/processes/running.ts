@@ -8,7 +8,6 @@ import { logPath } from './log-file.ts';
 import { ProcessOutput, type StreamName } from './output.ts';
 import type { Cause } from './process.ts';
 
-/** How a process starts. */
 export interface ProcessStart {
   /** Null: it runs without a sandbox. */
   readonly sandbox: BarrierSandbox | null;
@@ -21,7 +20,6 @@ export interface Running extends ProcessStart {
   readonly process: Process;
   readonly output: ProcessOutput;
   readonly done: PromiseWithResolvers<void>;
-  /** Called with each chunk of output. */
   readonly listeners: Set<(stream: StreamName, chunk: Buffer) => void>;
   /** Set if it waited at its spawn barrier before it was accepted. */
   waiting: Waiting | undefined;
@@ -30,7 +28,6 @@ export interface Running extends ProcessStart {
   /** Null if the process was created without input. */
   readonly input: ProcessInput | null;
   isHeld: boolean;
-  /** The reason to end it before it exits by itself. Only the first one counts. */
   cause: Cause | null;
   /** Set once it is being ended. Resolves with the pids of its group that the server may not signal. */
   ending: Promise<readonly number[]> | undefined;

@@ -19,7 +19,7 @@ import { assertCommand, assertProgram } from './command.ts';
 import type { StreamName } from './output.ts';
 import { hasEnded } from './process.ts';
 import { readOn, readPiece, readTail } from './reading.ts';
-import type { ProcessDependencies, ProcessSettings } from './dependencies.ts';
+import type { ProcessDependencies } from './dependencies.ts';
 import type { ProcessRunner } from './runner.ts';
 import { CALLER, type ProcessOwner } from './store.ts';
 import { waitFor } from './waits.ts';
@@ -68,7 +68,8 @@ export class ProcessService {
         'on_exit: the process has no session to notify: set session_id to the session that owns the process',
       );
     const owner = session_id ? this.#deps.db.peek((rx) => this.#owner(rx, session_id)) : null;
-    const cwd = await this.#directoryOf(body, owner, settings);
+    const cwd = await workingDirectory(path.resolve(owner?.cwd ?? '.', body.cwd ?? '.'));
+    if (!settings.allow_shell) await assertProgram(command, cwd, globalThis.process.env.PATH);
     const sandbox = await this.#sandboxOf(body, owner, cwd);
     using place = this.#deps.runner.reserve(session_id ?? caller_id ?? null);
     const queued = this.#queued(body, cwd, sandbox !== null);
@@ -94,7 +95,6 @@ export class ProcessService {
     return sandbox.planFor(childClass, { root: owner?.cwd ?? cwd, cwd, own });
   }
 
-  /** Returns the record of a command that may be accepted. */
   #queued(body: NewProcess, cwd: string, isSandboxed: boolean): Process {
     const { session_id, caller_id, command, on_exit } = body;
     return {
@@ -123,17 +123,6 @@ export class ProcessService {
       sandbox: isSandboxed,
       trimmed: false,
     };
-  }
-
-  /** Resolves with the directory of a command that may be run there. */
-  async #directoryOf(
-    { command, cwd: asked }: NewProcess,
-    owner: Session | null,
-    settings: ProcessSettings,
-  ): Promise<string> {
-    const cwd = await workingDirectory(path.resolve(owner?.cwd ?? '.', asked ?? '.'));
-    if (!settings.allow_shell) await assertProgram(command, cwd, globalThis.process.env.PATH);
-    return cwd;
   }
 
   get(id: string, owner?: string): Promise<Process> {

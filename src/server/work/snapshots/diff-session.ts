@@ -7,7 +7,7 @@ import { commitOf, contains, type Repository } from '../git/repository.ts';
 import type { SessionCheckout } from './session-checkout.ts';
 import { compareTrees } from './compare.ts';
 import { readFilesNow } from './files-now.ts';
-import type { SnapshotRequests, WorkContext } from './snapshot-requests.ts';
+import type { WorkContext } from './snapshot-requests.ts';
 import type { Taken } from './store.ts';
 
 const LISTED = 100;
@@ -30,45 +30,35 @@ interface Pair {
  * Returns the changes in the checkout of a session, which is only read: nothing of the repository runs. Throws
  * `not_found`, also for a snapshot, and `conflict` if git cannot compare.
  */
-export function diffSession(
-  requests: SnapshotRequests,
-  sessionId: string,
-  query: Query,
-): Promise<SessionDiff> {
-  return requests.work(sessionId, async (place) => {
-    const taken_at = requests.now();
-    const pair = await (query.at === undefined
-      ? untilNow(requests, place, query)
-      : untilTurn(requests, place, query.at, query.since ?? query.at));
-    const { path: paths, stat, exact } = query;
-    const trees = [pair.before, pair.after] as const;
-    const compared = await compareTrees(pair.git, trees, { paths, stat, exact });
-    return {
-      session_id: sessionId,
-      root: pair.root,
-      base: pair.base,
-      head_commit: pair.head,
-      taken_at,
-      ...compared,
-      is_cut: compared.is_cut || pair.isCut,
-      left_out: pair.leftOut.slice(0, LISTED),
-      left_out_count: pair.leftOut.length,
-    };
-  });
+export async function diffSession(place: WorkContext, query: Query): Promise<SessionDiff> {
+  const taken_at = place.requests.now();
+  const pair = await (query.at === undefined
+    ? untilNow(place, query)
+    : untilTurn(place, query.at, query.since ?? query.at));
+  const { path: paths, stat, exact } = query;
+  const trees = [pair.before, pair.after] as const;
+  const compared = await compareTrees(pair.git, trees, { paths, stat, exact });
+  return {
+    session_id: place.session.id,
+    root: pair.root,
+    base: pair.base,
+    head_commit: pair.head,
+    taken_at,
+    ...compared,
+    is_cut: compared.is_cut || pair.isCut,
+    left_out: pair.leftOut.slice(0, LISTED),
+    left_out_count: pair.leftOut.length,
+  };
 }
 
 /** Compares a snapshot or a commit with the files as they are. */
-async function untilNow(
-  requests: SnapshotRequests,
-  place: WorkContext,
-  query: Query,
-): Promise<Pair> {
-  const start = startOf(requests, place, query);
+async function untilNow(place: WorkContext, query: Query): Promise<Pair> {
+  const start = startOf(place, query);
   const checkout = await place.checkout();
   const now = await readFilesNow(checkout, {
     ...place,
     objects: path.join(place.scratch, 'objects'),
-    lent: start === null ? [] : [requests.snapshotObjectStores.pathOf(start.depot)],
+    lent: start === null ? [] : [place.requests.snapshotObjectStores.pathOf(start.depot)],
   });
   const base = start === null ? await commitBase(place, checkout, query) : turnBase(start);
   return {
@@ -85,8 +75,7 @@ async function untilNow(
 
 /** Returns the snapshot that the files are compared with; null if that is a commit. */
 function startOf(
-  requests: SnapshotRequests,
-  { session, worktree }: WorkContext,
+  { requests, session, worktree }: WorkContext,
   { since, against }: Query,
 ): Taken | null {
   if (since !== undefined) return requests.snapshotAt(session.id, since, 'start');
@@ -94,14 +83,10 @@ function startOf(
 }
 
 /** Compares the beginning of one turn with the end of another. */
-async function untilTurn(
-  requests: SnapshotRequests,
-  place: WorkContext,
-  at: string,
-  since: string,
-): Promise<Pair> {
-  const start = requests.snapshotAt(place.session.id, since, 'start');
-  const end = requests.snapshotAt(place.session.id, at, 'end');
+async function untilTurn(place: WorkContext, at: string, since: string): Promise<Pair> {
+  const { requests, session } = place;
+  const start = requests.snapshotAt(session.id, since, 'start');
+  const end = requests.snapshotAt(session.id, at, 'end');
   return {
     git: await requests.openSnapshots(place, end, [start]),
     before: start.tree,

@@ -6,12 +6,11 @@ import {
   type ChangedFile,
   type CheckoutStatus,
   entriesOf,
-  type FiltersOf,
   openCheckout,
   readStatus,
 } from '../git/changes.ts';
 import { bytePath, type Git, nulTerminated, quoted, toText } from '../git/git.ts';
-import { openIsolatedGitDir, ownSettings } from '../git/isolated-git-dir.ts';
+import { type FiltersOf, openIsolatedGitDir } from '../git/isolated-git-dir.ts';
 import type { Repository } from '../git/repository.ts';
 import type { SessionCheckout } from './session-checkout.ts';
 
@@ -115,8 +114,7 @@ export async function openTrees(
   repository: Repository,
   { scratch, lent }: { scratch: string; lent: readonly string[] },
 ): Promise<Git> {
-  const settings = await ownSettings(repository);
-  const isolated = await openIsolatedGitDir(repository, { scratch, settings });
+  const { isolated } = await openIsolatedGitDir(repository, { scratch });
   return withObjects(repository, isolated, path.join(scratch, 'objects'), lent);
 }
 

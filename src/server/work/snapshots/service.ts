@@ -45,7 +45,7 @@ export class SnapshotService {
   }
 
   diff(sessionId: string, query: QueryOf<typeof getSessionDiff>): Promise<SessionDiff> {
-    return diffSession(this.#deps.requests, sessionId, query);
+    return this.#deps.requests.work(sessionId, (place) => diffSession(place, query));
   }
 
   /** Returns the branch that is checked out; null if none is. Throws `not_found`, and `conflict` without a checkout. */
@@ -59,7 +59,7 @@ export class SnapshotService {
     sessionId: string,
     wish: BodyOf<typeof restoreFile>,
   ): Promise<ResponseOf<typeof restoreFile>> {
-    return restoreSessionFile(this.#deps.requests, sessionId, wish);
+    return this.#deps.requests.work(sessionId, (place) => restoreSessionFile(place, wish));
   }
 
   /** Lists the files of a session, now or at a turn. Throws `not_found`, and `conflict` if they cannot be read. */

@@ -5,10 +5,9 @@ import type { CheckoutLocation } from '../git/changes.ts';
 import type { Git } from '../git/git.ts';
 import {
   adminDirectory,
-  checkoutOf,
+  checkoutAround,
   commitOf,
   findRepository,
-  gitDirOf,
   recordedRepository,
   type Repository,
 } from '../git/repository.ts';
@@ -55,7 +54,7 @@ async function around(git: Git, cwd: string): Promise<Found> {
       { cause: error },
     );
   });
-  const [gitDir, files] = await Promise.all([gitDirOf(cwd), checkoutOf(cwd)]);
-  if (gitDir !== null && files !== null) return { repository, gitDir, files };
+  const { gitDir = null, files = '' } = (await checkoutAround(cwd)) ?? {};
+  if (gitDir !== null) return { repository, gitDir, files };
   throw conflictError(`"${cwd}" is in a bare repository, which has no files`);
 }

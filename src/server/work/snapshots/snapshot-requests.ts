@@ -4,7 +4,7 @@ import type { Worktree } from '../../../api/worktrees.ts';
 import { conflictError } from '../../../api/errors.ts';
 import { OneAtATime } from '../../../core/lib/one-at-a-time.ts';
 import { assertFiles } from '../git/foreign.ts';
-import type { FiltersOf } from '../git/changes.ts';
+import type { FiltersOf } from '../git/isolated-git-dir.ts';
 import { type Git, GitFailure } from '../git/git.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { SessionStore } from '../../conversations/sessions/store.ts';
@@ -21,7 +21,6 @@ const LIMIT_MS = 20_000;
 /** The number of requests at once; the disk limits it. */
 const AT_ONCE = 2;
 
-/** The dependencies of everything that takes, reads and restores snapshots. */
 export interface SnapshotDependencies extends Pick<ServerParts, 'db' | 'clock' | 'logger'> {
   store: SnapshotStore;
   sessionStore: SessionStore;
@@ -34,6 +33,7 @@ type Dependencies = Omit<SnapshotDependencies, 'logger'>;
 
 /** The files of a session, and the tools to read them, during one request. */
 export interface WorkContext {
+  requests: SnapshotRequests;
   git: Git;
   session: Session;
   /** The worktree of the session; null: it has none of its own. */
@@ -85,6 +85,7 @@ export class SnapshotRequests {
       try {
         return await gitContext.withScratch(session, (scratch) =>
           work({
+            requests: this,
             git,
             session,
             worktree,

@@ -38,7 +38,6 @@ export class SnapshotTaker {
     return this.#choices.get(sessionId) ?? null;
   }
 
-  /** Whether snapshots are taken where nothing was chosen. */
   get isEnabled(): boolean {
     return this.#deps.isEnabled();
   }

@@ -1,7 +1,7 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { conflictError } from '../../../api/errors.ts';
-import { openIsolatedGitDir, ownSettings } from '../git/isolated-git-dir.ts';
+import { openIsolatedGitDir } from '../git/isolated-git-dir.ts';
 import { type Git, toBytes, toText } from '../git/git.ts';
 import type { SessionCheckout } from './session-checkout.ts';
 import type { WorkContext } from './snapshot-requests.ts';
@@ -57,15 +57,14 @@ export async function entryAt(git: Git, tree: string, name: string): Promise<Tre
  */
 export async function contentAt(
   { scratch }: WorkContext,
-  { repository, gitDir: adminDir, files }: SessionCheckout,
+  { repository, gitDir, files }: SessionCheckout,
   git: Git,
   { path: name, mode, blob }: TreeEntry,
 ): Promise<Buffer> {
-  const settings = await ownSettings(repository, adminDir);
   const own = path.join(scratch, 'content');
   await fs.mkdir(own, { mode: 0o700 });
-  const about = { adminDir, files, scratch: own, settings };
-  const { location } = await openIsolatedGitDir(repository, about);
+  const opened = await openIsolatedGitDir(repository, { gitDir, files, scratch: own });
+  const { location } = opened.isolated;
   await fs.appendFile(
     path.join(location.gitDir ?? '', 'info/attributes'),
     '\n* -ident !filter !working-tree-encoding\n',

@@ -1,6 +1,6 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { openIsolatedGitDir, ownSettings } from '../git/isolated-git-dir.ts';
+import { openIsolatedGitDir } from '../git/isolated-git-dir.ts';
 import type { Worktree } from '../../../api/worktrees.ts';
 import { type Git, nulTerminated, toBytes, toText } from '../git/git.ts';
 import type { GitContext } from '../git/git-context.ts';
@@ -8,18 +8,13 @@ import { adminDirectory, commitOf, type Repository } from '../git/repository.ts'
 import { archiveRef, CONFLICTS, type Snapshot, type Sparse } from './worktree-state.ts';
 
 /** The content of a worktree as its archive records it. */
-export interface Archived {
+export interface Archived extends Pick<
+  Snapshot,
+  'headRef' | 'tip' | 'staged' | 'files' | 'sparse'
+> {
   head: string;
-  /** The branch that was checked out; null: none. */
-  headRef: string | null;
-  tip: string | null;
   /** The worktree's own branch, by its name at that time. */
   branchRef: string;
-  /** The trees of the staged files and of the files on the disk; `files` is null if those were gone. */
-  staged: string;
-  files: string | null;
-  /** Null if the checkout was not sparse. */
-  sparse: Sparse | null;
 }
 
 /**
@@ -129,21 +124,20 @@ async function readSparse(git: Git, tree: string | null): Promise<Sparse | null>
 
 /**
  * Fills a worktree that has no files yet from its archive: the index with the staged files, the directory with the
- * archived files, byte for byte: no filter runs, and no line ending changes. `adminDir` is git's own directory for the
+ * archived files, byte for byte: no filter runs, and no line ending changes. `gitDir` is git's own directory for the
  * worktree, `scratch` an empty directory of cadre's.
  */
 export async function fillFromArchive(
   repository: Repository,
-  about: { adminDir: string; files: string; scratch: string },
+  about: { gitDir: string; files: string; scratch: string },
   { staged, files, sparse }: Archived,
 ): Promise<void> {
-  const { adminDir, scratch } = about;
-  if (sparse !== null) await makeSparse(repository.git, adminDir, sparse);
-  const settings = await ownSettings(repository, adminDir);
-  const isolated = await openIsolatedGitDir(repository, { ...about, settings, asTheyAre: true });
+  const { gitDir, scratch } = about;
+  if (sparse !== null) await makeSparse(repository.git, gitDir, sparse);
+  const { isolated } = await openIsolatedGitDir(repository, { ...about, asTheyAre: true });
   const withIndex = (index: string) => isolated.at({ ...isolated.location, index });
   const absent = sparse?.absent ?? [];
-  const index = path.join(adminDir, 'index');
+  const index = path.join(gitDir, 'index');
   const made = withIndex(index);
   const entries = await made.entries(['ls-tree', '-r', '-z', '--full-tree', staged]);
   // Without an index git begins an empty one.
@@ -171,12 +165,12 @@ async function skipIn(git: Git, absent: readonly string[]): Promise<void> {
 }
 
 /** Turns the sparse checkout on again, with the archived patterns if there are any. */
-async function makeSparse(git: Git, adminDir: string, { patterns, isCone }: Sparse): Promise<void> {
+async function makeSparse(git: Git, gitDir: string, { patterns, isCone }: Sparse): Promise<void> {
   if (patterns === null) return;
-  await fs.mkdir(path.join(adminDir, 'info'), { recursive: true });
-  await fs.writeFile(path.join(adminDir, 'info/sparse-checkout'), patterns);
-  const admin = git.at({ directory: adminDir, gitDir: adminDir });
-  const config = ['config', '--file', path.join(adminDir, 'config.worktree')];
+  await fs.mkdir(path.join(gitDir, 'info'), { recursive: true });
+  await fs.writeFile(path.join(gitDir, 'info/sparse-checkout'), patterns);
+  const admin = git.at({ directory: gitDir, gitDir });
+  const config = ['config', '--file', path.join(gitDir, 'config.worktree')];
   await admin.text([...config, 'core.sparseCheckout', 'true']);
   await admin.text([...config, 'core.sparseCheckoutCone', String(isCone)]);
 }

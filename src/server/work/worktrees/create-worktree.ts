@@ -10,8 +10,8 @@ import {
   branchAt,
   commitOf,
   commitsOf,
+  checkoutAround,
   findRepository,
-  gitDirOf,
   recordedRepository,
   type Repository,
   repositoryOf,
@@ -159,8 +159,8 @@ async function baseOf(
   const named = request.base_ref ?? null;
   // Each worktree has its own HEAD; a bare repository has only the one in its common directory.
   const isBare = (await realPath(directory)) === commonDir;
-  const gitDir = isBare ? commonDir : ((await gitDirOf(directory)) ?? commonDir);
-  const checkout = git.at({ directory, gitDir });
+  const found = isBare ? null : await checkoutAround(directory);
+  const checkout = git.at({ directory, gitDir: found?.gitDir ?? commonDir });
   const names = [named ?? 'HEAD', `refs/heads/${branchFor(request)}`];
   const [commit = null, tip = null] = await commitsOf(checkout, names);
   if (commit === null && named !== null)

@@ -1,13 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Worktree } from '../../../api/worktrees.ts';
+import type { Config } from '../../../core/config/schema.ts';
 import { isPortOpen } from '../processes/waits.ts';
-
-/** The ports that worktrees get: blocks of `port_block` of them, from `port_first` to `port_last`. */
-export interface PortSettings {
-  port_first: number;
-  port_last: number;
-  port_block: number;
-}
 
 /** The ports of a worktree: so many from `port_base` on; null and 0: it has none. */
 export type Ports = Pick<Worktree, 'port_base' | 'port_count'>;
@@ -18,7 +12,7 @@ export type Ports = Pick<Worktree, 'port_base' | 'port_count'>;
  * their own rarely choose the same. The result has no ports if no block is free.
  */
 export async function freePorts(
-  { port_first, port_last, port_block }: PortSettings,
+  { port_first, port_last, port_block }: Config['worktrees'],
   worktree: Pick<Worktree, 'path'> & Ports,
   taken: readonly Ports[],
 ): Promise<Ports> {

@@ -9,7 +9,7 @@ import type { SessionStore } from '../../conversations/sessions/store.ts';
 import type { Database } from '../../../core/store/database.ts';
 import { type SaveResponse, saveNothing } from '../../../core/store/idempotency-store.ts';
 import type { Claims } from './claims.ts';
-import { checkoutOf } from '../git/repository.ts';
+import { checkoutAround } from '../git/repository.ts';
 import type { WorktreeService } from './service.ts';
 
 type OpenRequest = Omit<BodyOf<typeof createSession>, 'import'>;
@@ -69,8 +69,8 @@ function requestOf(wish: Wish, { id }: Session) {
  */
 async function directoryIn(worktree: Worktree, directory: string, cwd: string): Promise<string> {
   const root = await fs.realpath(worktree.path);
-  const checkout = await checkoutOf(directory);
-  const below = checkout === null ? '' : path.relative(checkout, cwd);
+  const checkout = await checkoutAround(directory);
+  const below = checkout === null ? '' : path.relative(checkout.files, cwd);
   if (below === '' || isOutside(below)) return root;
   const found = await fs.realpath(path.join(root, below)).catch(() => null);
   const isDirectory = found !== null && (await fs.stat(found)).isDirectory();

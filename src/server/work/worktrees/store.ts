@@ -30,7 +30,6 @@ interface WorktreeEvent<K extends KindIn<'worktree'>> {
   payload: Omit<EventOf<K>['payload'], 'worktree'>;
 }
 
-/** The event of a merge. */
 export type MergeEvent =
   | WorktreeEvent<'worktree.merged'>
   /** `base` is the new base of the worktree. */

@@ -6,7 +6,7 @@ import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import { isThere } from '../git/foreign.ts';
 import {
   adminDirectory,
-  gitDirOf,
+  checkoutAround,
   recordedRepository,
   type Repository,
   repositoryOf,
@@ -288,7 +288,8 @@ export class WorktreeCleanup {
     if ((status !== 'active' && status !== 'retained') || !(await isThere(directory))) return;
     const repository = await repositoryOf(this.#deps.gitContext.git, worktree);
     const known = await adminDirectory(repository, directory);
-    if (known === null || (await gitDirOf(directory).catch(() => null)) !== known)
+    const found = await checkoutAround(directory).catch(() => null);
+    if (known === null || found?.gitDir !== known)
       throw conflictError(
         `${unknownToGit(directory)}, remove the directory, or choose another worktree_name`,
       );

@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { Worktree } from '../../../api/worktrees.ts';
 import { conflictError, invalidError } from '../../../api/errors.ts';
 import { makeDirectory } from '../../../core/lib/make-directory.ts';
-import { openIsolatedGitDir, ownSettings } from '../git/isolated-git-dir.ts';
+import { openIsolatedGitDir } from '../git/isolated-git-dir.ts';
 import { isThere, entryKindOf, readNote } from '../git/foreign.ts';
 import { type GitContext, removeTree } from '../git/git-context.ts';
 import { GitFailure } from '../git/git.ts';
@@ -63,12 +63,11 @@ export async function createFiles(
 ): Promise<void> {
   const { base_commit: head, path: files } = worktree;
   const start = { commit: head, what: [worktree.branch] };
-  await addCheckout(gitContext, worktree, repository, start, async (adminDir, scratch) => {
-    const settings = await ownSettings(repository, adminDir);
-    const filters = await gitContext.filtersOf(repository)(settings);
-    const about = { adminDir, files, head, scratch, settings, filters };
-    const { location } = await openIsolatedGitDir(repository, about);
-    const git = repository.git.at({ ...location, index: path.join(adminDir, 'index') });
+  await addCheckout(gitContext, worktree, repository, start, async (gitDir, scratch) => {
+    const filters = gitContext.filtersOf(repository);
+    const about = { gitDir, files, head, scratch, filters };
+    const { isolated } = await openIsolatedGitDir(repository, about);
+    const git = isolated.at({ ...isolated.location, index: path.join(gitDir, 'index') });
     await git.text(['read-tree', '-m', '-u', head]);
   });
 }
@@ -85,8 +84,8 @@ export async function restoreFiles(
   const wasOnBranch = head === tip && headRef === archived.branchRef;
   const start = { commit: tip ?? head, what: wasOnBranch ? [worktree.branch] : ['--detach', head] };
   const { path: files } = worktree;
-  await addCheckout(gitContext, worktree, repository, start, (adminDir, scratch) =>
-    fillFromArchive(repository, { adminDir, files, scratch }, archived),
+  await addCheckout(gitContext, worktree, repository, start, (gitDir, scratch) =>
+    fillFromArchive(repository, { gitDir, files, scratch }, archived),
   );
 }
 
@@ -95,7 +94,7 @@ async function addCheckout(
   worktree: Worktree,
   repository: Repository,
   { commit, what }: { commit: string; what: readonly string[] },
-  fill: (adminDir: string, scratch: string) => Promise<void>,
+  fill: (gitDir: string, scratch: string) => Promise<void>,
 ): Promise<void> {
   const zeroId = '0'.repeat(commit.length);
   const branch = ['update-ref', `refs/heads/${worktree.branch}`, commit, zeroId];
@@ -110,14 +109,14 @@ async function addCheckout(
   try {
     if (registering !== null) throw registering.error;
     gitContext.failpoint('worktree.added');
-    const adminDir = await adminDirectory(repository, worktree.path);
-    if (adminDir === null)
+    const gitDir = await adminDirectory(repository, worktree.path);
+    if (gitDir === null)
       throw conflictError(
         `the worktree ${worktree.path} was removed during its creation: try again`,
         { isTemporary: true },
       );
     await gitContext.inCheckoutLane(() =>
-      gitContext.withScratch(worktree, (scratch) => fill(adminDir, scratch)),
+      gitContext.withScratch(worktree, (scratch) => fill(gitDir, scratch)),
     );
   } catch (error) {
     await discardFiles(gitContext, worktree, repository, commit);
@@ -219,7 +218,6 @@ export async function reasonNotToRemove(
   return unsaved.length > 0 ? nestedMessage(unsaved) : null;
 }
 
-/** The parts of a worktree that were removed. */
 export interface RemovedFiles {
   path: boolean;
   branch: boolean;

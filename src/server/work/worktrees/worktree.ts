@@ -11,7 +11,6 @@ const DEFAULT_PREFIX = 'cadre';
 
 export type WorktreeRequest = BodyOf<typeof createWorktree>;
 
-/** The facts about a new worktree that its request does not contain. */
 interface WorktreeFacts {
   id: string;
   root: string;
