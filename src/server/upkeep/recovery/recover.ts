@@ -182,13 +182,9 @@ export interface UnfinishedWork {
 }
 
 interface Plan {
-  /**
-   * Turns to start, because no agent has seen them, or because none of their approvals is pending and one is accepted.
-   */
+  /** Turns that no agent has seen, or of whose approvals none is pending and one is accepted. */
   startTurns: Turn[];
-  /**
-   * Turns to end, because an agent that died with the server may have seen them, or because their interrupt is stored.
-   */
+  /** Turns that an agent which died with the server may have seen, or whose interrupt is stored. */
   failTurns: Turn[];
   /** Turns to keep with session and approvals, because an approval is pending. */
   keepTurns: Turn[];

@@ -20,9 +20,7 @@ interface GitContextDependencies {
   isTrusted: (repoRoot: string, sha256: string) => Promise<boolean>;
 }
 
-/**
- * Git, the directories of worktrees, and the mutexes of repositories and checkouts. No row is read or written here.
- */
+/** Git, the directories of worktrees, and the mutexes of repositories and checkouts. It uses no rows. */
 export class GitContext {
   readonly git: Git;
   /** The directory of all worktrees. */

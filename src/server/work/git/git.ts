@@ -117,6 +117,11 @@ export class Git {
     return new Git(this.#deps, location);
   }
 
+  /** Returns one with a part of the location changed. */
+  with(changes: Partial<GitLocation>): Git {
+    return this.at({ ...this.location, ...changes });
+  }
+
   /** Returns one whose commands end when `signal` aborts, too. */
   within(signal: AbortSignal): Git {
     const { signal: own, stopping = own } = this.#deps;
@@ -185,26 +190,9 @@ export class Git {
     take: (chunk: Buffer) => boolean,
     input = '',
   ): Promise<boolean> {
-    const enough = new AbortController();
-    const onOutput = (chunk: Buffer) => {
-      if (!enough.signal.aborted && !take(chunk)) enough.abort();
-    };
-    try {
-      await this.within(enough.signal).#run(args, onOutput, input);
-      return enough.signal.aborted;
-    } catch (error) {
-      if (enough.signal.aborted && !this.#deps.signal.aborted) return true;
-      throw error;
-    }
-  }
-
-  async #run(
-    args: readonly string[],
-    onOutput: (chunk: Buffer) => void,
-    input: string,
-  ): Promise<void> {
     const { directory, mayBeBare } = this.location;
     const { signal, stopping = signal, keeper } = this.#deps;
+    const enough = new AbortController();
     const call = newUuid();
     let failure: GitFailure | undefined;
     try {
@@ -214,7 +202,7 @@ export class Git {
         config: mayBeBare ? [...CONFIG, 'safe.bareRepository=all'] : CONFIG,
         timeout: { block: SILENT_MS },
         completion: { onClose: true, onExit: false },
-        abort: signal,
+        abort: AbortSignal.any([signal, enough.signal]),
         allowEnvironment: [...Object.keys(FIXED_VARIABLES), ...LOCATION_VARIABLES],
         unsafe: {
           allowUnsafeHooksPath: true,
@@ -231,17 +219,21 @@ export class Git {
       });
       git.env(this.#environment(call));
       git.outputHandler((_command, stdout) => {
-        stdout.on('data', onOutput);
+        stdout.on('data', (chunk: Buffer) => {
+          if (!enough.signal.aborted && !take(chunk)) enough.abort();
+        });
         // simple-git waits another 50 ms for a command that printed nothing, which is half the time of a worktree's
         // cleanup.
         stdout.once('end', () => stdout.emit('data', Buffer.alloc(0)));
       });
       keeper?.ensure();
       await git.raw([...args]);
+      return enough.signal.aborted;
     } catch (error) {
-      if (failure) throw failure;
       // The command was ended early, so the processes that it started are killed too.
-      await killCarriers(`${CALL_VARIABLE}=${call}`);
+      if (!failure) await killCarriers(`${CALL_VARIABLE}=${call}`);
+      if (enough.signal.aborted && !signal.aborted) return true;
+      if (failure) throw failure;
       const { message } = error as Error;
       const { reason } = stopping as { reason: unknown };
       // No caller may take the stop for a refusal of git, which would be stored as the answer of the request.

@@ -34,8 +34,8 @@ export async function settingsAt(
   { git, commonDir }: Repository,
   gitDir: string | null = null,
 ): Promise<{ own: Setting[]; all: Setting[] }> {
-  const at = git.at({ directory: commonDir, gitDir: gitDir ?? commonDir });
-  const listed = (await at.text(['config', '--list', '-z', '--show-scope'])).split('\0');
+  const local = git.with({ gitDir: gitDir ?? commonDir });
+  const listed = (await local.text(['config', '--list', '-z', '--show-scope'])).split('\0');
   const own: Setting[] = [];
   const all: Setting[] = [];
   for (let at = 0; at + 1 < listed.length; at += 2) {

@@ -73,17 +73,12 @@ function isOfSystem(error: unknown): boolean {
   return error instanceof GitFailure || (error as NodeJS.ErrnoException).syscall !== undefined;
 }
 
-/**
- * Returns git's message, or one for this case if it refused a bare repository, because git's addresses a person at a
- * shell.
- */
+/** Returns git's message, or BARE if it refused a bare repository: git's own addresses a person at a shell. */
 function hintOf({ message }: Error): string {
   return /safe\.bareRepository/.test(message) ? BARE : message;
 }
 
-/**
- * Returns the repository that a record names; null if it is gone. Throws `conflict` if it exists and cannot be used.
- */
+/** Returns the repository of a record; null if it is gone. Throws `conflict` if it exists and cannot be used. */
 export async function recordedRepository(git: Git, root: string): Promise<Repository | null> {
   if (!(await isThere(root))) return null;
   const repository = await findRepository(git, root, { isNamed: true }).catch((error: unknown) => {
@@ -223,10 +218,7 @@ export async function adminDirectories({ commonDir }: Repository): Promise<strin
   return names.map((name) => path.join(all, name));
 }
 
-/**
- * Returns the branch that the HEAD of a git directory names; null if it names none. Throws `conflict` if HEAD is not a
- * regular file.
- */
+/** Returns the ref that the HEAD of a git directory names, or null. Throws `conflict` if HEAD is not a regular file. */
 export async function refIn(gitDir: string): Promise<string | null> {
   return /^ref: (.+)$/m.exec((await readNote(gitDir, 'HEAD')) ?? '')?.[1] ?? null;
 }
@@ -296,7 +288,7 @@ export async function readHeads(
   const [own, shared] = adminDir === null ? [ref, 'HEAD'] : ['HEAD', 'main-worktree/HEAD'];
   const names = [`${ref}^{commit}`, `${own}^{commit}`, `${own}^{tree}`, `${shared}^{commit}`];
   if (other !== undefined) names.push(`${other}^{commit}`);
-  const found = await idsOf(git.at({ directory: commonDir, gitDir: adminDir ?? commonDir }), names);
+  const found = await idsOf(git.with({ gitDir: adminDir ?? commonDir }), names);
   if (found) {
     const [tip = null, head = null, tree = null, main = null, more = null] = found;
     return { tip, head, tree, main, more };

@@ -44,8 +44,7 @@ export async function unsavedSubmodules(
     }
   };
   // Listing an index runs no command of the repository.
-  const own = git.at({ directory: commonDir, gitDir: adminDir ?? commonDir });
-  await look(await linksIn(own), files);
+  await look(await linksIn(git.with({ gitDir: adminDir ?? commonDir })), files);
   return [...found];
 }
 

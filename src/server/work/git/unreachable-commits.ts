@@ -83,12 +83,12 @@ async function commitsOf(
 }
 
 /** Returns the objects that the worktree's own refs point to; git keeps each of them in a file. */
-async function ownRefs({ git, commonDir }: Repository, adminDir: string): Promise<string[]> {
+async function ownRefs({ git }: Repository, gitDir: string): Promise<string[]> {
   const refs = ['refs/worktree', 'refs/bisect', 'refs/rewritten'];
-  const kinds = await Promise.all(refs.map((one) => entryKindOf(path.join(adminDir, one))));
+  const kinds = await Promise.all(refs.map((one) => entryKindOf(path.join(gitDir, one))));
   if (kinds.every((kind) => kind === null)) return [];
-  const own = git.at({ directory: commonDir, gitDir: adminDir });
-  return (await own.text(['for-each-ref', '--format=%(objectname)', ...refs])).split('\n');
+  const list = ['for-each-ref', '--format=%(objectname)', ...refs];
+  return (await git.with({ gitDir }).text(list)).split('\n');
 }
 
 /** Returns the commit ids in the log of a ref, ignoring any other text. */

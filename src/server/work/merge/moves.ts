@@ -268,7 +268,7 @@ async function treeWith(
   commit: string,
   settled: readonly TreeChange[],
 ): Promise<string> {
-  const own = isolated.at({ ...isolated.location, index: `${isolated.location.index}-between` });
+  const own = isolated.with({ index: `${isolated.location.index}-between` });
   await own.text([...WHOLE_INDEX, 'read-tree', commit]);
   await putInIndex(own, settled, 'new');
   return own.text(['write-tree']);

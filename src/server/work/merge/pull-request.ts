@@ -25,10 +25,7 @@ type Dependencies = Pick<
   'db' | 'store' | 'gitContext' | 'clock' | 'supervisor' | 'stopping'
 >;
 
-/**
- * Opens a pull request for the branch of a worktree, or shows the effect. The caller holds the mutex of the worktree's
- * name.
- */
+/** Opens a pull request for a worktree, or shows the effect. The caller holds the mutex of the worktree's name. */
 export async function openPullRequest(
   deps: Dependencies,
   worktree: Worktree,
@@ -42,7 +39,7 @@ export async function openPullRequest(
   return gitContext.withScratch(worktree, async (scratch) => {
     // No setting of the repository applies, so none of them runs a program.
     const opened = await openIsolatedGitDir(repository, { scratch, settings: [] });
-    const isolated = opened.isolated.at({ ...opened.isolated.location, mayConnect: true });
+    const isolated = opened.isolated.with({ mayConnect: true });
     const { shown, address } = await planPullRequest(source, request, isolated);
     if (request.dry_run !== false) {
       const answer = { worktree, ...shown };

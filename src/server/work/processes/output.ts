@@ -8,10 +8,7 @@ import type { OutputTotals } from './process.ts';
 const BATCH_MS = 100;
 /** The maximum text of an event, in bytes. It is the beginning of the output that the event announces. */
 const EVENT_TEXT_BYTES = 4096;
-/**
- * Once the events of one process have carried so many bytes of text, they carry none and come every `SELDOM_MS` at
- * most.
- */
+/** After so many bytes of text, the events of a process carry none, and come every `SELDOM_MS` at most. */
 const TEXT_BUDGET_BYTES = 256 * 1024;
 const SELDOM_MS = 500;
 /**

@@ -4,7 +4,7 @@ import type { Child, ChildCommand, ChildExit } from '../../../core/children/supe
 import { AppError, conflictError } from '../../../api/errors.ts';
 import { persist } from '../../../core/store/persist.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
-import { startFailure } from './command.ts';
+import { splitWords, startFailure } from './command.ts';
 import { processEnvironment } from '../../../core/children/environment.ts';
 import type { StreamName } from './output.ts';
 import {
@@ -20,7 +20,6 @@ import type { ProcessDependencies } from './dependencies.ts';
 import { NOTICE_TAIL } from './notices.ts';
 import { readPrinted } from './reading.ts';
 import { type ProcessStart, type Running, runningOf } from './running.ts';
-import { splitWords } from './words.ts';
 
 type Dependencies = Pick<
   ProcessDependencies,

@@ -40,30 +40,10 @@ type Dependencies = Pick<
 
 /** Returns the state of a process that has not begun. */
 export function runningOf(process: Process, deps: Dependencies, start: ProcessStart): Running {
-  const listeners: Running['listeners'] = new Set();
-  return {
-    ...start,
-    process,
-    listeners,
-    waiting: undefined,
-    isAccepted: false,
-    child: undefined,
-    input: process.stdin === 'pipe' ? new ProcessInput() : null,
-    isHeld: start.after !== undefined,
-    cause: null,
-    ending: undefined,
-    done: Promise.withResolvers<void>(),
-    output: outputOf(process, deps, listeners),
-  };
-}
-
-function outputOf(
-  process: Process,
-  { db, store, clock, logger, directory, settings }: Dependencies,
-  listeners: Running['listeners'],
-): ProcessOutput {
+  const { db, store, clock, logger, directory, settings } = deps;
   const { process_id } = process;
-  return new ProcessOutput({
+  const listeners: Running['listeners'] = new Set();
+  const output = new ProcessOutput({
     pathOf: (stream) => logPath(directory, process_id, stream),
     capBytes: settings().max_output_bytes_per_process,
     clock,
@@ -79,6 +59,20 @@ function outputOf(
     onError: (error) =>
       logger.warn({ err: error, process_id }, 'cannot store output: it is dropped'),
   });
+  return {
+    ...start,
+    process,
+    listeners,
+    waiting: undefined,
+    isAccepted: false,
+    child: undefined,
+    input: process.stdin === 'pipe' ? new ProcessInput() : null,
+    isHeld: start.after !== undefined,
+    cause: null,
+    ending: undefined,
+    done: Promise.withResolvers<void>(),
+    output,
+  };
 }
 
 /** The maximum of input that is held beside its pipe, in bytes; beyond it, a sender waits. */

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import type { FileChange } from '../../../api/diffs.ts';
+import type { FileChange, SessionDiff } from '../../../api/diffs.ts';
 import { readChanges, type TreeChange } from '../git/changes.ts';
 import { type Git, toText } from '../git/git.ts';
 
@@ -28,13 +28,7 @@ const DIFF_TREE = [
   '--unified=3',
 ];
 
-export interface Compared {
-  files: FileChange[];
-  files_changed: number;
-  additions: number;
-  deletions: number;
-  is_cut: boolean;
-}
+type Compared = Pick<SessionDiff, 'files' | 'files_changed' | 'additions' | 'deletions' | 'is_cut'>;
 
 /**
  * Compares two trees. `paths` restricts the answer to files at or below them; with `stat`, no patches are made, and with

@@ -134,5 +134,5 @@ async function withObjects(
   replaceFile(path.join(objects, 'info/alternates'), lines);
   const { location } = isolated;
   await fs.appendFile(path.join(location.gitDir ?? '', 'info/attributes'), `\n${NO_ATTRIBUTES}`);
-  return isolated.at({ ...location, objects });
+  return isolated.with({ objects });
 }

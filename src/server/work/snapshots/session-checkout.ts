@@ -32,7 +32,7 @@ export async function checkoutOfSession(
   worktree: Worktree | null,
 ): Promise<SessionCheckout> {
   const found = worktree ? await recorded(git, worktree) : await around(git, cwd);
-  const own = git.at({ directory: found.repository.commonDir, gitDir: found.gitDir });
+  const own = found.repository.git.with({ gitDir: found.gitDir });
   return { ...found, git: own, head: await commitOf(own, 'HEAD') };
 }
 

@@ -63,10 +63,9 @@ export async function contentAt(
 ): Promise<Buffer> {
   const own = path.join(scratch, 'content');
   await fs.mkdir(own, { mode: 0o700 });
-  const opened = await openIsolatedGitDir(repository, { gitDir, files, scratch: own });
-  const { location } = opened.isolated;
+  const { isolated } = await openIsolatedGitDir(repository, { gitDir, files, scratch: own });
   await fs.appendFile(
-    path.join(location.gitDir ?? '', 'info/attributes'),
+    path.join(isolated.location.gitDir ?? '', 'info/attributes'),
     '\n* -ident !filter !working-tree-encoding\n',
   );
   const { objects } = git.location;
@@ -74,7 +73,7 @@ export async function contentAt(
     mode === '120000'
       ? ['cat-file', 'blob', blob]
       : ['cat-file', '--filters', `--path=${name}`, blob];
-  const content = Buffer.from(await git.at({ ...location, objects }).bytes(args), 'latin1');
+  const content = Buffer.from(await isolated.with({ objects }).bytes(args), 'latin1');
   if (content.toString('latin1', 0, 64).startsWith('version https://git-lfs.github.com/spec/'))
     throw conflictError(`the content of ${name} is stored in Git LFS: restore the file with git`);
   return content;

@@ -135,10 +135,9 @@ export async function fillFromArchive(
   const { gitDir, scratch } = about;
   if (sparse !== null) await makeSparse(repository.git, gitDir, sparse);
   const { isolated } = await openIsolatedGitDir(repository, { ...about, asTheyAre: true });
-  const withIndex = (index: string) => isolated.at({ ...isolated.location, index });
   const absent = sparse?.absent ?? [];
   const index = path.join(gitDir, 'index');
-  const made = withIndex(index);
+  const made = isolated.with({ index });
   const entries = await made.entries(['ls-tree', '-r', '-z', '--full-tree', staged]);
   // Without an index git begins an empty one.
   await fs.rm(index, { force: true });
@@ -147,7 +146,7 @@ export async function fillFromArchive(
   else await made.text(put, nulTerminated(entries.map(indexEntry)));
   await skipIn(made, absent);
   const ownIndex = path.join(scratch, 'files');
-  const own = withIndex(ownIndex);
+  const own = isolated.with({ index: ownIndex });
   if (files === null) await fs.copyFile(index, ownIndex);
   else await own.text(['read-tree', files]);
   const forget = ['update-index', '--force-remove', '-z', '--stdin'];

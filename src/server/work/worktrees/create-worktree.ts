@@ -118,9 +118,7 @@ export async function restoreWorktree(
   });
 }
 
-/**
- * Returns the repository and branch that a worktree of this name would have, made from a directory. Throws `invalid`.
- */
+/** Returns the repository and branch of a worktree of this name made from a directory. Throws `invalid`. */
 export async function previewWorktree(
   git: Git,
   { directory, worktree_name }: { directory: string; worktree_name: string },

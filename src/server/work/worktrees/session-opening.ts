@@ -5,22 +5,17 @@ import type { createSession, Session } from '../../../api/sessions.ts';
 import type { Worktree } from '../../../api/worktrees.ts';
 import { conflictError } from '../../../api/errors.ts';
 import type { SessionService } from '../../conversations/sessions/service.ts';
-import type { SessionStore } from '../../conversations/sessions/store.ts';
-import type { Database } from '../../../core/store/database.ts';
 import { type SaveResponse, saveNothing } from '../../../core/store/idempotency-store.ts';
-import type { Claims } from './claims.ts';
+import type { WorktreeDependencies } from './dependencies.ts';
 import { checkoutAround } from '../git/repository.ts';
 import type { WorktreeService } from './service.ts';
 
 type OpenRequest = Omit<BodyOf<typeof createSession>, 'import'>;
 type Wish = Exclude<OpenRequest['worktree'], true | null | undefined>;
 
-interface Dependencies {
-  db: Database;
+interface Dependencies extends Pick<WorktreeDependencies, 'db' | 'sessionStore' | 'claims'> {
   sessions: SessionService;
-  sessionStore: SessionStore;
   worktrees: WorktreeService;
-  claims: Claims;
 }
 
 /** Opens sessions, each in a worktree where that is asked for. */

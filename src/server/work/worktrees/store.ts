@@ -74,9 +74,7 @@ export class WorktreeStore {
     throw notFoundError(`worktree "${id}" not found`);
   }
 
-  /**
-   * Returns the worktrees of a repository that have or had a name, oldest first; at most one of them is on the disk.
-   */
+  /** Returns the worktrees of a repository that have or had a name, oldest first; at most one is on the disk. */
   named(rx: Reader, repoRoot: string, name: string): Worktree[] {
     return this.worktrees.where(rx, 'repo_root = ? AND worktree_name = ?', repoRoot, name);
   }

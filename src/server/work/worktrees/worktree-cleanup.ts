@@ -24,13 +24,6 @@ import {
 import { nestedMessage, reasonOf, unknownToGit } from './worktree.ts';
 import { archiveRef, hasUnsavedWork, isClean, settingsIn, takeSnapshot } from './worktree-state.ts';
 
-interface CleanupOptions {
-  /** Clean up even if sessions claim the worktree, because its files are gone already. */
-  anyway?: boolean;
-  /** The worktree had claims until now; if it stays, `worktree.retained` is appended. */
-  wasActive?: boolean;
-}
-
 /** The result of a cleanup, without the fields that are read from the rows after it. */
 type Outcome = Partial<CleanupResult> & Pick<CleanupResult, 'status' | 'diagnostics'>;
 
@@ -91,12 +84,13 @@ export class WorktreeCleanup {
   }
 
   /**
-   * Cleans up, or returns why not. A missing worktree is cleaned up under any policy, because only its branch is left.
+   * Cleans up, or returns why not. A missing worktree is cleaned up under any policy, because only its branch is left;
+   * with `anyway`, also if sessions claim it. With `wasActive`, the worktree had claims until now.
    */
   async cleanUp(
     id: string,
     reason: string | null,
-    { anyway = false, wasActive = false }: CleanupOptions = {},
+    { anyway = false, wasActive = false } = {},
   ): Promise<CleanupResult> {
     const { db, store } = this.#deps;
     const done = await this.#cleanUp(id, reason, anyway);

@@ -67,8 +67,8 @@ export async function createFiles(
     const filters = gitContext.filtersOf(repository);
     const about = { gitDir, files, head, scratch, filters };
     const { isolated } = await openIsolatedGitDir(repository, about);
-    const git = isolated.at({ ...isolated.location, index: path.join(gitDir, 'index') });
-    await git.text(['read-tree', '-m', '-u', head]);
+    const own = isolated.with({ index: path.join(gitDir, 'index') });
+    await own.text(['read-tree', '-m', '-u', head]);
   });
 }
 

@@ -22,9 +22,7 @@ export class WorktreeRecovery {
     this.#deps = deps;
   }
 
-  /**
-   * Finishes or undoes the operations that the crash interrupted; returns the changes of rows that follow from that.
-   */
+  /** Finishes or undoes the operations that the crash interrupted; returns the changes of rows for that. */
   async recoverFiles(): Promise<((tx: Writer) => void)[]> {
     const { db, store, gitContext, logger } = this.#deps;
     const changes: ((tx: Writer) => void)[] = [];

@@ -189,7 +189,7 @@ async function treeWith(isolated: Git, copy: string, entries: readonly string[])
   const { index = '' } = isolated.location;
   const own = path.join(path.dirname(index), copy);
   await fs.copyFile(index, own);
-  const git = isolated.at({ ...isolated.location, index: own });
+  const git = isolated.with({ index: own });
   const put = ['update-index', '-z', '--index-info'];
   if (entries.length > 0) await git.text(put, nulTerminated(entries));
   return git.text(['write-tree']);

@@ -53,10 +53,7 @@ export function branchFor({ branch_prefix, worktree_name }: WorktreeRequest): st
   return `${branch_prefix ?? DEFAULT_PREFIX}/${worktree_name}`;
 }
 
-/**
- * Returns the path of a worktree. It contains a digest of the repository's path, because repository names are not
- * unique.
- */
+/** Returns the path of a worktree, with a digest of the repository's path, because names are not unique. */
 export function pathFor(root: string, repoRoot: string, name: string): string {
   const digest = createHash('sha256').update(repoRoot).digest('hex').slice(0, 8);
   const readable = path.basename(repoRoot, '.git').replaceAll(/[^A-Za-z0-9._-]/g, '-') || 'repo';
@@ -97,10 +94,7 @@ export function assertThere({ id, status }: Worktree): void {
   );
 }
 
-/**
- * Returns the session's claim, or a new one if it has none. Throws `claim_conflict` for an existing one in another
- * role.
- */
+/** Returns the session's claim, or a new one. Throws `claim_conflict` for an existing one in another role. */
 export function claimedBy(
   sessionId: string,
   role: Claim['claim_role'],
