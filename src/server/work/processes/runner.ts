@@ -21,18 +21,7 @@ import { NOTICE_TAIL } from './notices.ts';
 import { readPrinted } from './reading.ts';
 import { type ProcessStart, type Running, runningOf } from './running.ts';
 
-type Dependencies = Pick<
-  ProcessDependencies,
-  | 'db'
-  | 'store'
-  | 'supervisor'
-  | 'clock'
-  | 'logger'
-  | 'directory'
-  | 'settings'
-  | 'secretVariables'
-  | 'notices'
->;
+type Dependencies = Omit<ProcessDependencies, 'sessionStore' | 'sandbox' | 'ids' | 'assertRoom'>;
 
 /** A process that may be accepted, and is ended if it is not. */
 export interface Prepared extends Disposable {
