@@ -3,7 +3,7 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { Worktree } from '../../../api/worktrees.ts';
 import { agentEnvironment } from '../../../core/children/environment.ts';
-import { ownDirectoriesIn } from '../../../core/children/sandbox/plan.ts';
+import { ownDirectoriesIn } from '../../../core/children/sandbox/own-directories.ts';
 import type { Child, ChildExit } from '../../../core/children/supervisor.ts';
 import { conflictError } from '../../../api/errors.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
@@ -30,10 +30,11 @@ export async function runInitScript(
   const file = path.join(scratch, 'worktree-init');
   await fs.writeFile(file, script.content, { mode: script.isExecutable ? 0o500 : 0o400 });
   const { path: root, repo_root } = worktree;
+  const own = ownDirectoriesIn(scratch);
   const plan = await sandbox.planFor('init', {
     root,
     cwd: root,
-    own: ownDirectoriesIn(scratch),
+    own,
     // Scripts copy files from the main worktree.
     read: [repo_root, file],
   });
@@ -58,6 +59,7 @@ export async function runInitScript(
   const { code, signal, isLate } = await endOf(child, limits);
   // A process that has left the group may still hold the pipes open.
   await Promise.race([tail.ended, clock.sleep(TAIL_WAIT_MS)]);
+  await sandbox.closeNetwork(own);
   const output_tail = tail.text();
   const { sha256 } = script;
   if (code === 0 && !isLate)
