@@ -7,8 +7,7 @@ import type {
   StorageDiagnostics,
 } from '../../../api/runtime.ts';
 import { EXPOSITION_TYPE } from '../../upkeep/diagnostics/prometheus.ts';
-import type { Figures } from '../../upkeep/diagnostics/figures.ts';
-import { metricsText } from '../../upkeep/diagnostics/metrics.ts';
+import { type Figures, metricsText } from '../../upkeep/diagnostics/metrics.ts';
 import type { RequestCounts } from '../../upkeep/diagnostics/requests.ts';
 import { type Mount, senderOf } from '../mount.ts';
 import type { TokenService } from '../../../core/access/tokens.ts';

@@ -2,7 +2,7 @@ import type { FleetStatus, RecoverySummary } from '../../../api/runtime.ts';
 import { SessionCounts } from '../../upkeep/diagnostics/counts.ts';
 import { readDiagnostics } from '../../upkeep/diagnostics/diagnostics.ts';
 import { watchEventLoop } from '../../upkeep/diagnostics/event-loop.ts';
-import { readFigures } from '../../upkeep/diagnostics/figures.ts';
+import { readFigures } from '../../upkeep/diagnostics/metrics.ts';
 import { readHealth } from '../../upkeep/diagnostics/health.ts';
 import type { Sources } from '../../upkeep/diagnostics/sources.ts';
 import { StorageUsage } from '../../upkeep/diagnostics/usage.ts';
