@@ -16,7 +16,8 @@ export function buildEdge(base: Base, nouns: Nouns, recovery: RecoverySummary, u
     new TokenService({
       ...base,
       apiToken: () => config.now.auth.token,
-      onRevoked: (tx, id) => nouns.processes.service.killAllOf(tx, { caller_id: id }, 'token_revoked'),
+      onRevoked: (tx, id) =>
+        nouns.processes.service.killAllOf(tx, { caller_id: id }, 'token_revoked'),
     }),
   );
   const fleet = fleetMembership(base);
