@@ -94,7 +94,7 @@ export function processEnvironment(
   };
 }
 
-/** Returns the variables of agents and those of `pass`, without `remove`. */
+/** Returns the variables of agents and the variables named in `pass`, without `remove`. */
 function ownedEnvironment(
   from: NodeJS.ProcessEnv,
   pass: readonly string[],
