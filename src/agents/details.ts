@@ -1,5 +1,6 @@
 import { formatPatch, FILE_HEADERS_ONLY, structuredPatch, type StructuredPatchHunk } from 'diff';
 import type { ApprovalDetail } from '../api/approvals.ts';
+import { filledFields } from '../core/lib/filled-fields.ts';
 import { shellWord } from '../core/lib/shell-word.ts';
 import { cutTitle } from '../core/lib/cut-title.ts';
 
@@ -11,6 +12,23 @@ const MAX_SEARCHED_LINES = 500;
 const NO_FILE = '/dev/null';
 const NO_NEWLINE = '\\ No newline at end of file';
 
+/** More fields than these are one detail: all of them, as the agent sent them. */
+const MAX_FIELDS = 1000;
+
+/**
+ * Returns the fields of a request as details, without fields that are null or that other details show. A value that is
+ * not a record gets the name `input`.
+ */
+export function inputDetails(input: unknown, shown: readonly string[] = []): ApprovalDetail[] {
+  if (input === undefined || input === null) return [];
+  if (typeof input !== 'object' || Array.isArray(input))
+    return [{ type: 'input', name: 'input', value: input }];
+  const fields = filledFields(input, shown);
+  if (fields.length > MAX_FIELDS)
+    return [{ type: 'input', name: 'input', value: Object.fromEntries(fields) }];
+  return fields.map(([name, value]) => ({ type: 'input', name, value }));
+}
+
 /** A command with the directory it runs in. A list of words is written as a shell would read them. */
 export function commandDetail(
   command: string | readonly string[],
@@ -18,16 +36,6 @@ export function commandDetail(
 ): ApprovalDetail {
   const line = typeof command === 'string' ? command : command.map(shellWord).join(' ');
   return { type: 'command', command: line, cwd };
-}
-
-/** The change of a file, as {@link unifiedDiff}. */
-export function diffDetail(
-  path: string,
-  before: string | null,
-  after: string | null,
-  among = 1,
-): ApprovalDetail {
-  return { type: 'diff', path, diff: unifiedDiff(path, before, after, among) };
 }
 
 /**

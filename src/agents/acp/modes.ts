@@ -1,6 +1,7 @@
 import { lettersOfMode } from '../../api/permission-modes.ts';
 import type { TurnSettings } from '../provider.ts';
 import type { AgentModes } from './catalogue-entry.ts';
+import type { Offered } from './options.ts';
 
 /** Modes that have two names: an agent may know either. */
 const aliases: Readonly<Record<string, string>> = {
@@ -42,12 +43,6 @@ function isSameName(one: string, other: string): boolean {
   return lettersOfMode(one) === lettersOfMode(other);
 }
 
-interface ModeWords {
-  id: string;
-  name: string;
-  description?: string | null | undefined;
-}
-
 const ASKING = 'ask(s|ing)?|approvals?|confirm(s|ing|ations?)?|permissions?|prompt(s|ing)?';
 
 /** Names of modes in which an agent asks nobody. */
@@ -71,7 +66,7 @@ const PERMISSIVE = new RegExp(
 );
 
 /** Reports whether a mode is, by the usual words for it, one in which the agent asks nobody. */
-export function isPermissive({ id, name, description }: ModeWords): boolean {
+export function isPermissive({ id, name, description }: Offered): boolean {
   if (PERMISSIVE_NAME.test(`${wordsOf(id)} ${wordsOf(name)}`)) return true;
   const sentences = (description ?? '').slice(0, MAX_DESCRIPTION).split(/[.;!?\n]/);
   return sentences.map(wordsOf).some(isPermissiveSentence);

@@ -1,15 +1,11 @@
 import { labelledId } from '../../core/lib/labelled-id.ts';
 import { toolNames } from '../../api/tool-names.ts';
-import type { TurnSettings } from '../provider.ts';
+import type { AgentUpdate, TurnSettings } from '../provider.ts';
 import type { Choices } from './choices.ts';
 import type { Offered } from './options.ts';
 import type { ReportedCall } from './reported-call.ts';
 
-/** A notice about a session for people: a code in snake_case, and a text. */
-export interface Notice {
-  code: string;
-  message: string;
-}
+export type Notice = Omit<Extract<AgentUpdate, { type: 'notice' }>, 'type'>;
 
 /** Tools that a person who wants to be asked expects to be asked for. */
 const GRAVE = new Set<unknown>(['execute', 'edit', 'delete', 'move']);

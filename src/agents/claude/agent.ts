@@ -58,15 +58,11 @@ export async function openClaude(
     return agent;
   } catch (error) {
     // Claude keeps no session that has had no answer: there is nothing to resume, and nothing to lose.
-    const isEmpty = !hasContent(session) && isResumeFailed(error);
-    if (!isEmpty) throw error;
+    const isGone = error instanceof ProviderError && error.code === 'resume_failed';
+    if (hasContent(session) || !isGone) throw error;
     await agent.start(false);
     return agent;
   }
-}
-
-function isResumeFailed(error: unknown): boolean {
-  return error instanceof ProviderError && error.code === 'resume_failed';
 }
 
 /** `preparing` lasts until a turn's settings are applied and its prompt is sent. */
@@ -107,7 +103,6 @@ class ClaudeAgent implements Agent {
   #hasTranscript = false;
   /** The mode in which claude asks people, where one of them has accepted edits for the session. */
   #askingMode: string | null = null;
-  /** Settings of the newest prompt. */
   #settings: TurnSettings = this.defaults;
   /** Aborts when the newest prompt is cancelled. */
   #cancelling = new AbortController();

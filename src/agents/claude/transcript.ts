@@ -1,4 +1,5 @@
 import fs from 'node:fs/promises';
+import path from 'node:path';
 import {
   type ConversationMark,
   type StoredItem,
@@ -9,7 +10,7 @@ import {
   turnsAfter,
 } from '../conversations.ts';
 import { fieldOf } from '../lenient.ts';
-import { parsed } from '../json-lines.ts';
+import { parsedJson } from '../../core/lib/parsed-json.ts';
 
 const CHUNK_BYTES = 256 * 1024;
 /** A longer line is passed over, and so are the oldest of more rows. */
@@ -66,7 +67,7 @@ async function chainOf(handle: fs.FileHandle, signal: AbortSignal): Promise<Row[
   let leaf: string | null = null;
   let before: string | null = null;
   for await (const { line, offset } of linesOf(handle, signal)) {
-    const raw = parsed(line.toString('utf8'));
+    const raw = parsedJson(line.toString('utf8'));
     const uuid = fieldOf(raw, 'uuid');
     if (typeof uuid !== 'string' || uuid.length > MAX_ID || fieldOf(raw, 'isSidechain') === true)
       continue;
@@ -123,7 +124,7 @@ async function readTurn(handle: fs.FileHandle, turn: TurnRows): Promise<StoredTu
   for (const row of turn.rows) {
     const bytes = Buffer.alloc(row.length);
     await handle.read(bytes, 0, row.length, row.offset);
-    const raw = parsed(bytes.toString('utf8'));
+    const raw = parsedJson(bytes.toString('utf8'));
     if (row.isPrompt) {
       read.prompt = textOf(raw);
       read.program = storedTitle(fieldOf(raw, 'entrypoint'));
@@ -264,4 +265,13 @@ export async function namesIn(directory: string): Promise<string[] | null> {
     if (code === 'ENOENT' || code === 'ENOTDIR') return null;
     throw error;
   }
+}
+
+/** The names of the files of each project below the configuration directory of claude. */
+export async function* projectsOf(
+  home: string,
+): AsyncGenerator<{ project: string; names: string[] }> {
+  const projects = path.join(home, 'projects');
+  for (const project of (await namesIn(projects)) ?? [])
+    yield { project, names: (await namesIn(path.join(projects, project))) ?? [] };
 }
