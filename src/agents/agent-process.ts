@@ -188,18 +188,22 @@ export interface ProgramOptions {
   sandbox?: BarrierSandbox | null;
 }
 
-/** Runs a command of an agent's program to its end, and kills it after `limitMs`. `code` is null for one that was killed. */
+/**
+ * Runs a command of an agent's program to its end, and kills it after `limitMs`. `name` is the usual name of the program.
+ * `code` is null for a command that was killed.
+ */
 export async function runProgram(
-  { command, args, env, supervisor, clock }: ProgramOptions,
+  name: string,
   words: readonly string[],
-  { what, limitMs }: { what: string; limitMs: number },
+  { command, args, env, supervisor, clock }: ProgramOptions,
+  limitMs: number,
 ): Promise<{ code: number | null; stdout: string; stderr: string }> {
   const child = await supervisor.start({
     command,
     args: [...args, ...words],
     cwd: process.cwd(),
     env,
-    what,
+    what: [name, ...words].join(' '),
     stdin: 'none',
   });
   const limit = clock.after(limitMs, () => void child.end(0));

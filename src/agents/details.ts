@@ -48,16 +48,13 @@ export function unifiedDiff(
   after: string | null,
   among = 1,
 ): string {
-  const from = before === null ? NO_FILE : path;
-  const to = after === null ? NO_FILE : path;
   const searchedLines = Math.floor(MAX_SEARCHED_LINES / Math.sqrt(among));
-  const hunks = hunksOf(before ?? '', after ?? '', searchedLines);
   const patch = {
-    oldFileName: from,
-    newFileName: to,
+    oldFileName: before === null ? NO_FILE : path,
+    newFileName: after === null ? NO_FILE : path,
     oldHeader: undefined,
     newHeader: undefined,
-    hunks,
+    hunks: hunksOf(before ?? '', after ?? '', searchedLines),
   };
   return formatPatch(patch, FILE_HEADERS_ONLY);
 }

@@ -24,7 +24,6 @@ export interface InstalledAgentDeps {
   login: LoginSituation;
   /** Records the end of each turn, and returns it. */
   onEnded: (outcome: TurnOutcome) => TurnOutcome;
-  /** The tools that the agent of a session is given. */
   toolsFor: (sessionId: string) => AgentTools;
   onUnknown: () => void;
 }
@@ -33,6 +32,7 @@ export interface InstalledAgentDeps {
 export abstract class InstalledProvider<M extends Model = Model> {
   abstract readonly id: LoginProviderId;
   protected readonly health = new HealthRecord();
+  readonly startFailure = () => this.health.startFailure;
   protected readonly context: ProviderContext;
   protected readonly settings: InstalledSettings;
   /** The absolute path of the home that is cadre's alone; null: the agent has the user's own. */
@@ -72,10 +72,6 @@ export abstract class InstalledProvider<M extends Model = Model> {
     if (this.#isInstalled) return null;
     const { product } = providerKinds[this.id].login;
     return `command "${command}" not found on PATH: install ${product}, or set ${key}.command`;
-  }
-
-  startFailure(): string | null {
-    return this.health.startFailure;
   }
 
   loggedOut(): string | null {

@@ -284,7 +284,6 @@ export interface Login {
 export interface ProviderContext {
   supervisor: Supervisor;
   clock: Clock;
-  /** The tools that the agent of a session is given. */
   toolsFor: (sessionId: string) => AgentTools;
   /** Plans the sandbox of the agent of a session. Absent: agents run without one. */
   sandboxFor?: SandboxFor;

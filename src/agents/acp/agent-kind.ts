@@ -36,6 +36,10 @@ export class AcpAgentKind implements NamedAgentKind {
   readonly #context: ProviderContext;
   #environmentOnceUsed: Record<string, string> | undefined;
   readonly #health = new HealthRecord();
+  readonly authStatus = async () => this.lastAuth();
+  readonly lastModes = () => this.lastSeen.modes;
+  readonly stats = () => this.#health.stats(this.agent.command);
+  readonly startFailure = () => this.#health.startFailure;
   readonly login = agentLogin((signal, ask) =>
     this.#ask(process.cwd(), 'agent, started for its login', signal, ask),
   );
@@ -81,27 +85,15 @@ export class AcpAgentKind implements NamedAgentKind {
     return `command "${command}" not found on PATH: ${way}set ${section}.command`;
   }
 
-  startFailure(): string | null {
-    return this.#health.startFailure;
-  }
-
   loggedOut(): string | null {
     if (this.lastSeen.auth.status().authenticated !== false) return null;
     return `not logged in: run cadre providers login acp --agent ${this.name}`;
-  }
-
-  stats() {
-    return this.#health.stats(this.agent.command);
   }
 
   lastAuth(): AuthStatus {
     const detail = this.problem();
     if (detail !== null) return { authenticated: null, mode: 'not_configured', detail };
     return this.lastSeen.auth.status();
-  }
-
-  lastModes(): readonly { id: string; name: string }[] {
-    return this.lastSeen.modes;
   }
 
   missingModes(): readonly (readonly [mode: string, name: string])[] {
@@ -111,10 +103,6 @@ export class AcpAgentKind implements NamedAgentKind {
     return Object.entries(this.agent.modes).flatMap(([mode, name]) =>
       name === undefined || offered.some(({ id }) => id === name) ? [] : [[mode, name] as const],
     );
-  }
-
-  async authStatus(): Promise<AuthStatus> {
-    return this.lastAuth();
   }
 
   /** The models that the agent offered last. One is started for them where none has opened a session yet. */

@@ -80,6 +80,8 @@ export class AcpAgent implements Agent {
   /** Empty until the session is open. */
   ref = '';
   readonly process: AcpProcess;
+  readonly pid: number;
+  readonly gone: Promise<string>;
   readonly isLost = () => this.process.isLost();
   readonly #options: AgentOptions;
   #state: State = { is: 'idle' };
@@ -117,7 +119,7 @@ export class AcpAgent implements Agent {
       clock: options.clock,
       lastSeen: options.lastSeen,
       choices: () => this.#choices,
-      gone: () => this.process.gone,
+      gone: () => this.gone,
     });
     this.process = new AcpProcess(child, options, {
       onUpdate: (params) => this.#update(params),
@@ -127,14 +129,8 @@ export class AcpAgent implements Agent {
       onElicitationDone: (params) => elicitations.done(params),
       onUnknown: options.onUnknown,
     });
-  }
-
-  get pid(): number {
-    return this.process.pid;
-  }
-
-  get gone(): Promise<string> {
-    return this.process.gone;
+    this.pid = child.pid;
+    this.gone = this.process.gone;
   }
 
   get canResume(): boolean {

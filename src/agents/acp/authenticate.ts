@@ -47,28 +47,29 @@ export class Login {
     request: () => Promise<T>,
     isWanted: () => boolean = () => true,
   ): Promise<T> {
+    const first = await this.#attempt(stage, request);
+    if ('answer' in first) return first.answer;
+    const obstacle = await this.#authenticateAlone();
+    if (obstacle !== null || !isWanted())
+      throw this.#required(first.refusal, obstacle, first.error);
+    const second = await this.#attempt(stage, request);
+    if ('answer' in second) return second.answer;
+    const again = 'the agent refused again after cadre had logged in';
+    throw this.#required(second.refusal, again, second.error);
+  }
+
+  async #attempt<T>(stage: AuthStage, request: () => Promise<T>) {
     const { auth: record } = this.#settings.lastSeen;
-    const attempt = async (
-      afterRefusal: (refusal: string, error: unknown) => Promise<T>,
-    ): Promise<T> => {
-      try {
-        const answer = await request();
-        record.worked(stage);
-        return answer;
-      } catch (error) {
-        const refusal = this.refusalIn(error);
-        if (refusal === null) throw error;
-        record.refused(stage, refusal);
-        return afterRefusal(refusal, error);
-      }
-    };
-    return attempt(async (refusal, error) => {
-      const obstacle = await this.#authenticateAlone();
-      if (obstacle !== null || !isWanted()) throw this.#required(refusal, obstacle, error);
-      return attempt(async (again, cause) => {
-        throw this.#required(again, 'the agent refused again after cadre had logged in', cause);
-      });
-    });
+    try {
+      const answer = await request();
+      record.worked(stage);
+      return { answer };
+    } catch (error) {
+      const refusal = this.refusalIn(error);
+      if (refusal === null) throw error;
+      record.refused(stage, refusal);
+      return { refusal, error };
+    }
   }
 
   /** Calls a method; a person may take part in it. Throws {@link ProviderError}. */

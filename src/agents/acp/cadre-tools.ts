@@ -16,7 +16,6 @@ import { type AgentTools, unavailable } from '../provider.ts';
 import type { AgentAbilities } from './process.ts';
 import { anyList, isBlank } from '../lenient.ts';
 
-/** The name that agents are given for the MCP server with cadre's tools. */
 const TOOL_SERVER = 'cadre';
 
 const offered = new Map<string, ToolDescription>(

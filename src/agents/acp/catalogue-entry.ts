@@ -7,7 +7,6 @@ export interface CatalogueEntry {
   /** Names that the agent reports over the protocol. They identify an agent that another command starts. */
   readonly reports: readonly string[];
   readonly args: readonly string[];
-  /** Variables that it needs. */
   readonly env: Readonly<Record<string, string>>;
   /** Variables that get a new secret with each start of the server: they close doors that it would leave open. */
   readonly secrets: readonly string[];
@@ -49,7 +48,6 @@ export const userHome = {
   XDG_CACHE_HOME: '.cache',
 };
 
-/** The defaults for an unknown agent. */
 export const unknownAgent = {
   reports: [],
   args: [],

@@ -29,11 +29,10 @@ export function modeFor(
   const said = byName[mode] ?? (alias === undefined ? undefined : byName[alias]);
   if (said !== undefined && offered.includes(said)) return said;
   if (mode === 'require_approval') return null;
+  const names = alias === undefined ? [mode] : [mode, alias];
   return (
-    offered.find((one) => one === mode) ??
-    offered.find((one) => one === alias) ??
-    offered.find((one) => isSameName(one, mode)) ??
-    offered.find((one) => alias !== undefined && isSameName(one, alias)) ??
+    names.find((name) => offered.includes(name)) ??
+    names.flatMap((name) => offered.find((one) => isSameName(one, name)) ?? [])[0] ??
     mode
   );
 }

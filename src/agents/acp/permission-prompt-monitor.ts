@@ -39,10 +39,15 @@ export class PermissionPromptMonitor {
   ): Notice | null {
     if (this.#asks() !== false && permissiveMode !== null && isUnchosen(settings))
       return this.#tellOfMode(permissiveMode);
-    if (this.#asks() !== false)
-      return missingMode === null || settings.agentMode !== null
-        ? null
-        : this.#tell(settings, lacking(missingMode));
+    if (this.#asks() !== false) {
+      if (missingMode === null || settings.agentMode !== null) return null;
+      return this.#tell(settings, {
+        code: 'asking_mode_missing',
+        message:
+          `the agent does not offer its mode "${missingMode}", so it can act without approval: ` +
+          'set agent_mode to a mode in which the agent requests approval',
+      });
+    }
     return this.#tell(settings, {
       code: 'agent_never_asks',
       message:
@@ -83,15 +88,6 @@ export class PermissionPromptMonitor {
 
 function isUnchosen({ agentMode, permissionMode }: TurnSettings): boolean {
   return agentMode === null && (permissionMode === null || permissionMode === 'default');
-}
-
-function lacking(mode: string): Notice {
-  return {
-    code: 'asking_mode_missing',
-    message:
-      `the agent does not offer its mode "${mode}", so it can act without approval: ` +
-      'set agent_mode to a mode in which the agent requests approval',
-  };
 }
 
 /** Whether a call looks like one of cadre's own tools, for which the gateway asks. */

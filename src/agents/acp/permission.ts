@@ -240,7 +240,7 @@ function chosenOf(options: PermissionRequest['options']): AgentRequest['details'
 /** A terminal in the content is an id alone, another one for each call: it says nothing of what would be done. */
 function withoutTerminals({ content, ...call }: ReportedCall): ReportedCall {
   if (!Array.isArray(content)) return { ...call, content };
-  return { ...call, content: content.filter((part) => !terminal.safeParse(part).success) };
+  return { ...call, content: content.filter((part) => fieldOf(part, 'type') !== 'terminal') };
 }
 
 const approvalKinds: Record<string, AgentRequest['kind']> = {
@@ -249,8 +249,6 @@ const approvalKinds: Record<string, AgentRequest['kind']> = {
   delete: 'file_change',
   move: 'file_change',
 };
-
-const terminal = z.looseObject({ type: z.literal('terminal') });
 
 /**
  * Reports whether a call describes its effect exactly: by its input, or by its diffs if it changes files. A title and a

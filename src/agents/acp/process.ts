@@ -31,7 +31,6 @@ const clientCapabilities = {
 /** An agent whose connection is of no use any more has this long to go by itself. */
 const LOST_GRACE_MS = 1000;
 
-/** How an agent is started. */
 export interface StartOptions extends ProgramOptions {
   agent: ResolvedAgent;
   /** Facts about the agent that outlive this process. */
@@ -79,7 +78,6 @@ export function startChild(options: StartOptions): Promise<Child> {
   return startAgent(supervisor, { command, args, cwd, env, what, sandbox }, 'acp: the agent');
 }
 
-/** The process of an agent, and the connection to it. */
 export class AcpProcess {
   readonly pid: number;
   /** Resolves when it is gone and all its output was read, with why it ended. */

@@ -86,8 +86,8 @@ class ClaudeAgent implements Agent {
   readonly ref: string;
   readonly defaults: TurnSettings = defaultSettings();
   readonly canResume = true;
-  readonly gone: Promise<string>;
   readonly #gone = Promise.withResolvers<string>();
+  readonly gone = this.#gone.promise;
   readonly #session: Session;
   readonly #sink: AgentSink;
   readonly #options: ClaudeOptions;
@@ -113,7 +113,6 @@ class ClaudeAgent implements Agent {
     this.#session = session;
     this.#sink = sink;
     this.#options = options;
-    this.gone = this.#gone.promise;
   }
 
   get pid(): number | null {

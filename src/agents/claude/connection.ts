@@ -10,7 +10,6 @@ export interface Handlers {
   onRequest(id: string, request: Record<string, unknown>, connection: Connection): void;
   /** Called when the agent withdraws a request: nobody waits for its answer. */
   onWithdrawn(id: string): void;
-  /** Called for a line that is not a message. */
   onUnknown(): void;
 }
 
@@ -30,7 +29,6 @@ const request = z.looseObject({
   request_id: z.string(),
   request: z.record(z.string(), z.unknown()),
 });
-const withdrawal = z.looseObject({ request_id: z.string() });
 
 /** Claude's control protocol: requests and answers both ways, among the messages of the stream. */
 export class Connection extends JsonConnection<string> {
@@ -81,8 +79,8 @@ export class Connection extends JsonConnection<string> {
         return undefined;
       }
       case 'control_cancel_request': {
-        const id = withdrawal.safeParse(data).data?.request_id;
-        if (id !== undefined) this.#handlers.onWithdrawn(id);
+        const { request_id: id } = data;
+        if (typeof id === 'string') this.#handlers.onWithdrawn(id);
         return undefined;
       }
       default:

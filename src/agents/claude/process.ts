@@ -20,7 +20,6 @@ import type { InstalledAgentDeps } from '../installed.ts';
 /** The time limit of control requests, which claude answers soon, also on a busy machine. */
 const REQUEST_MS = 120_000;
 
-/** One `claude`, and the connection to it. */
 export class ClaudeProcess {
   readonly pid: number;
   /** Resolves when it is gone and all its output was read, with why it ended. */
@@ -84,12 +83,8 @@ const SPEAKING = [
   '--permission-prompt-tool=stdio',
 ];
 
-const silent: Handlers = {
-  onMessage: () => undefined,
-  onRequest: () => undefined,
-  onWithdrawn: () => undefined,
-  onUnknown: () => undefined,
-};
+const ignore = () => undefined;
+const silent = { onMessage: ignore, onRequest: ignore, onWithdrawn: ignore, onUnknown: ignore };
 
 /** The models that claude lists, asked of a process that is started for that alone. */
 export async function askModels(cwd: string, options: ClaudeOptions): Promise<Model[]> {
@@ -155,7 +150,6 @@ async function initialize(
   }
 }
 
-/** The name of cadre's MCP server for claude. */
 export const TOOL_SERVER = 'cadre';
 
 /**

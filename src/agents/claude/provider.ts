@@ -182,9 +182,8 @@ async function askStatus(
   login: LoginSituation,
   limitMs = ANSWER_MS,
 ): Promise<AuthStatus> {
-  const what = 'claude auth status --json';
   // The exit code is not looked at: it is 1 where nobody is logged in.
-  const { stdout } = await runProgram(claude, ['auth', 'status', '--json'], { what, limitMs });
+  const { stdout } = await runProgram('claude', ['auth', 'status', '--json'], claude, limitMs);
   const { data } = status.safeParse(parsedJson(stdout));
   if (!data) {
     throw unavailable(
@@ -198,8 +197,7 @@ async function askStatus(
 
 /** Ends the login that claude itself keeps. Throws {@link ProviderError}. */
 async function endLogin(claude: ProgramOptions): Promise<void> {
-  const what = 'claude auth logout';
-  const { code } = await runProgram(claude, ['auth', 'logout'], { what, limitMs: ANSWER_MS });
+  const { code } = await runProgram('claude', ['auth', 'logout'], claude, ANSWER_MS);
   if (code === 0) return;
   throw unavailable(`claude: "claude auth logout" exited with code ${code}`);
 }

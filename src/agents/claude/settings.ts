@@ -23,7 +23,6 @@ const modes: Record<string, string> = {
   bypass: BYPASS,
 };
 
-/** Claude's own mode for a permission_mode. */
 export function modeOf(permissionMode: string | null): string {
   return modes[permissionMode ?? 'default'] ?? permissionMode ?? 'default';
 }

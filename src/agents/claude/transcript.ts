@@ -159,15 +159,14 @@ function itemOf(block: unknown): StoredItem | null {
     const value = fieldOf(block, name);
     return typeof value === 'string' ? value : '';
   };
-  const item = { status: 'completed' as const, title: null };
+  const spoken = (kind: 'message' | 'reasoning', text: string): StoredItem | null =>
+    text === '' ? null : { kind, status: 'completed', title: null, text };
   switch (fieldOf(block, 'type')) {
     case 'text':
-      return said('text') === '' ? null : { ...item, kind: 'message', text: said('text') };
+      return spoken('message', said('text'));
     case 'thinking':
       // Some models sign or encrypt their reasoning, which leaves an empty text.
-      return said('thinking') === ''
-        ? null
-        : { ...item, kind: 'reasoning', text: said('thinking') };
+      return spoken('reasoning', said('thinking'));
     case 'tool_use': {
       const input = fieldOf(block, 'input');
       const about = fieldOf(input, 'command') ?? fieldOf(input, 'file_path');
@@ -216,7 +215,6 @@ async function* linesOf(
 const COMMAND = /^<(?:command-name|command-message|local-command|bash-(?:input|stdout|stderr))/;
 const INTERRUPTED = /^\[Request interrupted by user/;
 
-/** The content of a row of a transcript, as a list of blocks. */
 function blocksOf(row: unknown): readonly unknown[] {
   const content = fieldOf(fieldOf(row, 'message'), 'content');
   if (typeof content === 'string') return [{ type: 'text', text: content }];

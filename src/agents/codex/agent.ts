@@ -69,11 +69,11 @@ class CodexAgent implements Agent, Route {
   ref = '';
   defaults: TurnSettings = defaultSettings();
   readonly canResume = true;
-  readonly gone: Promise<string>;
-  readonly free: Promise<void>;
   readonly isLost = () => this.#isOver || this.#lease.server.isLost();
   readonly #gone = Promise.withResolvers<string>();
+  readonly gone = this.#gone.promise;
   readonly #free = Promise.withResolvers<void>();
+  readonly free = this.#free.promise;
   readonly #session: Session;
   readonly #sink: AgentSink;
   readonly #lease: Lease;
@@ -92,8 +92,6 @@ class CodexAgent implements Agent, Route {
     this.#sink = sink;
     this.#lease = lease;
     this.#options = options;
-    this.gone = this.#gone.promise;
-    this.free = this.#free.promise;
     void lease.server.gone.then((how) => this.lost(how));
   }
 

@@ -2,12 +2,11 @@ import type { Readable, Writable } from 'node:stream';
 import { z } from 'zod';
 import { excessOf, JsonConnection, noteExcess } from '../json-connection.ts';
 import { MAX_LINE_BYTES, MAX_SHARED_LINE_BYTES } from '../json-lines.ts';
-import { maybeText } from '../lenient.ts';
+import { fieldOf, maybeText } from '../lenient.ts';
 
 /** Notifications that concern no session: of accounts, of apps, of an editor that embeds codex. */
 const FOREIGN =
   /^(account|app|attestation|command|externalAgentConfig|fs|fuzzyFileSearch|hook|mcpServer|model|modelProvider|process|project|rawResponse|rawResponseItem|remoteControl|skills|thread\/realtime|windows|windowsSandbox)\//;
-/** The known notifications of threads, turns and items. */
 const KNOWN = new Set([
   'autoApprovalReview/strictReviewRequired',
   'configWarning',
@@ -85,12 +84,10 @@ export function parentOf(
   return thread && { child: thread.id, thread: thread.parentThreadId };
 }
 
-const initialized = z.looseObject({ userAgent: z.string() });
-
 /** Returns the version in the answer of codex to `initialize`. Null if the answer has no version. */
 export function versionIn(answer: unknown): string | null {
-  const { data } = initialized.safeParse(answer);
-  return /\/(\d+\.\d+\.\d+\S*)/.exec(data?.userAgent ?? '')?.[1] ?? null;
+  const name = fieldOf(answer, 'userAgent');
+  return typeof name === 'string' ? (/\/(\d+\.\d+\.\d+\S*)/.exec(name)?.[1] ?? null) : null;
 }
 
 export type Params = Record<string, unknown>;
@@ -103,7 +100,6 @@ export interface Handlers {
   onRequest(id: RequestId, method: string, params: Params): void;
   /** Called where a message of a thread was too long to be read. */
   onLost(threadId: string): void;
-  /** Called for a line of JSON that is not a message. */
   onUnknown(): void;
 }
 

@@ -156,7 +156,6 @@ export class CodexProvider extends InstalledProvider<CodexModel> implements Prov
     return this.#shared.use((server) => server.ask(method, params), signal);
   }
 
-  /** The directory in which codex keeps its threads. */
   #homeDirectory(): string {
     const { CODEX_HOME, HOME = '/' } = this.environment({});
     return this.home ?? CODEX_HOME ?? path.join(HOME, '.codex');
@@ -219,8 +218,7 @@ const logins: Readonly<Record<string, string>> = { apiKey: 'api_key', chatgpt: '
  * {@link ProviderError} for an output that cannot be read.
  */
 async function askStatus(codex: ProgramOptions, limitMs: number): Promise<AuthStatus | null> {
-  const what = 'codex login status';
-  const { code, stdout, stderr } = await runProgram(codex, ['login', 'status'], { what, limitMs });
+  const { code, stdout, stderr } = await runProgram('codex', ['login', 'status'], codex, limitMs);
   if (/not logged in/i.test(stdout + stderr)) return null;
   if (code !== 0) throw unavailable('codex: cannot read the login status');
   return loggedIn('codex', /api key/i.test(stdout + stderr) ? 'api_key' : 'account');

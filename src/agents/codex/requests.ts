@@ -22,7 +22,6 @@ export interface CodexRequest {
   answer(answer: AgentAnswer): object;
 }
 
-/** Looks up the items that a request names. */
 type Items = Pick<Reader, 'changesOf' | 'commandOf'>;
 
 /** Reads a request; null where cadre does not know its method. */

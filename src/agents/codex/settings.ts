@@ -17,7 +17,6 @@ import { imageData } from '../image-data.ts';
 import type { InstalledAgentDeps } from '../installed.ts';
 import { maybe, maybeText } from '../lenient.ts';
 
-/** Permissions of codex, in the fields of `turn/start`. */
 export interface Permissions {
   approvalPolicy?: unknown;
   sandboxPolicy?: unknown;
@@ -234,6 +233,5 @@ export interface CodexOptions extends InstalledAgentDeps {
   /** The access of its sandbox to the directory of the session. Null: it runs without a sandbox of cadre. */
   access: 'read' | 'write' | null;
   models: readonly CodexModel[];
-  /** The variables that commands in a directory get. */
   variablesAt: (directory: string) => Record<string, string>;
 }

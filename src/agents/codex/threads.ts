@@ -39,7 +39,6 @@ export interface ThreadTurn {
   readonly over: PromiseWithResolvers<void>;
 }
 
-/** The state of a turn that the agent was prompted for. */
 interface OwnTurn {
   readonly outcome: PromiseWithResolvers<TurnOutcome>;
   /** The newest error that codex has reported. */
@@ -83,7 +82,6 @@ const threadKinds = {
   sourceKinds: ['cli', 'vscode', 'exec', 'appServer', 'unknown'],
 };
 
-/** The ids of all threads that codex has. */
 export async function listThreads(ask: Ask): Promise<ReadonlySet<string>> {
   const threads = await listAll(ask, 'thread/list', { limit: 100, ...threadKinds });
   const ids = await Promise.all(threads.map(idOf));
