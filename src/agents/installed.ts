@@ -17,7 +17,6 @@ import type { AgentTools, Provider, ProviderContext, SeenLogin, TurnOutcome } fr
 /** The section `[providers.<id>]` of an agent that the user has installed. */
 export type InstalledSettings = Config['providers'][LoginProviderId];
 
-/** The dependencies of an agent that serves one session. */
 export interface InstalledAgentDeps {
   clock: Clock;
   signal: AbortSignal;

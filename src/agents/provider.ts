@@ -239,7 +239,6 @@ export interface Agent {
   untilOffered?(settings: TurnSettings, signal: AbortSignal): Promise<void>;
   /** Runs one turn; resolves when the turn has ended, also where it failed. Throws {@link ProviderError} before it began. */
   prompt(input: readonly StoredInputItem[], settings: TurnSettings): Promise<TurnOutcome>;
-  /** Asks the agent to end the running turn. */
   cancel(): void;
   /** Ends the agent and all it started; resolves when nothing is left. */
   end(graceMs: number): Promise<void>;
@@ -259,7 +258,6 @@ export interface AgentTools {
   connect(send: (message: object) => void): ToolChannel;
 }
 
-/** A channel on which an agent speaks MCP with the tools. */
 export interface ToolChannel {
   take(message: unknown): void;
   close(): void;
@@ -338,9 +336,7 @@ export interface AgentKind {
 export interface NamedAgentKind extends AgentKind {
   readonly name: string;
   readonly displayName: string;
-  /** Whether the configuration has a section for it. */
   readonly isConfigured: boolean;
-  /** Whether its command was found. */
   isInstalled(): boolean;
   lastAuth(): AuthStatus;
   /** The modes of its own that it last offered. */
@@ -368,7 +364,6 @@ export interface AgentLogin {
   end(signal: AbortSignal): Promise<AuthStatus>;
 }
 
-/** The kinds of a provider that has several. */
 export interface AgentKinds {
   /** The name of the kind that a new session gets which names none; null: none is preferred. */
   readonly preferred: string | null;

@@ -62,7 +62,6 @@ export const unknownAgent = {
   quirks: {},
 } satisfies Partial<CatalogueEntry>;
 
-/** The keys of an agent that calls the models of several makers. */
 export const modelKeys = [
   'ANTHROPIC_API_KEY',
   'DEEPSEEK_API_KEY',

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { arrayOf, fieldOf, maybe, maybeText } from '../lenient.ts';
 
-/** A value that an agent offers. */
 export interface Offered {
   id: string;
   name: string;

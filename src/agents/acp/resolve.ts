@@ -21,7 +21,6 @@ const REQUEST_TIMEOUT_MS = 120_000;
 export interface ResolvedAgent {
   readonly name: string;
   readonly displayName: string;
-  /** Whether the configuration has a section for it. */
   readonly isConfigured: boolean;
   readonly isEnabled: boolean;
   /** Null: nobody says how it is started. */
@@ -36,7 +35,6 @@ export interface ResolvedAgent {
   readonly homeVariables: Readonly<Record<string, string>>;
   /** The directories of its state and settings; with a home that is cadre's alone, that home. */
   readonly state: readonly string[];
-  /** Keys for its sandbox. */
   readonly sandbox: AgentSandboxKeys;
   /** How long it may take to answer anything but a prompt. */
   readonly requestTimeoutMs: number;

@@ -3,7 +3,6 @@ import { cutTitle } from '../../core/lib/cut-title.ts';
 import type { AgentRequest } from '../provider.ts';
 import { maybeText } from '../lenient.ts';
 
-/** The kind of a tool, in the words that all providers share. */
 export function toolKindOf(tool: string): string {
   return kinds[tool] ?? 'other';
 }

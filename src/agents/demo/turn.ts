@@ -99,7 +99,6 @@ export function withBlanks(text: string): string[] {
   return text.match(/\s*\S+\s*/gu) ?? [text];
 }
 
-/** The parts of a prompt that the agent uses. */
 interface Prompt {
   /** The text blocks, joined by line breaks. */
   readonly text: string;
