@@ -1,5 +1,5 @@
 import { formatPatch, FILE_HEADERS_ONLY, structuredPatch, type StructuredPatchHunk } from 'diff';
-import type { ApprovalDetail } from '../api/approvals.ts';
+import type { ApprovalDetail, Question } from '../api/approvals.ts';
 import { filledFields } from '../core/lib/filled-fields.ts';
 import { shellWord } from '../core/lib/shell-word.ts';
 import { cutTitle } from '../core/lib/cut-title.ts';
@@ -27,6 +27,20 @@ export function inputDetails(input: unknown, shown: readonly string[] = []): App
   if (fields.length > MAX_FIELDS)
     return [{ type: 'input', name: 'input', value: Object.fromEntries(fields) }];
   return fields.map(([name, value]) => ({ type: 'input', name, value }));
+}
+
+/** The answers of people, by the names that they have for the questions. */
+export type Answers = Readonly<Record<string, readonly string[]>>;
+
+/** The answer to a question, which is named by its id, or by its text or heading where that is the id of no question. */
+export function answerTo(
+  { id, question, header }: Question,
+  among: readonly Question[],
+  answers: Answers,
+): readonly string[] | undefined {
+  const texts = [question, header ?? id].filter((text) => !among.some((one) => one.id === text));
+  const name = [id, ...texts].find((one) => Object.hasOwn(answers, one));
+  return name === undefined ? undefined : answers[name];
 }
 
 /** A command with the directory it runs in. A list of words is written as a shell would read them. */

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Question } from '../../api/approvals.ts';
 import { cutTitle } from '../../core/lib/cut-title.ts';
 import type { AgentAnswer, AgentRequest, AgentSink } from '../provider.ts';
-import { inputDetails } from '../details.ts';
+import { type Answers, answerTo, inputDetails } from '../details.ts';
 import { arrayOf, isBlank, maybe, maybeText } from '../lenient.ts';
 import type { ReportedCall } from './reported-call.ts';
 import type { LoginPage } from '../../api/agent-logins.ts';
@@ -273,20 +273,15 @@ function shownDefault(one: Field): string {
     .join(', ');
 }
 
-/**
- * The answers by the names of the fields and as their types. Somebody may name a question by its text or heading, where
- * that is of no other field. A field that is not answered has its default.
- */
-function contentFor(
-  { requestedSchema: { properties } }: z.output<typeof form>,
-  answers: Readonly<Record<string, readonly string[]>>,
-): object {
-  const content = Object.entries(properties).flatMap(([id, one]) => {
-    const texts = [questionFor(id, one), one.title || id];
-    const names = [id, ...texts.filter((name) => !Object.hasOwn(properties, name))];
-    const answered = names.map((name) => answers[name]).find((chosen) => chosen !== undefined);
-    if (answered) return [[id, valueOf(answered, one)]];
-    return hasDefault(one) ? [[id, one.default]] : [];
+/** The answers by the names of the fields and as their types. A field that is not answered has its default. */
+function contentFor(asked: z.output<typeof form>, answers: Answers): object {
+  const questions = questionsOf(asked);
+  const content = questions.flatMap((question) => {
+    const one = asked.requestedSchema.properties[question.id];
+    const answered = answerTo(question, questions, answers);
+    if (!one) return [];
+    if (answered) return [[question.id, valueOf(answered, one)]];
+    return hasDefault(one) ? [[question.id, one.default]] : [];
   });
   return Object.fromEntries(content) as object;
 }

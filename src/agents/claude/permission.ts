@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Question } from '../../api/approvals.ts';
-import { approvalTitle, inputDetails } from '../details.ts';
+import { answerTo, approvalTitle, inputDetails } from '../details.ts';
 import { inWords } from '../budget.ts';
 import type { AgentAnswer, AgentRequest } from '../provider.ts';
 import { detailsOf } from './details.ts';
@@ -166,11 +166,11 @@ function inputWith(
   answers: Record<string, string[]> | null,
   { tool, input }: Permission,
 ): Record<string, unknown> {
-  const questions = asked.safeParse(input).data?.questions;
-  if (tool !== 'AskUserQuestion' || !questions || !answers) return input;
-  const entries = questions.flatMap(({ question, header }) => {
-    const chosen = answers[question] ?? answers[header ?? ''];
-    return chosen ? [[question, chosen.join(', ')]] : [];
+  const questions = questionsIn(input);
+  if (tool !== 'AskUserQuestion' || !answers || questions.length === 0) return input;
+  const entries = questions.flatMap((one) => {
+    const chosen = answerTo(one, questions, answers);
+    return chosen ? [[one.id, chosen.join(', ')]] : [];
   });
   return { ...input, answers: Object.fromEntries(entries) as Record<string, string> };
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Question } from '../../api/approvals.ts';
 import { cutTitle } from '../../core/lib/cut-title.ts';
-import { approvalTitle, inputDetails } from '../details.ts';
+import { answerTo, approvalTitle, inputDetails } from '../details.ts';
 import { inWords } from '../budget.ts';
 import type { AgentAnswer, AgentRequest } from '../provider.ts';
 import type { Params } from './connection.ts';
@@ -95,9 +95,11 @@ function questionsOfForm({ requestedSchema: { properties, required } }: Elicitat
 export function contentFor(asked: Elicitation, reply: AgentAnswer): object | null {
   if (reply.decision !== 'accept' || !reply.answers) return null;
   const { answers } = reply;
-  const content = Object.entries(asked.requestedSchema.properties).flatMap(([name, { type }]) => {
-    const chosen = answers[name];
-    return chosen ? [[name, valueOf(chosen, type)]] : [];
+  const questions = questionsOfForm(asked);
+  const content = questions.flatMap((question) => {
+    const { type = null } = asked.requestedSchema.properties[question.id] ?? {};
+    const chosen = answerTo(question, questions, answers);
+    return chosen ? [[question.id, valueOf(chosen, type)]] : [];
   });
   return Object.fromEntries(content) as object;
 }

@@ -6,7 +6,7 @@ import { excessOf } from '../json-connection.ts';
 import type { AgentAnswer, AgentRequest } from '../provider.ts';
 import type { Params } from './connection.ts';
 import { cutTitle } from '../../core/lib/cut-title.ts';
-import { approvalTitle, commandDetail, inputDetails } from '../details.ts';
+import { answerTo, approvalTitle, commandDetail, inputDetails } from '../details.ts';
 import { contentFor, readElicitation, fieldsRequest } from './elicitation.ts';
 import { allDetails, changeDetails, legacyChangeDetails } from './changes.ts';
 import { type Reader, titleOfChanges } from './items.ts';
@@ -145,13 +145,14 @@ const kinds: Record<string, (params: Params, items: Items) => (Read & Answer) | 
   'item/tool/requestUserInput'(params) {
     const { data } = questions.safeParse(params);
     if (!data) return null;
+    const parts = data.questions.map(questionOf);
     return {
       kind: 'question',
       title: cutTitle(data.questions.map(({ question }) => question).join(' ')),
       details: otherDetails(params, ['questions']),
       subject: { questions: data.questions },
-      questions: data.questions.map(questionOf),
-      answer: (reply) => ({ answers: answersTo(data.questions, reply) }),
+      questions: parts,
+      answer: (reply) => ({ answers: answersTo(parts, reply) }),
     };
   },
   'mcpServer/elicitation/request'(params) {
@@ -276,19 +277,15 @@ function rootIn({ grantRoot }: Params): string | null {
   return typeof grantRoot === 'string' && grantRoot ? `and all files below ${grantRoot}` : null;
 }
 
-/** Finds the answer to each question by its id, text or heading. Where nobody answers, the reason is the answer. */
-function answersTo(
-  asked: readonly Asked[],
-  reply: AgentAnswer,
-): Record<string, { answers: string[] }> {
-  const answers = asked.flatMap(({ id, question, header }) => {
-    if (reply.decision === 'decline') return [[id, { answers: [reply.reason ?? DECLINED] }]];
+/** The answer to each question. Where nobody answers, the reason is the answer. */
+function answersTo(questions: readonly Question[], reply: AgentAnswer): object {
+  const answers = questions.flatMap((one) => {
+    if (reply.decision === 'decline') return [[one.id, { answers: [reply.reason ?? DECLINED] }]];
     if (reply.decision === 'cancelled') return [];
-    const chosen =
-      reply.answers?.[id] ?? reply.answers?.[question] ?? reply.answers?.[header ?? ''];
-    return chosen ? [[id, { answers: chosen }]] : [];
+    const chosen = answerTo(one, questions, reply.answers ?? {});
+    return chosen ? [[one.id, { answers: chosen }]] : [];
   });
-  return Object.fromEntries(answers) as Record<string, { answers: string[] }>;
+  return Object.fromEntries(answers) as object;
 }
 
 function questionOf({ isOther, ...asked }: Asked): Question {
