@@ -98,7 +98,8 @@ export class Login {
       await this.authenticate(method);
       return null;
     } catch (error) {
-      return `login with method "${method.id}" failed: ${reasonOf(error)}`;
+      const { cause, message } = error as Error;
+      return `login with method "${method.id}" failed: ${agentError(cause)?.message ?? message}`;
     }
   }
 
@@ -130,8 +131,4 @@ export class Login {
       },
     );
   }
-}
-
-function reasonOf(error: unknown): string {
-  return (agentError((error as Error).cause) ?? (error as Error)).message;
 }

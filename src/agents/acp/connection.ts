@@ -115,15 +115,12 @@ export function connectAcp(child: Child, handlers: AcpHandlers) {
 /** The error that an agent has answered a request with; null for any other failure. */
 export function agentError(error: unknown): { code: number; message: string } | null {
   if (!(error instanceof RequestError)) return null;
-  const reason = reasonIn(error.data);
+  const { code, data } = error;
+  const reason = reasonIn(data);
   const isNew = reason !== null && !error.message.includes(reason);
   const message = isNew ? [error.message, reason].filter(Boolean).join(': ') : error.message;
-  return { code: error.code, message: message || unnamed(error.data) };
-}
-
-/** An error without words, as far as its data says anything. */
-function unnamed(data: unknown): string {
-  return data ? JSON.stringify(data).slice(0, 1000) : 'no reason given';
+  const unnamed = data ? JSON.stringify(data).slice(0, 1000) : 'no reason given';
+  return { code, message: message || unnamed };
 }
 
 /** One message; the protocol has no batches. */

@@ -156,8 +156,8 @@ export function elicitationRequest(
 }
 
 function elicitationAnswer(asked: Elicitation, answer: AgentAnswer): object {
-  if (answer.decision === 'cancelled') return { action: 'cancel' };
-  if (answer.decision === 'decline') return { action: 'decline' };
+  if (answer.decision !== 'accept')
+    return { action: answer.decision === 'cancelled' ? 'cancel' : answer.decision };
   return isPage(asked)
     ? { action: 'accept' }
     : { action: 'accept', content: contentFor(asked, answer.answers ?? {}) };

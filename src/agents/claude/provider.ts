@@ -109,9 +109,7 @@ export class ClaudeProvider extends InstalledProvider implements Provider {
       ...this.agentDeps(signal),
       starting: (start) => this.health.started(start, signal),
       modes: () => this.#modes,
-      onModes: (modes) => {
-        this.#modes = modes;
-      },
+      onModes: (modes) => void (this.#modes = modes),
       onInitialized: ({ version, models }) => {
         // Another version may have other modes.
         if (this.health.version !== version) this.#modes = null;

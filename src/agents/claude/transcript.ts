@@ -128,7 +128,8 @@ async function readTurn(handle: fs.FileHandle, turn: TurnRows): Promise<StoredTu
     if (row.isPrompt) {
       read.prompt = textOf(raw);
       read.program = storedTitle(fieldOf(raw, 'entrypoint'));
-    } else if (isInterrupt(raw)) read.status = 'interrupted';
+    } else if (fieldOf(raw, 'type') === 'user' && INTERRUPTED.test(textOf(raw)))
+      read.status = 'interrupted';
     else addBlocks(raw, read, tools);
   }
   return read;
@@ -248,10 +249,6 @@ export function isPrompt(row: unknown): boolean {
   if (marks.some((name) => Boolean(fieldOf(row, name)))) return false;
   const text = textOf(row);
   return text !== '' && !COMMAND.test(text) && !INTERRUPTED.test(text);
-}
-
-function isInterrupt(row: unknown): boolean {
-  return fieldOf(row, 'type') === 'user' && INTERRUPTED.test(textOf(row));
 }
 
 /** Returns the names in a directory; null if there is no such directory. */
