@@ -22,12 +22,8 @@ const OUTPUT_FIELDS = new Set([
 export function argumentsInMeta(meta: unknown, depth = 0): Record<string, unknown> | null {
   if (typeof meta !== 'object' || meta === null || depth > MAX_META_DEPTH) return null;
   const found = Object.entries(meta).flatMap(([field, value]: [string, unknown]) => {
-    const args = INPUT_FIELD.test(field)
-      ? isBlank(value)
-        ? null
-        : value
-      : argumentsInMeta(value, depth + 1);
-    return args === null ? [] : [[field, args]];
+    const args = INPUT_FIELD.test(field) ? value : argumentsInMeta(value, depth + 1);
+    return isBlank(args) ? [] : [[field, args]];
   });
   return found.length > 0 ? (Object.fromEntries(found) as Record<string, unknown>) : null;
 }
