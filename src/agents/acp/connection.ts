@@ -4,7 +4,7 @@ import type { Child } from '../../core/children/supervisor.ts';
 import { parsedJson } from '../../core/lib/parsed-json.ts';
 import { yieldToEventLoop } from '../../core/lib/slices.ts';
 import { readJson, lineOf } from '../json-connection.ts';
-import { type ReadProgress, NonProtocolOutput } from '../json-lines.ts';
+import { NonProtocolOutput } from '../json-lines.ts';
 import { plain } from '../../core/lib/plain.ts';
 
 export interface AcpHandlers {
