@@ -1,3 +1,4 @@
+import { sessionSandbox } from './session-sandbox.ts';
 import { z } from 'zod';
 import {
   failure,
@@ -152,6 +153,7 @@ export const session = z
         'Usage limit that the agent has reported. While it applies, the queue of the session starts no turns. Null or absent without a usage limit.',
     }),
     after_limit: ownAfterLimit.optional(),
+    sandbox: sessionSandbox.optional(),
     continues: z.string().optional().meta({
       description:
         'Session that was handed over to this session. Absent if this session continues no other.',
@@ -271,8 +273,6 @@ export const requestedAgent = agentName.nullish().meta({
     'Name of an agent of the provider `acp`, as listed by `GET /v1/providers`. Default: the default agent.',
 });
 
-const titleGiven = nameOfLength(200).nullable();
-
 /** The default and the maximum number of past turns that an import stores. */
 export const MAX_PAST_TURNS = 200;
 
@@ -291,7 +291,7 @@ export const createSession = endpoint('POST /v1/sessions', {
     permission_mode: z.string().min(1).nullish(),
     agent_mode: agentMode,
     metadata: z.unknown().optional(),
-    title: titleGiven.optional(),
+    title: nameOfLength(200).nullable().optional(),
     thinking_effort: z.string().min(1).nullish(),
     worktree: z
       .union([z.literal(true), sessionWorktree])
@@ -302,6 +302,7 @@ export const createSession = endpoint('POST /v1/sessions', {
       }),
     mcp_servers: mcpServers.nullish(),
     after_limit: ownAfterLimit.optional(),
+    sandbox: sessionSandbox.nullish(),
     import: z
       .strictObject({
         ref: z.string().min(1).max(200).describe('Id of the conversation.'),
@@ -348,7 +349,7 @@ export const updateSession = endpoint('PATCH /v1/sessions/{session_id}', {
   params: sessionParam,
   body: z
     .strictObject({
-      title: titleGiven.optional().meta({
+      title: nameOfLength(200).nullable().optional().meta({
         description:
           'Title of the session. Null removes the title; the next prompt of a user sets a new one.',
       }),

@@ -1,3 +1,4 @@
+import { hostsOfBaseUrls } from '../../core/lib/host-lists.ts';
 import path from 'node:path';
 import type { BarrierSandbox } from '../../core/children/spawn-barrier.ts';
 import { DEFAULT_AGENT, providerKinds } from '../../api/provider-kinds.ts';
@@ -176,7 +177,8 @@ export class AcpAgentKind implements NamedAgentKind {
   async #sandboxFor(session: SandboxedSession): Promise<BarrierSandbox | null> {
     const { command, args, state, sandbox: more } = this.agent;
     const programs = programsOf(command, args, this.#environment.PATH);
-    const own = { section: this.#section, programs, state, more };
+    const hosts = [...this.agent.hosts, ...hostsOfBaseUrls(this.#environment)];
+    const own = { section: this.#section, programs, state, more, hosts };
     const files = { ...own, scratch: [], settings: [], pinned: [] };
     return (await this.#context.sandboxFor?.(session, files)) ?? null;
   }

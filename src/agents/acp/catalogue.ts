@@ -7,6 +7,7 @@ const entries: readonly Entry[] = [
   {
     name: 'opencode',
     display_name: 'opencode',
+    hosts: ['models.dev', 'opencode.ai'],
     command: 'opencode',
     state: [
       '.config/opencode',
@@ -35,6 +36,11 @@ const entries: readonly Entry[] = [
     display_name: 'Gemini CLI',
     command: 'gemini',
     state: ['.gemini'],
+    hosts: [
+      'generativelanguage.googleapis.com',
+      'cloudcode-pa.googleapis.com',
+      'oauth2.googleapis.com',
+    ],
     files: ['.gemini'],
     reports: ['gemini-cli'],
     args: ['--acp', '--skip-trust'],
@@ -72,6 +78,7 @@ const entries: readonly Entry[] = [
     display_name: 'OpenAI Codex (codex-acp)',
     command: 'codex-acp',
     state: ['.codex'],
+    hosts: ['api.openai.com', 'auth.openai.com', 'chatgpt.com'],
     files: ['.codex'],
     reports: ['@agentclientprotocol/codex-acp', 'codex-acp'],
     home: { CODEX_HOME: '.' },
@@ -102,6 +109,7 @@ const entries: readonly Entry[] = [
     display_name: 'Claude Code (claude-agent-acp)',
     command: 'claude-agent-acp',
     state: ['.claude'],
+    hosts: ['api.anthropic.com', 'claude.ai', 'platform.claude.com'],
     files: ['.claude', '.claude.json', '.mcp.json'],
     reports: ['@agentclientprotocol/claude-agent-acp', '@zed-industries/claude-agent-acp'],
     env: { ENABLE_TOOL_SEARCH: 'false' },
@@ -147,6 +155,7 @@ const entries: readonly Entry[] = [
     display_name: 'Qwen Code',
     command: 'qwen',
     state: ['.qwen'],
+    hosts: ['chat.qwen.ai', 'portal.qwen.ai', 'dashscope.aliyuncs.com'],
     files: ['.qwen'],
     reports: ['qwen-code'],
     args: ['--acp'],

@@ -57,6 +57,7 @@ import { type Answering, answerRoutes } from './routes/answer.ts';
 import { type Searching, searchRoutes } from './routes/search.ts';
 import { worktreeRoutes } from './routes/worktrees.ts';
 import { EventStreams } from './sse.ts';
+import { ToolDoor, type ToolPort } from './tool-door.ts';
 import type { StreamSettings } from './stream-limits.ts';
 import { UnderWay } from './under-way.ts';
 
@@ -78,6 +79,8 @@ export interface HttpServer {
    * answer, not an error.
    */
   ask(request: InsideRequest, holder: TokenHolder): Promise<InsideAnswer>;
+  /** The port of the server in the network of a sandbox, which reaches only the tools there. The server has to listen. */
+  readonly tools: ToolPort;
   /** From now on requests that would change something are refused with `shutting_down`. */
   refuseChanges(): void;
   /** Ends the streams after their stored events, then every connection. */
@@ -128,6 +131,7 @@ export function createHttpServer(dependencies: HttpServerDependencies): HttpServ
   const requests = new RequestCounts();
   const entrance = new AuthHook({ access, failures, requests });
   const app = createApp(dependencies, entrance);
+  const door = new ToolDoor(app.server);
   const underWay = new UnderWay(clock);
   let takesChanges = true;
   let url = '';
@@ -136,6 +140,7 @@ export function createHttpServer(dependencies: HttpServerDependencies): HttpServ
     lastRequestAt = clock.monotonic();
     entrance.begin(request, reply);
     if (!(await entrance.authenticate(request, reply))) return reply;
+    door.assertAllowed(request.raw);
     underWay.add(request.over);
     admit(request, reply, dependencies, takesChanges);
   });
@@ -157,6 +162,9 @@ export function createHttpServer(dependencies: HttpServerDependencies): HttpServ
       return connections > 0 ? clock.monotonic() : lastRequestAt;
     },
     ask: (request, holder) => askInside(app, request, holder),
+    get tools() {
+      return door.port;
+    },
     refuseChanges() {
       takesChanges = false;
       // The server stops accepting connections, but open ones may still read. `close` of node:http would also close

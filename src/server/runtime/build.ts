@@ -80,7 +80,7 @@ export function buildNouns(base: Base, options: RuntimeOptions, undo: Undo) {
     queue,
     snapshots: snapshots.service,
   });
-  const gateway = buildGateway(base, { ...served, processes, teams }, options);
+  const gateway = buildGateway(base, { ...served, processes, teams, children }, options);
   const searching = undo.use(
     new SearchSeat(base, {
       store: sessions.store,
@@ -132,9 +132,9 @@ function buildHandoffs(
     sessions: sessions.service,
     claims: worktrees.claims,
     readCheckout: (id) => readCheckout(snapshots.service, id),
-    temporaryDirectory: (id) => {
+    temporaryDirectory: ({ id, sandbox: chosen }) => {
       const { tmp } = children.sandbox.ownDirectories({ session_id: id, caller_id: null });
-      return { path: tmp, inAgent: children.sandbox.hasAgents ? '/tmp' : tmp };
+      return { path: tmp, inAgent: children.sandbox.holdsAgent(chosen) ? '/tmp' : tmp };
     },
   });
 }

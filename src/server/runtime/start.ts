@@ -50,6 +50,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const upkeep = undo.use(startUpkeep(base, nouns));
   await listen(base, edge, options.freePort === true);
   base.address.url = edge.server.url;
+  nouns.children.networks.connectTools(edge.server.tools);
   for (const turn of startTurns) nouns.sessions.runner.start(turn);
   await nouns.sessions.inbox.open();
   nouns.goals.checks.open();

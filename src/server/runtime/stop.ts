@@ -22,6 +22,7 @@ export async function stop(running: Running, hurry: AbortSignal): Promise<void> 
   await endWorktrees(base, nouns, hurry);
   await endBackground(running);
   await children.supervisor.endAll(hurry.aborted ? 0 : CHILD_GRACE_MS);
+  await children.networks.closeAll();
   // Behind the last event, so that the fleet has it too.
   await edge.fleet.leave();
   await edge.server.close();

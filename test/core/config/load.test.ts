@@ -75,11 +75,13 @@ describe('the defaults', () => {
         mode: 'off',
         children: ['tools', 'init'],
         network: 'none',
+        hosts: [],
         read: [],
         write: [],
         hide: [],
         nests: false,
         max_processes: 4096,
+        auto_allow: false,
       },
       snapshots: { enabled: false, max_bytes: 1024 ** 3, max_age_days: 14 },
       approvals: {

@@ -83,6 +83,32 @@ describe('conversations', () => {
     });
   });
 
+  test('The options of cadre sessions create set the sandbox of the session.', async () => {
+    const { directory } = server();
+    const cadre = cadreOn(server());
+    const create = async (...options: string[]) => {
+      const { stdout } = await cadre(['sessions', 'create', '--json', ...options], {
+        cwd: directory,
+      });
+      return (JSON.parse(stdout) as Session).sandbox;
+    };
+    const required = { mode: 'require', hosts: [], write: [] };
+    expect(await create()).toBeUndefined();
+    expect(await create('--sandbox')).toEqual(required);
+    expect(await create('--sandbox', 'auto')).toEqual({ ...required, mode: 'auto' });
+    expect(
+      await create('--network', 'ask', '--allow-host', 'a.test', '--allow-host', 'b.test:1'),
+    ).toEqual({ ...required, network: 'ask', hosts: ['a.test', 'b.test:1'] });
+    expect(await create('--writable', 'cache')).toEqual({
+      ...required,
+      write: [path.join(directory, 'cache')],
+    });
+    expect(await cadre(['sessions', 'create', '--allow-host', 'https://a.test'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('has to be a host, such as example.com'),
+    });
+  });
+
   test('cadre run -c continues the latest session in a worktree of the repository if the directory has none.', async () => {
     const { client, directory } = server();
     const cadre = cadreOn(server());

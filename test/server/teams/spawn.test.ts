@@ -39,6 +39,16 @@ async function claimsOn(stage: Stage, worktree: { id: string } | null): Promise<
 }
 
 describe('spawning a member', () => {
+  it('A member has the sandbox of its spawner.', async () => {
+    const stage = await testStage();
+    const lead = await stage.open({ sandbox: { mode: 'require', network: 'none' } });
+    const body = { name: 'builders', lead_agent_id: lead.id };
+    const made = await stage.post<TeamWithMembers>('/v1/teams', body);
+    const spawned = await spawn(castOf(stage, made.body, [lead]), { prompt: 'write tests' });
+    expect(spawned.body.session.sandbox).toEqual(lead.sandbox);
+    (await stage.provider.nextTurn()).end(completed);
+  });
+
   it('A spawn opens a session like the session of its caller, and sends it its task.', async () => {
     const cast = await testTeam();
     const { stage, agents, team } = cast;

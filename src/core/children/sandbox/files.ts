@@ -81,3 +81,18 @@ export async function createMountPoints(points: readonly MountPoint[]): Promise<
     );
   }
 }
+
+/** A path with the content of a new file; null: a directory. */
+export interface PinnedPath {
+  path: string;
+  text: string | null;
+}
+
+/** Creates a path that is missing. */
+export async function createMissing({ path: missing, text }: PinnedPath): Promise<void> {
+  if (text === null) await fs.mkdir(missing, { recursive: true, mode: 0o700 });
+  else
+    await fs.writeFile(missing, text, { flag: 'wx', mode: 0o600 }).catch((error: unknown) => {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    });
+}

@@ -20,6 +20,7 @@ import { type Command, Option } from 'commander';
 import { type AfterLimit, afterLimit } from '../../../api/after-limit.ts';
 import { parseMetadata } from '../metadata.ts';
 import { type OpenOptions, openBody, withOpenOptions } from '../talk/open-session.ts';
+import { sandboxLine } from '../talk/sandbox-options.ts';
 import { clientAction, type CommandContext, type World, jsonFor } from '../world.ts';
 import type { AttachOptions } from '../talk/attach.ts';
 import { sessionArgument, sessionId } from '../find.ts';
@@ -364,6 +365,7 @@ async function showSession(
   const mode = await chosenMode(client, session);
   const facts = [
     ...(mode === null ? [] : [`mode: ${plain(mode)}`]),
+    ...(session.sandbox === undefined ? [] : [`sandbox: ${plain(sandboxLine(session.sandbox))}`]),
     ...(session.continues === undefined ? [] : [`continues session ${session.continues}`]),
     ...(session.continued_by === undefined ? [] : [`continued by session ${session.continued_by}`]),
   ];

@@ -4,6 +4,7 @@ import type { endpoints } from '../../../api/index.ts';
 import { agentProvider, type ProviderId, providerId } from '../../../api/provider-kinds.ts';
 import { type Defaults, settingsFor } from '../../../client/defaults.ts';
 import type { CommandContext } from '../world.ts';
+import { sandboxOf, type SandboxOptions, withSandboxOptions } from './sandbox-options.ts';
 
 /** The options for the agent of a new session. */
 export interface AgentOptions {
@@ -18,7 +19,7 @@ export interface AgentOptions {
 }
 
 /** The options of the commands that open a session. */
-export interface OpenOptions extends AgentOptions {
+export interface OpenOptions extends AgentOptions, SandboxOptions {
   cwd?: string;
   /** true: a worktree without a name of its own. */
   worktree?: string | true;
@@ -26,7 +27,7 @@ export interface OpenOptions extends AgentOptions {
 
 /** Adds these options to a command. */
 export function withOpenOptions(command: Command): Command {
-  return command
+  const agent = command
     .addOption(
       new Option(
         '--provider <provider>',
@@ -56,6 +57,7 @@ export function withOpenOptions(command: Command): Command {
       '--worktree [name]',
       'Name of the git worktree in which the agent works (cadre creates the worktree if it does not exist)',
     );
+  return withSandboxOptions(agent);
 }
 
 type OpenBody = BodyInputOf<typeof endpoints.createSession>;
@@ -82,6 +84,7 @@ export async function openBody(
     ...(await agentBody(context, provider, defaults, { ...options, hasPerson })),
     cwd: options.cwd ?? context.world.cwd(),
     worktree: typeof worktree === 'string' ? { worktree_name: worktree } : worktree,
+    sandbox: sandboxOf(options, context.world.cwd()),
   };
 }
 

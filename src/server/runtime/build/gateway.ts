@@ -8,8 +8,10 @@ import { TeamToolPolicy } from '../../teams/gateway/team-tool-policy.ts';
 import type { ToolOffers } from '../../teams/gateway/tool-offers.ts';
 import { teamToolkit } from '../../teams/gateway/team-tools.ts';
 import { previewWorktree } from '../../work/worktrees/create-worktree.ts';
+import { ownerOf } from '../../../core/children/sandbox/own-directories.ts';
 import type { Base } from '../base.ts';
 import type { RuntimeOptions } from '../options.ts';
+import type { Children } from './children.ts';
 import type { Processes } from './processes.ts';
 import type { Sessions } from './sessions.ts';
 import type { Storage } from './storage.ts';
@@ -28,14 +30,17 @@ export function buildGateway(
     worktrees: Worktrees;
     teams: Teams;
     offers: ToolOffers;
+    children: Children;
   },
   { sessionTokens = new SessionTokens() }: Pick<RuntimeOptions, 'sessionTokens'>,
 ) {
   const { address, config, clock } = base;
   const { sessions, processes, worktrees, teams, offers } = needs;
+  const { networks, sandbox } = needs.children;
   const toolPolicy = new ToolPolicy({
     sessions: sessions.service,
     freed: () => config.now.gateway.free,
+    allowsSandboxed: (session) => sandbox.allowsTools(session.sandbox),
   });
   const gate = new TeamToolPolicy({
     toolPolicy,
@@ -48,7 +53,11 @@ export function buildGateway(
     offers,
     sessionStore: sessions.store,
     toolkits: [
-      processToolkit({ processes: processes.service, toolPolicy }),
+      processToolkit({
+        processes: processes.service,
+        toolPolicy,
+        describeSandbox: (session) => sandbox.describe(session.cwd, session.sandbox),
+      }),
       teamToolkit({
         teams: teams.service,
         messages: teams.messages,
@@ -67,7 +76,10 @@ export function buildGateway(
     gateway: service,
     tokens: sessionTokens,
     othersOf: (id) => base.db.peek((rx) => sessions.store.mcpServers(rx, id)),
-    url: () => config.now.public_base_url ?? address.url,
+    url: (id) => {
+      const own = sandbox.ownDirectories({ session_id: id, caller_id: null });
+      return networks.toolsUrl(ownerOf(own)) ?? config.now.public_base_url ?? address.url;
+    },
     clock,
     offers,
   });

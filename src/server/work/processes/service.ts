@@ -97,7 +97,8 @@ export class ProcessService {
     const { sandbox } = this.#deps;
     const own = sandbox.ownDirectories({ session_id, caller_id });
     const childClass = (session_id ?? caller_id) === null ? 'user' : 'tools';
-    return sandbox.planFor(childClass, { root: owner?.cwd ?? cwd, cwd, own });
+    const chosen = owner?.sandbox;
+    return sandbox.planFor(childClass, { root: owner?.cwd ?? cwd, cwd, own, chosen });
   }
 
   /** Returns the record of a command that may be accepted. */

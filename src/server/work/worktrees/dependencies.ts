@@ -22,7 +22,7 @@ export interface WorktreeDependencies extends Pick<
   processes: ProcessStore;
   gitContext: GitContext;
   supervisor: Supervisor;
-  sandbox: Pick<Sandbox, 'planFor'>;
+  sandbox: Pick<Sandbox, 'planFor' | 'closeNetwork'>;
   initScripts: InitScripts;
   /** The mutexes of worktrees, by id, by name in a repository, and of the choice of ports. */
   mutexes: OneAtATime;

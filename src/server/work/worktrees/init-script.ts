@@ -3,7 +3,7 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { Worktree } from '../../../api/worktrees.ts';
 import { agentEnvironment } from '../../../core/children/environment.ts';
-import { ownDirectoriesIn } from '../../../core/children/sandbox/plan.ts';
+import { ownDirectoriesIn } from '../../../core/children/sandbox/own-directories.ts';
 import type { Sandbox } from '../../../core/children/sandbox/sandbox.ts';
 import type { Child, ChildExit, Supervisor } from '../../../core/children/supervisor.ts';
 import { conflictError } from '../../../api/errors.ts';
@@ -26,7 +26,7 @@ export async function runInitScript(
   script: Committed,
   options: {
     supervisor: Supervisor;
-    sandbox: Pick<Sandbox, 'planFor'>;
+    sandbox: Pick<Sandbox, 'planFor' | 'closeNetwork'>;
     clock: Clock;
     /** An empty directory of cadre's. */
     scratch: string;
@@ -38,10 +38,11 @@ export async function runInitScript(
   const file = path.join(options.scratch, 'worktree-init');
   await fs.writeFile(file, script.content, { mode: script.isExecutable ? 0o500 : 0o400 });
   const { path: root, repo_root } = worktree;
+  const own = ownDirectoriesIn(options.scratch);
   const sandbox = await options.sandbox.planFor('init', {
     root,
     cwd: root,
-    own: ownDirectoriesIn(options.scratch),
+    own,
     // Scripts copy files from the main worktree.
     read: [repo_root, file],
   });
@@ -66,6 +67,7 @@ export async function runInitScript(
   const { code, signal, isLate } = await endOf(child, { clock, signal: stop, limitMs: LIMIT_MS });
   // A process that has left the group may still hold the pipes open.
   await Promise.race([tail.ended, clock.sleep(TAIL_WAIT_MS)]);
+  await options.sandbox.closeNetwork(own);
   const output_tail = tail.text();
   const { sha256 } = script;
   if (code === 0 && !isLate)

@@ -55,6 +55,18 @@ describe('a handoff', () => {
     turn.end(completed);
   });
 
+  it('A handoff keeps the sandbox of the session.', async () => {
+    const old = await talk({ sandbox: { network: 'hosts', hosts: ['example.com'] } });
+    const { body } = await handOff(old);
+    expect(body.session.sandbox).toEqual({
+      mode: 'require',
+      network: 'hosts',
+      hosts: ['example.com'],
+      write: [],
+    });
+    (await stage().provider.nextTurn()).end(completed);
+  });
+
   it('A handoff is one event of the old session, and a keyed request hands over once.', async () => {
     const old = await talk();
     const key = { 'idempotency-key': `handoff-${old.id}` };
