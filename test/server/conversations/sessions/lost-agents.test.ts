@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type ScriptedAgent, type ScriptedTurn } from '../../../support/scripted-provider.ts';
+import type { ScriptedAgent, ScriptedTurn } from '../../../support/scripted-provider.ts';
 import { CountingIds, inOneGroup } from '../../../support/sessions/one-group.ts';
 import { kinds, type Stage, testStage } from '../../../support/sessions/stage.ts';
 

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { Session } from '../../../../src/api/sessions.ts';
 import { ProviderError } from '../../../../src/agents/provider.ts';
-import { type ScriptedOptions } from '../../../support/scripted-provider.ts';
+import type { ScriptedOptions } from '../../../support/scripted-provider.ts';
 import {
   endOf,
   kinds,

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { ProviderError } from '../../../../src/agents/provider.ts';
-import { type ScriptedOptions } from '../../../support/scripted-provider.ts';
+import type { ScriptedOptions } from '../../../support/scripted-provider.ts';
 import { soon } from '../../../support/sessions/soon.ts';
 import { kinds, type Stage, afterCrash } from '../../../support/sessions/stage.ts';
 
