@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import type { Client } from '../../src/client/client.ts';
-import { pagesOf } from '../../src/client/pages.ts';
+import { recordsOf } from '../../src/client/records-of.ts';
 import type { FollowAll, FromServer, Servers } from '../../src/client/servers.ts';
 import { serversOf } from '../../src/client/routed.ts';
 import { AppError } from '../../src/api/errors.ts';
@@ -60,11 +60,10 @@ describe('several servers', () => {
         { node: 'gpu', id: two.id },
         { node: 'laptop', id: one.id },
       ]);
-      const ids: string[] = [];
-      for await (const page of pagesOf((query) =>
+      const records = recordsOf((query) =>
         client.ask(endpoints.listSessions, { query: { ...query, limit: 1 } }),
-      ))
-        ids.push(...page.map(({ id }) => id));
+      );
+      const ids = await Array.fromAsync(records, ({ id }) => id);
       expect(new Set(ids).size).toBe(ids.length);
       expect(ids).toEqual(expect.arrayContaining([one.id, two.id, three.id]));
     });

@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { type Client, HttpClient } from '../../src/client/client.ts';
 import type { Config } from '../../src/core/config/schema.ts';
 import { configSchema } from '../../src/core/config/schema.ts';
-import type { RuntimeOptions } from '../../src/server/runtime/options.ts';
+import type { RuntimeOptions } from '../../src/server/runtime/base.ts';
 import { type Runtime, startRuntime } from '../../src/server/runtime/start.ts';
 import { openForTest, shared } from './shared.ts';
 import { asDataDirectory, tempDirectory } from './temp.ts';

@@ -9,7 +9,7 @@ import { forbidden, isListed, loopback } from '../../core/lib/addresses.ts';
 import { cutLine } from '../../core/lib/cut-line.ts';
 import { OneAtATime } from '../../core/lib/one-at-a-time.ts';
 import { version } from '../../core/lib/self.ts';
-import type { Delivery, Outcome } from './outcome.ts';
+import { type Delivery, messageOf, type Outcome } from './outcome.ts';
 import { readSecret, signatureHeaders } from './signature.ts';
 import { isLoopbackHost } from '../../core/config/hooks-section.ts';
 
@@ -137,15 +137,6 @@ function guardedLookup(url: URL): LookupFunction {
       callback(null, first?.address ?? '', first?.family);
     });
   };
-}
-
-/** An error of several addresses has no message of its own. */
-function messageOf(error: unknown): string {
-  if (error instanceof AggregateError && error.message === '')
-    return error.errors.map(messageOf).join('; ');
-  return error instanceof Error
-    ? error.message || String((error as NodeJS.ErrnoException).code)
-    : String(error);
 }
 
 /** Returns why a hook may not be sent to an address; null: it may. `protocol` and `hostname` are parts of its URL. */

@@ -34,9 +34,9 @@ export function connect({ logger }: Base, nouns: Nouns): void {
       budgets.guard.sessionClosed(tx, id);
       goals.service.sessionClosed(tx, id);
       sessions.imports.service.sessionClosed(tx, session);
-      processes.service.killAllOf(tx, id, 'session_closed');
+      processes.service.killAllOf(tx, { session_id: id }, 'session_closed');
     },
-    failed: (tx, id) => processes.service.killAllOf(tx, id, 'session_failed'),
+    failed: (tx, id) => processes.service.killAllOf(tx, { session_id: id }, 'session_failed'),
     turnSent: (tx, session) => teams.messages.resetHops(tx, session),
     beforeTurn: (session, turn, signal) => snapshots.taker.before(session, turn, signal),
     afterTurn(session, turn) {

@@ -2,8 +2,13 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
-import { bootId, type Identity, identify, isAlive } from '../../../src/core/children/identity.ts';
-import { MARKER_VARIABLE } from '../../../src/core/children/marker.ts';
+import {
+  bootId,
+  type Identity,
+  identify,
+  isAlive,
+  MARKER_VARIABLE,
+} from '../../../src/core/children/identity.ts';
 import type { SqlValue } from '../../../src/core/store/raw-statement.ts';
 import { untilNothingRemains } from '../../campaigns/crash/census.ts';
 import { stubbornAgent, stubbornProcesses } from '../../campaigns/stubborn-agent.ts';

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { assertAddressed, hostName, identify } from '../../../src/core/access/admit.ts';
 import { AppError } from '../../../src/api/errors.ts';
 import { plain } from '../../../src/core/lib/plain.ts';
-import { splitWords } from '../../../src/server/work/processes/words.ts';
+import { splitWords } from '../../../src/server/work/processes/command.ts';
 import { messageInput } from '../../../src/server/teams/dispatcher.ts';
 import { isAtLength } from '../../support/at-length.ts';
 

@@ -5,7 +5,7 @@ import type { Approval } from '../../../src/api/approvals.ts';
 import type { RecoverySummary } from '../../../src/api/runtime.ts';
 import type { Session, Turn } from '../../../src/api/sessions.ts';
 import { onTestFinished } from 'vitest';
-import { settle } from '../../../src/client/settle.ts';
+import { settle } from '../settle.ts';
 import { SessionTokens } from '../../../src/core/access/session-tokens.ts';
 import { openRuntime, type TestRuntime, type TestRuntimeOptions } from '../runtime.ts';
 import { isEnd, Watch } from '../providers/watch.ts';

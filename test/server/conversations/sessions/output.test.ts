@@ -2,7 +2,7 @@ import { setImmediate as nextLoop } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Item } from '../../../../src/api/sessions.ts';
-import { settle } from '../../../../src/client/settle.ts';
+import { settle } from '../../../support/settle.ts';
 import { systemIds } from '../../../../src/core/lib/ids.ts';
 import { closeStoredItems } from '../../../../src/server/conversations/sessions/close-items.ts';
 import {

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../../../src/api/index.ts';
 import type { Diagnostics, StorageDiagnostics } from '../../../../src/api/runtime.ts';
-import { settle } from '../../../../src/client/settle.ts';
+import { settle } from '../../../support/settle.ts';
 import { openDatabase } from '../../../support/database.ts';
 import { type TestRuntime, testRuntime } from '../../../support/runtime.ts';
 import { completed, scriptedProvider } from '../../../support/scripted-provider.ts';

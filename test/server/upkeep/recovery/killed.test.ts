@@ -5,7 +5,7 @@ import { describe, expect, it, vi } from 'vitest';
 import type { Approval } from '../../../../src/api/approvals.ts';
 import { endpoints } from '../../../../src/api/index.ts';
 import type { Session, Turn } from '../../../../src/api/sessions.ts';
-import { settle } from '../../../../src/client/settle.ts';
+import { settle } from '../../../support/settle.ts';
 import { withPlayedDemoAgent } from '../../../support/demo-agent/played.ts';
 import { startServer, type TestServer, untilNothingCarries } from '../../../support/server.ts';
 import { shared } from '../../../support/shared.ts';

@@ -342,6 +342,19 @@ describe('a worktree that cannot be created', () => {
     await expect(create(stage)).rejects.toMatchObject({ code: 'session_closed' });
   });
 
+  test('A worktree of a repository whose .git is a link starts from it, not from the repository around it.', async () => {
+    const stage = await onShared();
+    const linked = makeRepository(path.join(stage.directory, 'linked'));
+    write(linked, { 'a.txt': 'linked\n' });
+    const head = commit(linked, 'of the linked one');
+    const inner = path.join(stage.repo, 'inner');
+    fs.mkdirSync(inner);
+    fs.symlinkSync(path.join(linked, '.git'), path.join(inner, '.git'));
+    const made = await create(stage, { repo_root: inner });
+    expect(made).toMatchObject({ repo_root: linked, base_commit: head });
+    expect(read(made.path, 'a.txt')).toBe('linked\n');
+  });
+
   test('A second server on the same repository leaves the worktree of the first one alone.', async () => {
     const one = await testStage();
     const two = await testStage();
