@@ -2,7 +2,7 @@ import type { BodyOf, ResponseOf } from '../../../api/endpoint.ts';
 import type { CleanupResult, releaseWorktree, Worktree } from '../../../api/worktrees.ts';
 import { conflictError } from '../../../api/errors.ts';
 import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
-import type { Reader, Writer } from '../../../core/store/transaction.ts';
+import type { Reader } from '../../../core/store/transaction.ts';
 import { isThere } from '../git/foreign.ts';
 import {
   adminDirectory,
