@@ -33,15 +33,16 @@ export async function writeArchive(
     [...new Set(shas)].flatMap((sha) => (sha === null ? [] : ['-p', sha]));
   const commitTree = (tree: string, parents: readonly (string | null)[], message: string) =>
     git.text(['commit-tree', tree, ...parentsOf(parents)], message);
-  const about = `of the worktree ${worktree.worktree_name}\n`;
-  const index = await commitTree(staged, [head], `Staged changes ${about}`);
+  const { worktree_name: name } = worktree;
+  const index = await commitTree(staged, [head], `Staged changes of the worktree ${name}\n`);
   const sparseTree = sparse && (await writeSparse(git, sparse));
   const sparseCommit =
     sparseTree && (await commitTree(sparseTree, [], 'Patterns of the sparse checkout\n'));
   const commit = await commitTree(
     files ?? staged,
     [head, index, tip, ...own, before, sparseCommit],
-    `Archive ${about}
+    `Archive of the worktree ${name}
+
 Restore it with: cadre worktrees restore ${worktree.id}
 
 Cadre-Branch: ${worktree.branch}
