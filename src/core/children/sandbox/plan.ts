@@ -48,7 +48,6 @@ export interface PlanInput {
   hide: readonly Found[];
   /** Directories that are mounted at directories of the agent. */
   scratch: readonly { at: string; source: string }[];
-  /** The repository of the root. */
   repository: GitDirectories | null;
   /** The stand-in for the common directory of the repository. Null: the common directory is read-only. */
   standIn: GitStandIn | null;
@@ -117,10 +116,7 @@ const shellInside = (maxProcesses: number) => [
   'cadre',
 ];
 
-/**
- * Returns the plan of a child. It looks at nothing: `input` has all facts about the files. Throws `invalid` for a directory
- * in which a sandbox could hide nothing.
- */
+/** Returns the plan of a child from facts alone. Throws `invalid` for a directory in which nothing could be hidden. */
 export function planOf(input: PlanInput): SandboxPlan {
   assertRoot(input);
   const mounts = new Map<string, Mount>();
@@ -255,9 +251,7 @@ function addStandIn(
   for (const one of readable) put(at(one.path), 'read', one.isDirectory);
 }
 
-/**
- * Whether a link on the way to a path is in a directory that programs inside write: they could make it lead anywhere.
- */
+/** Whether a link to a path is in a directory that programs inside write: they could make it lead anywhere. */
 function isMisleading({ links }: Found, { root, write }: PlanInput): boolean {
   const writable = [root, ...write.map((one) => one.path)];
   return links.some((link) => writable.some((directory) => isInside(link, directory)));

@@ -23,7 +23,6 @@ import {
 } from './reasons.ts';
 import { filterFor, hasFilter } from './seccomp.ts';
 
-/** The result of a probe: the level of the sandbox on this machine. */
 export type SandboxLevel =
   | { level: 'full'; program: string; variant: SandboxVariant }
   | ({ level: 'partial'; program: string; variant: SandboxVariant } & Reason)
@@ -47,10 +46,7 @@ const CONFINED = 'confined';
 /** The names of directories with the files of a probe; a server that was killed may leave one. */
 export const PROBE_PREFIX = 'probe-';
 
-/**
- * Finds the level by starting a sandbox. The command inside reports whether it is confined, so that a wrapper that merely
- * runs commands does not pass.
- */
+/** Starts a sandbox to find the level. The command inside reports whether it is confined: a wrapper does not pass. */
 export async function probeSandbox(options: ProbeOptions): Promise<SandboxLevel> {
   const { searchPath, nests, directory, arch = process.arch } = options;
   if (!hasProc) return { level: 'none', ...NOT_LINUX };

@@ -245,10 +245,9 @@ export class Sandbox {
       Pick<SandboxedAgent, 'scratch' | 'isReadOnly'>,
   ): Promise<BarrierSandbox> {
     const { nests, max_processes } = this.#deps.settings;
-    const { isReadOnly, network } = request;
     const root = await this.#rootOf(request.root);
     const scratch = await scratchOf(request.scratch, request.own);
-    const [view, shown, writable, hidden, repository, cwd] = await Promise.all([
+    const [view, read, write, hide, repository, cwd] = await Promise.all([
       this.#readView(),
       findExisting(request.read),
       findExisting(request.write),
@@ -256,31 +255,29 @@ export class Sandbox {
       findGitDirectories(root),
       realPath(request.cwd),
     ]);
-    const standIn = isReadOnly ? null : await standInOf(repository, request.own);
+    const standIn = request.isReadOnly ? null : await standInOf(repository, request.own);
     const plan = planOf({
+      ...request,
       view,
       variant: level.variant,
       root,
-      isReadOnly,
       cwd,
-      own: request.own,
-      read: shown,
-      write: writable,
-      hide: hidden,
+      read,
+      write,
+      hide,
       scratch,
       repository,
       standIn,
-      network,
       nests,
       maxProcesses: max_processes,
     });
     for (const own of [request.own.home, request.own.tmp])
       await fs.mkdir(own, { recursive: true, mode: 0o700 });
     await createMountPoints(plan.mountPoints);
-    const inNetwork = hasProxy(network)
+    const inNetwork = hasProxy(request.network)
       ? await this.#deps.networks.wordsFor(ownerOf(request.own), {
           hosts: request.hosts,
-          asks: network === 'ask',
+          asks: request.network === 'ask',
           isAgent,
         })
       : [];
@@ -326,8 +323,7 @@ export class Sandbox {
   }
 
   #probe(): Promise<SandboxLevel> {
-    this.#probed ??= this.#probeOnce();
-    return this.#probed;
+    return (this.#probed ??= this.#probeOnce());
   }
 
   async #probeOnce(): Promise<SandboxLevel> {

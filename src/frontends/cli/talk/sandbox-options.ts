@@ -1,7 +1,7 @@
 import path from 'node:path';
-import { type Command, Option } from 'commander';
 import type { BodyInputOf } from '../../../api/endpoint.ts';
 import type { endpoints } from '../../../api/index.ts';
+import { repeated } from '../command.ts';
 import { sandboxMode, sandboxNetwork, type SessionSandbox } from '../../../api/session-sandbox.ts';
 
 /** The options of the commands that open a session, for its sandbox. */
@@ -12,32 +12,22 @@ export interface SandboxOptions {
   writable?: string[];
 }
 
-/** Adds these options to a command. */
-export function withSandboxOptions(command: Command): Command {
-  const repeated = (value: string, before: readonly string[] = []) => [...before, value];
-  return command
-    .addOption(
-      new Option(
-        '--sandbox [mode]',
-        'Sandbox of the agent and its processes: a sandbox is required unless you name another mode',
-      )
-        .choices(sandboxMode.options)
-        .preset('require'),
-    )
-    .addOption(
-      new Option('--network <network>', 'Network of the sandbox').choices(sandboxNetwork.options),
-    )
-    .option(
-      '--allow-host <host>',
-      'Host that the sandbox reaches with the network hosts or ask, such as example.com or localhost:5432 (repeat the option for several hosts)',
-      repeated,
-    )
-    .option(
-      '--writable <directory>',
-      'Further directory that the sandbox can write (repeat the option for several directories)',
-      repeated,
-    );
-}
+export const sandboxOptions = [
+  {
+    line: '--sandbox [mode]  Sandbox of the agent and its processes: a sandbox is required unless you name another mode',
+    choices: sandboxMode.options,
+    preset: 'require',
+  },
+  { line: '--network <network>  Network of the sandbox', choices: sandboxNetwork.options },
+  {
+    line: '--allow-host <host>  Host that the sandbox reaches with the network hosts or ask, such as example.com or localhost:5432 (repeat the option for several hosts)',
+    parse: repeated,
+  },
+  {
+    line: '--writable <directory>  Further directory that the sandbox can write (repeat the option for several directories)',
+    parse: repeated,
+  },
+];
 
 /** The sandbox in a request for these options; undefined without any of them. Paths are relative to `cwd`. */
 export function sandboxOf(

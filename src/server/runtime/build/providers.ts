@@ -7,8 +7,7 @@ import { withHome } from '../../../core/config/sandbox-section.ts';
 import { selfCommand } from '../../../core/lib/self.ts';
 import { ProviderRegistry } from '../../../agents/registry.ts';
 import type { Session } from '../../../api/sessions.ts';
-import type { Base } from '../base.ts';
-import type { RuntimeOptions } from '../options.ts';
+import type { Base, RuntimeOptions } from '../base.ts';
 import type { Children } from './children.ts';
 
 export type Providers = ReturnType<typeof buildProviders>;

@@ -1,8 +1,7 @@
 import { AppError } from '../../../api/errors.ts';
 import { GitPluginError, simpleGit } from 'simple-git';
-import { killCarriers } from '../../../core/children/identity.ts';
+import { killCarriers, MARKER_VARIABLE } from '../../../core/children/identity.ts';
 import type { Keeper } from '../../../core/children/keeper.ts';
-import { MARKER_VARIABLE } from '../../../core/children/marker.ts';
 import { newUuid } from '../../../core/lib/ids.ts';
 import { cleanEnvironment } from '../../../core/children/environment.ts';
 

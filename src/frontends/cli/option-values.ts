@@ -1,5 +1,12 @@
 import { InvalidArgumentError } from 'commander';
 import { parseDuration } from '../../core/lib/duration.ts';
+import { usageError } from '../../api/errors.ts';
+
+/** Reads the value of an option that is a count, for commander, which names the option in the error. */
+export function count(text: string): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('Expected a whole number.');
+}
 
 /**
  * Reads the value of an option that is a time, for commander: the milliseconds of `10s`, `5m` or `1h30m`, or a number
@@ -11,4 +18,13 @@ export function milliseconds(text: string): number {
   throw new InvalidArgumentError(
     'Expected a duration such as 10s, 5m or 1h30m, or a number of milliseconds.',
   );
+}
+
+/** The value of `--metadata`. Throws `usage` where it is not JSON. */
+export function parseMetadata(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw usageError(`invalid --metadata: expected valid JSON (${(error as Error).message})`);
+  }
 }

@@ -1,6 +1,7 @@
 import { streamLogs } from '../../client/log-stream.ts';
-import { plain } from './output.ts';
 import { jsonFor, type CommandContext } from './world.ts';
+import type { Process } from '../../api/processes.ts';
+import { plain } from './output.ts';
 
 /** The two outputs of a process. */
 export const outputs = ['stdout', 'stderr'] as const;
@@ -25,4 +26,15 @@ export async function followOutput(
       else world[stream].write(world[stream].isTTY ? plain(text) : text);
   };
   await Promise.all(outputs.map(show));
+}
+
+/** The status of a process and how it ended, on one line: `failed: exit code 2`. */
+export function statusText({ status, exit_code, signal, failure, kill_reason }: Process): string {
+  const more = [
+    exit_code === null ? null : `exit code ${exit_code}`,
+    signal,
+    failure && plain(failure.message),
+    kill_reason && plain(kill_reason),
+  ].filter(Boolean);
+  return more.length > 0 ? `${status}: ${more.join(', ')}` : status;
 }

@@ -1,4 +1,4 @@
-import { isDelta, type RuntimeEventRecord, settles, settlesWith } from '../api/events.ts';
+import { isDelta, type RuntimeEventRecord, settles, settlesWith } from '../../src/api/events.ts';
 
 /**
  * The events without the deltas of items that are closed among them, because the closing event contains their text. Two
