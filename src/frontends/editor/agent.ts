@@ -58,13 +58,13 @@ export function createCadreAgent(options: AgentOptions): AgentApp {
       mine.choose(sessionId, configId, value),
     [of.prompt]: ({ params, signal }) => mine.prompt(params, signal),
   };
-  const app = agent({ name: 'cadre' })
-    .onConnect(({ closed }) => void closed.then(() => mine.leave()))
-    .onNotification(of.cancel, ({ params }) => mine.cancel(params.sessionId));
-  // The type of `onRequest` for any method of the protocol is that of `*`.
+  const app = agent({ name: 'cadre' });
+  app.onConnect(({ closed }) => void closed.then(() => mine.leave()));
+  // `onRequest` has no other type for a method that is not a literal.
   for (const [method, handle] of Object.entries(handlers))
     app.onRequest(method as '*', answering(handle as AgentRequestHandler<unknown, unknown>));
-  return app;
+  // After the requests: a message is tried with one handler after the other, and a cancellation must not overtake a prompt.
+  return app.onNotification(of.cancel, ({ params }) => mine.cancel(params.sessionId));
 }
 
 /** The handlers of the requests. They throw AppErrors. */
@@ -100,9 +100,12 @@ class Handlers {
 
   async open({ cwd, mcpServers }: NewSessionRequest): Promise<NewSessionResponse> {
     const { link, fixed } = this.#options;
-    const { attached, tellHistory = undefined } = fixed
+    const { attached, tellHistory } = fixed
       ? await this.#sessions.load(await link.use(fixed))
-      : { attached: await this.#sessions.create(cwd, { mcp_servers: serversOf(mcpServers) }) };
+      : {
+          attached: await this.#sessions.create(cwd, { mcp_servers: serversOf(mcpServers) }),
+          tellHistory: undefined,
+        };
     attached.begin(tellHistory);
     return { sessionId: attached.id, ...attached.choosing.offer };
   }

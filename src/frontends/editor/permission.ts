@@ -135,8 +135,9 @@ function diffParts({ path, diff }: Extract<ApprovalDetail, { type: 'diff' }>): P
   const [header = ''] = diff.split(/^@@/m, 1);
   const changes = diffContent(path, diff);
   // An editor shows one path of a change, which may have another one, too.
-  const known = ['--- ', '+++ '].flatMap((mark) => [mark + path, `${mark}/dev/null`]);
-  const isPlain = header.split('\n').every((line) => line === '' || known.includes(line));
+  const names = ['--- ', '+++ '].flatMap((mark) => [mark + path, `${mark}/dev/null`]);
+  const known = new Set(['', ...names]);
+  const isPlain = header.split('\n').every((line) => known.has(line));
   const rest = isPlain ? textParts('') : textParts(fenced(revealed(diff), 'diff'));
   return { content: [...changes, ...rest.content], isWhole: rest.isWhole };
 }

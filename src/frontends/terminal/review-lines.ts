@@ -157,13 +157,13 @@ function headOf({ path, old_path, status, additions, deletions }: FileChange): s
 
 /** The line above a comment whose lines are not in the diff. */
 function lostHead(comment: ReviewComment, lost: AnchorState): string {
-  const place = `on ${placeText(comment)}`;
+  const place = `on ${commentLinesText(comment)}`;
   if (!isStale(lost)) return place;
   return `stale: ${place}, ${lost.found_at === null ? 'changed' : `now at ${lost.found_at}`}`;
 }
 
-/** The lines of a comment: `line 3`, `lines 3-5 (removed)`. */
-export function placeText({ first_line, last_line, side }: Omit<Anchor, 'lines'>): string {
+/** The lines of a comment, such as `line 3` or `lines 3-5 (removed)`. */
+export function commentLinesText({ first_line, last_line, side }: Omit<Anchor, 'lines'>): string {
   const lines =
     first_line === last_line ? `line ${first_line}` : `lines ${first_line}-${last_line}`;
   return side === 'old' ? `${lines} (removed)` : lines;

@@ -24,7 +24,7 @@ export function useNow(clock: Clock, isActive = true): number {
   return now;
 }
 
-/** Tells of every approval that is resolved, by this client or another, and calls `close` with its id. */
+/** Shows a notice for every approval that is resolved, by this client or another, and calls `close` with its id. */
 export function useResolved(
   { overviewStore: { overview }, acts }: { overviewStore: OverviewStore; acts: Acts },
   tell: (text: string) => void,

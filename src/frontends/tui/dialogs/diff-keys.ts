@@ -5,7 +5,7 @@ import {
   type ReviewLine,
   type ReviewLines,
   lineKey,
-  placeText,
+  commentLinesText,
 } from '../../terminal/review-lines.ts';
 import { type KeyTable, moveKeys } from '../keyboard.ts';
 import type { DialogProps } from '../screen/screen-context.ts';
@@ -160,7 +160,7 @@ function comment(context: DiffKeys): void {
   const { sheet, index, view, setAsking, notices } = context;
   const known = commentAt(context);
   if (known)
-    return setAsking({ what: 'text', title: `Comment on ${placeText(known)}`, comment: known });
+    return setAsking({ what: 'text', title: `Comment on ${commentLinesText(known)}`, comment: known });
   const range = rangeOf(sheet, view.from ?? sheet.rows[index]?.key ?? '', index);
   const file = sheet.files[range?.file ?? -1];
   const hunk = file?.hunks[range?.hunk ?? -1];
@@ -173,7 +173,7 @@ function comment(context: DiffKeys): void {
     );
   if (anchor.lines.length > ANCHOR_LINES)
     return notices.tell(`a comment covers at most ${ANCHOR_LINES} lines`);
-  setAsking({ what: 'text', title: `Comment on ${placeText(anchor)}`, anchor });
+  setAsking({ what: 'text', title: `Comment on ${commentLinesText(anchor)}`, anchor });
 }
 
 function drop(context: DiffKeys): void {

@@ -47,7 +47,7 @@ export function QuestionDialog(props: QuestionProps): ReactNode {
   };
   const choosingKeys: KeyTable = {
     ...Object.fromEntries(
-      [...'123456789'].map((digit, at) => [digit, () => setState((now) => toggled(now, at))]),
+      Array.from({ length: 9 }, (_, at) => [at + 1, () => setState((now) => toggled(now, at))]),
     ),
     ...typingKeys,
     k: typingKeys.upArrow,

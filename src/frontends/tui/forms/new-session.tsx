@@ -108,7 +108,7 @@ export function NewSessionForm(props: FormProps): ReactNode {
     else if (isChoice || name === undefined) other(input, key);
   });
   const modeName = nameBehind(chosen, values.mode.text);
-  const hasRecent = fields[at] === 'cwd' && recent.length > 0;
+  const recentKey = fields[at] === 'cwd' && recent.length > 0 ? '^R recent  ' : '';
   return (
     <Box flexDirection="column" height={rows} overflow="hidden">
       <Text bold>New session</Text>
@@ -116,7 +116,7 @@ export function NewSessionForm(props: FormProps): ReactNode {
         <Labelled key={name} name={name} isActive={i === at}>
           {name === 'node' || name === 'provider' ? (
             <Text wrap="truncate-end">
-              {name === 'node' ? node : (chosen?.label ?? '')}
+              {name === 'node' ? node : chosen?.label}
               <Tint tone="faint">{i === at ? `  ${offered[name].join(' ')}` : ''}</Tint>
             </Text>
           ) : (
@@ -139,9 +139,7 @@ export function NewSessionForm(props: FormProps): ReactNode {
         <Box flexShrink={0}>
           <Text inverse={at === fields.length}>{' Create '}</Text>
         </Box>
-        <Tint tone="faint">
-          {`  ${hasRecent ? '^R recent  ' : ''}^S create  ⏎ next field  esc back`}
-        </Tint>
+        <Tint tone="faint">{`  ${recentKey}^S create  ⏎ next field  esc back`}</Tint>
       </Box>
     </Box>
   );
