@@ -160,7 +160,11 @@ function comment(context: DiffKeys): void {
   const { sheet, index, view, setAsking, notices } = context;
   const known = commentAt(context);
   if (known)
-    return setAsking({ what: 'text', title: `Comment on ${commentLinesText(known)}`, comment: known });
+    return setAsking({
+      what: 'text',
+      title: `Comment on ${commentLinesText(known)}`,
+      comment: known,
+    });
   const range = rangeOf(sheet, view.from ?? sheet.rows[index]?.key ?? '', index);
   const file = sheet.files[range?.file ?? -1];
   const hunk = file?.hunks[range?.hunk ?? -1];
