@@ -2,7 +2,7 @@ import type { SessionUpdate as Update, ToolCallContent } from '@agentclientproto
 import { type DescribedEvent, isDescribed, type Payload } from '../../api/events.ts';
 import { endpoints } from '../../api/index.ts';
 import type { Item, Turn, Usage } from '../../api/sessions.ts';
-import { pagesOf } from '../../client/pages.ts';
+import { recordsOf } from '../../client/records-of.ts';
 import {
   addDelta,
   type KnownBytes,
@@ -150,11 +150,9 @@ export async function endedTurns(
   session_id: string,
   running: string | null,
 ): Promise<Turn[]> {
-  const newest: Turn[] = [];
   const params = { session_id };
-  for await (const page of pagesOf((query) => link.ask(endpoints.listTurns, { params, query })))
-    newest.push(...page);
-  return newest
+  const newest = recordsOf((query) => link.ask(endpoints.listTurns, { params, query }));
+  return (await Array.fromAsync(newest))
     .toReversed()
     .filter(({ turn_id, ended_at }) => turn_id !== running && ended_at !== null);
 }

@@ -1,5 +1,9 @@
+import path from 'node:path';
 import { MCP_SESSION_VARIABLE } from '../../api/tool-names.ts';
+import { inputDetails } from '../../agents/provider.ts';
+import type { HostAnswer } from '../../core/children/sandbox/network/asked-hosts.ts';
 import { killCarriers } from '../../core/children/identity.ts';
+import type { SessionService } from '../conversations/sessions/service.ts';
 import type { Base } from './base.ts';
 import type { Nouns } from './build.ts';
 
@@ -9,6 +13,10 @@ export function connect({ logger }: Base, nouns: Nouns): void {
   const { worktrees, snapshots, teams, gateway } = nouns;
   const { observers, budgets } = sessions;
   providers.connectTools(gateway.toolsFor);
+  children.networks.connectPeople(async (owner, ...asked) => {
+    const id = path.basename(owner);
+    return id.startsWith('sess_') ? askForHost(sessions.service, id, ...asked) : 'nobody';
+  });
   observers.add({
     closing(tx, session) {
       const { id, provider } = session;
@@ -26,9 +34,9 @@ export function connect({ logger }: Base, nouns: Nouns): void {
       budgets.guard.sessionClosed(tx, id);
       goals.service.sessionClosed(tx, id);
       sessions.imports.service.sessionClosed(tx, session);
-      processes.service.killAllOf(tx, id, 'session_closed');
+      processes.service.killAllOf(tx, { session_id: id }, 'session_closed');
     },
-    failed: (tx, id) => processes.service.killAllOf(tx, id, 'session_failed'),
+    failed: (tx, id) => processes.service.killAllOf(tx, { session_id: id }, 'session_failed'),
     turnSent: (tx, session) => teams.messages.resetHops(tx, session),
     beforeTurn: (session, turn, signal) => snapshots.taker.before(session, turn, signal),
     afterTurn(session, turn) {
@@ -36,4 +44,34 @@ export function connect({ logger }: Base, nouns: Nouns): void {
       snapshots.taker.after(session, turn);
     },
   });
+}
+
+/** Asks whether the processes of a session may reach a host that no list names. In `read_only` nobody is asked. */
+async function askForHost(
+  sessions: Pick<SessionService, 'ask' | 'permission'>,
+  sessionId: string,
+  host: string,
+  port: number,
+  signal: AbortSignal,
+): Promise<HostAnswer> {
+  const { mode, canAsk } = await sessions.permission(sessionId);
+  if (!canAsk || mode === 'read_only') return 'nobody';
+  const request = { host, port };
+  const answer = await sessions.ask(
+    sessionId,
+    {
+      kind: 'tool',
+      tool: 'network',
+      title: `reach ${host}:${port} from the sandbox`,
+      request,
+      details: inputDetails(request),
+      subject: request,
+      scopes: ['once', 'session'],
+      sessionAllows: `connections to ${host}:${port}`,
+      isKeptByCadre: true,
+    },
+    signal,
+  );
+  if (answer.decision === 'accept') return answer.scope === 'session' ? 'session' : 'once';
+  return answer.decision === 'decline' ? 'no' : 'nobody';
 }

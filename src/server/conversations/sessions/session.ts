@@ -39,7 +39,7 @@ type Opening = Pick<
   | 'title'
   | 'after_limit'
   | 'created_at'
->;
+> & { sandbox: Session['sandbox'] | null };
 
 /** Returns the record of a session without turns. */
 export function newSession(opening: Opening): Session {
@@ -75,6 +75,7 @@ export function newSession(opening: Opening): Session {
     failure: null,
     usage_limit: null,
     after_limit: opening.after_limit,
+    ...(opening.sandbox ? { sandbox: opening.sandbox } : {}),
     created_at: opening.created_at,
     updated_at: opening.created_at,
     closed_at: null,
