@@ -11,6 +11,7 @@ import { checkServerIdentity, type PeerCertificate } from 'node:tls';
 import { AppError, invalidError, unreachableError } from '../api/errors.ts';
 import { problemOfAddress, readPem, readSeed } from '../core/lib/nats-files.ts';
 import { version } from '../core/lib/self.ts';
+import { isError } from './engine.ts';
 import { namesOf, OLDEST_ENGINE } from './names.ts';
 
 /** How to reach the engine of a fleet, and as whom. */
@@ -51,7 +52,7 @@ export async function connectTo(access: Access): Promise<NatsConnection> {
   const connection = await connect({ ...options, timeout: brief })
     .catch((error: unknown) => {
       const failure = explained(error, access);
-      if (failure.code !== 'unreachable' || !isTimeout(error)) throw failure;
+      if (failure.code !== 'unreachable' || !isError(error, errors.TimeoutError)) throw failure;
       return connect({ ...options, timeout: patient });
     })
     .catch((error: unknown) => {
@@ -69,7 +70,8 @@ export async function connectTo(access: Access): Promise<NatsConnection> {
 
 function optionsOf(access: Access): ConnectionOptions {
   const { urls, name, fleet, credentials, tls } = access;
-  for (const url of urls) assertAddress(url);
+  const problem = urls.map(problemOfAddress).find((one) => one !== null);
+  if (problem !== undefined) throw invalidError(problem);
   // Also where the engine itself would not insist: somebody between could have removed its word.
   const isEncrypted =
     Object.values(tls).some((file) => file !== null) || urls.some((url) => url.startsWith('tls:'));
@@ -91,11 +93,6 @@ function optionsOf(access: Access): ConnectionOptions {
     ...(credentials === null ? {} : { authenticator: authenticatorOf(credentials) }),
     ...(isEncrypted ? { tls: tlsOf(tls, urls) } : {}),
   };
-}
-
-function assertAddress(url: string): void {
-  const problem = problemOfAddress(url);
-  if (problem !== null) throw invalidError(problem);
 }
 
 function tlsOf({ ca, cert, key }: Access['tls'], urls: readonly string[]) {
@@ -138,11 +135,6 @@ function authenticatorOf(credentials: string): Authenticator {
     );
   }
   return nkeyAuthenticator(seed);
-}
-
-function isTimeout(error: unknown): boolean {
-  const cause = error instanceof Error ? (error.cause ?? error) : error;
-  return error instanceof errors.TimeoutError || cause instanceof errors.TimeoutError;
 }
 
 function explained(error: unknown, { urls, name, credentials }: Access): AppError {

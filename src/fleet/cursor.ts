@@ -1,29 +1,33 @@
+import { z } from 'zod';
 import { usageError } from '../api/errors.ts';
 import { parsedJson } from '../core/lib/parsed-json.ts';
-import type { MirroredMessage } from './mirrored.ts';
-import { newestStaying, stays } from './mirrored.ts';
+import { type MirroredMessage, newestStaying, stays } from './mirrored.ts';
+
+const logMark = z.object({
+  /** The newest seq that was taken. */
+  seq: z.int(),
+  /** The newest seq up to it that stays. */
+  stays: z.int(),
+});
 
 /** How far a reader has come with one log of a node. */
-export interface LogMark {
-  /** The newest seq that was taken. */
-  seq: number;
-  /** The newest seq up to it that stays. */
-  stays: number;
-}
+export type LogMark = z.output<typeof logMark>;
 
-interface State {
-  v: 1;
+const cursorState = z.object({
+  v: z.literal(1),
   /** The id of the stream; null before the first message. */
-  stream: string | null;
+  stream: z.string().nullable(),
   /** The number of the last message that was taken. */
-  seq: number;
+  seq: z.int(),
   /** When the engine stored it, in Unix milliseconds. */
-  at: number | null;
+  at: z.number().nullable(),
   /** The last message that was taken and stays: by it the reader sees whether the stream is what it was. */
-  last: { seq: number; id: string } | null;
+  last: z.object({ seq: z.int(), id: z.string() }).nullable(),
   /** How far the reader has come with each log of each node, by `NODE EPOCH`. */
-  logs: Record<string, LogMark>;
-}
+  logs: z.record(z.string(), logMark),
+});
+
+type State = z.output<typeof cursorState>;
 
 /** The place of a reader in the stream, and in every log that it holds. */
 export class FleetCursor {
@@ -40,8 +44,8 @@ export class FleetCursor {
 
   /** Throws `usage` for a text that `toString` has not made. */
   static parse(text: string): FleetCursor {
-    const found = parsedJson(Buffer.from(text, 'base64url').toString());
-    if (isState(found)) return new FleetCursor(found);
+    const found = cursorState.safeParse(parsedJson(Buffer.from(text, 'base64url').toString()));
+    if (found.success) return new FleetCursor(found.data);
     throw usageError(
       'the event cursor is not from a fleet: read the events again without a cursor',
     );
@@ -66,20 +70,13 @@ export class FleetCursor {
     return this.#state.logs[`${node} ${epoch}`];
   }
 
-  /** Notes how far the reader has come with a log. */
   mark(node: string, epoch: string, to: LogMark): void {
     this.#state.logs[`${node} ${epoch}`] = to;
   }
 
-  /** Notes that an event was taken. */
-  advance({
-    node,
-    epoch,
-    kind,
-    seq,
-    prev,
-  }: Omit<MirroredMessage, 'streamSeq' | 'text' | 'id'>): void {
-    this.mark(node, epoch, { seq, stays: newestStaying({ kind, seq, prev }) });
+  advance(message: Omit<MirroredMessage, 'streamSeq' | 'text' | 'id'>): void {
+    const { node, epoch, seq } = message;
+    this.mark(node, epoch, { seq, stays: newestStaying(message) });
   }
 
   /** Notes that everything up to a message of the stream was taken. */
@@ -88,21 +85,4 @@ export class FleetCursor {
     this.#state.at = at;
     if (id !== null && stays(kind)) this.#state.last = { seq: streamSeq, id };
   }
-}
-
-function isState(found: unknown): found is State {
-  if (typeof found !== 'object' || found === null) return false;
-  const { v, stream, seq, at, last, logs } = found as Partial<State>;
-  return (
-    v === 1 &&
-    (stream === null || typeof stream === 'string') &&
-    Number.isSafeInteger(seq) &&
-    (at === null || Number.isFinite(at)) &&
-    (last === null || (Number.isSafeInteger(last?.seq) && typeof last?.id === 'string')) &&
-    typeof logs === 'object' &&
-    logs !== null &&
-    Object.values(logs as Record<string, LogMark | null>).every(
-      (mark) => mark !== null && Number.isSafeInteger(mark.seq + mark.stays),
-    )
-  );
 }

@@ -2,6 +2,7 @@ import { type Msg, type MsgHdrs, type NatsConnection, errors } from '@nats-io/tr
 import type { Names } from './names.ts';
 import { JetStreamApiError } from '@nats-io/jetstream';
 import { AppError, type ErrorCode } from '../api/errors.ts';
+import type { Clock } from '../core/lib/clock.ts';
 
 /** The time limit for a response of NATS, in milliseconds: a new leader needs a second or two. */
 export const ANSWER_MS = 3000;
@@ -11,6 +12,11 @@ const EXPLANATION_MS = 2000;
 /** The error numbers of JetStream for a message after which another one came first, and for a message that does not exist. */
 export const WRONG_LAST_SEQUENCE = 10_071;
 export const NO_MESSAGE = 10_037;
+
+/** Whether an error, or its cause, is of a class. */
+export function isError(error: unknown, kind: new (...args: never[]) => Error): boolean {
+  return error instanceof kind || (error instanceof Error && error.cause instanceof kind);
+}
 
 /** The id that a stream was created with, and the numbers of its first and last message. */
 export interface StreamInfo {
@@ -32,7 +38,6 @@ export class Engine {
     this.names = names;
   }
 
-  /** The response to a request, as a message. */
   request(subject: string, data = '', headers?: MsgHdrs): Promise<Msg> {
     return this.explaining(() => this.#send(subject, data, headers));
   }
@@ -82,9 +87,7 @@ export class Engine {
 
   /** Without a responder, either the fleet does not exist or its leader is missing: NATS knows which. */
   async #explained(error: unknown): Promise<Error> {
-    const cause = error instanceof Error ? (error.cause ?? error) : error;
-    const isUnanswered = [error, cause].some((one) => one instanceof errors.NoRespondersError);
-    if (isUnanswered && !this.connection.isClosed())
+    if (isError(error, errors.NoRespondersError) && !this.connection.isClosed())
       try {
         const subject = infoSubject(this.names.events);
         const answer = await this.connection.request(subject, '', { timeout: EXPLANATION_MS });
@@ -102,6 +105,34 @@ export class Engine {
   }
 }
 
+/** How long a request is repeated, in milliseconds: the choice of a new leader takes up to 10 s after one hangs. */
+export const PATIENCE_MS = 20_000;
+const PAUSE_MS = 250;
+
+/**
+ * Repeats a request that may be repeated, while NATS does not answer or has no leader, for 20 s. The connection moves to
+ * another server meanwhile, where its own hangs. Throws the last error.
+ */
+export async function patiently<T>(
+  clock: Clock,
+  request: () => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> {
+  for (const begun = clock.monotonic(); ;) {
+    try {
+      return await request();
+    } catch (error) {
+      if (!isPassing(error) || clock.monotonic() - begun >= PATIENCE_MS) throw error;
+    }
+    await clock.sleep(PAUSE_MS, signal);
+  }
+}
+
+/** Whether the same request may succeed soon. */
+export function isPassing(error: unknown): boolean {
+  return error instanceof AppError && error.code === 'unreachable';
+}
+
 interface InfoAnswer {
   config?: { metadata?: Record<string, string>; max_bytes?: number };
   state?: { first_seq: number; last_seq: number; bytes: number };
@@ -112,7 +143,6 @@ function infoSubject(stream: string): string {
   return `$JS.API.STREAM.INFO.${stream}`;
 }
 
-/** The error in a response of JetStream. */
 interface Refusal {
   /** The number of the error, which no release changes. */
   err_code?: number;
@@ -142,9 +172,6 @@ const NO_LEADER: ReadonlySet<number> = new Set([10_008, 10_118, 10_163, 10_194])
  */
 export function engineError(error: unknown, connection: NatsConnection, { fleet }: Names): Error {
   if (error instanceof AppError) return error;
-  const cause = error instanceof Error ? (error.cause ?? error) : error;
-  const is = (kind: new (...args: never[]) => Error) =>
-    error instanceof kind || cause instanceof kind;
   const failure = (code: ErrorCode) => (message: string) =>
     new AppError(code, message, { cause: error });
   const why = error instanceof Error ? error.message : String(error);
@@ -163,17 +190,18 @@ export function engineError(error: unknown, connection: NatsConnection, { fleet 
       `NATS storage for fleet "${fleet}" is full: ${why}: free disk space on the NATS hosts or raise max_file_store, then restart nats-server`,
     );
   if (number !== undefined && NO_LEADER.has(number)) return noLeader(why);
-  if (is(errors.NoRespondersError))
+  if (isError(error, errors.NoRespondersError))
     return connection.info?.jetstream === true
       ? noLeader('no server answers for the stream')
       : failure('unreachable')(
           `JetStream is off on NATS server ${connection.info?.server_name ?? ''}: NATS turns it off if the disk is full: free disk space, or add jetstream { store_dir: "…" } to the configuration, then restart nats-server`,
         );
+  const cause = error instanceof Error ? (error.cause ?? error) : error;
   if (cause instanceof errors.PermissionViolationError)
     return failure('forbidden_scope')(
       `NATS refused the request: ${cause.message}: compare the NATS configuration with the output of cadre fleet init --print-nats-config`,
     );
-  if (is(errors.TimeoutError))
+  if (isError(error, errors.TimeoutError))
     return failure('unreachable')(
       'no answer from NATS in time: try again; if the error persists, see cadre fleet status and the log of nats-server',
     );

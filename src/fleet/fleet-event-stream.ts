@@ -7,19 +7,20 @@ import type {
   Notice,
   ServerEntry,
 } from '../client/servers.ts';
-import type { Clock } from '../core/lib/clock.ts';
 import { FleetCursor } from './cursor.ts';
-import { readEvent } from './read-message.ts';
-import { type Begin, type FleetItem, type FleetNotice, readFleet } from './reader.ts';
-import type { ReaderParts } from './reader.ts';
+import { readEvent } from './mirrored.ts';
+import {
+  type Begin,
+  type FleetItem,
+  type FleetNotice,
+  readFleet,
+  type ReaderParts,
+} from './reader.ts';
 
 /** How often it is looked which nodes are alive, in ms. */
 const LOOK_MS = 2000;
 
-export interface FleetEventStreamParts {
-  stream: ReaderParts['stream'];
-  fill: ReaderParts['fill'];
-  clock: Clock;
+export interface FleetEventStreamParts extends Pick<ReaderParts, 'stream' | 'fill' | 'clock'> {
   /** All nodes, as they are now. */
   list: () => Promise<FollowedNode[]>;
 }

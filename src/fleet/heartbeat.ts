@@ -1,29 +1,38 @@
+import { z } from 'zod';
 import type { Clock } from '../core/lib/clock.ts';
 import { parsedJson } from '../core/lib/parsed-json.ts';
 import { type Bucket, Changed } from './bucket.ts';
 import { ALIVE_TTL_MS, isName, type Names } from './names.ts';
 
-/** The heartbeat of a node, every two seconds. */
-export interface NodeHeartbeat {
-  node: string;
-  /** The start of the server: another one for each. */
-  instance: string;
-  /** The epoch of its event log. */
-  epoch: string;
-  /** Identifies the machine without naming it. */
-  machine: string;
-  version: string;
-  labels: string[];
-  /** How many agents run, and how many may. */
-  live: number;
-  max_live: number;
-  /** Whether its events are copied to the fleet. */
-  mirror: (typeof mirrorStates)[number];
-  /** Why the copying fails, and what to do about it; null where it does not. */
-  detail: string | null;
-}
+const count = z
+  .int()
+  .transform((one) => Math.max(0, one))
+  .catch(0);
 
-const mirrorStates = ['on', 'off', 'failing'] as const;
+/** The heartbeat of a node, every two seconds. Another version may write fields that this one does not understand. */
+export const nodeHeartbeat = z.object({
+  node: z.string(),
+  /** The start of the server: another one for each. */
+  instance: z.string(),
+  /** The epoch of its event log. */
+  epoch: z.string(),
+  /** Identifies the machine without naming it. */
+  machine: z.string(),
+  version: z.string(),
+  labels: z
+    .array(z.unknown())
+    .catch([])
+    .transform((all) => all.filter((one) => typeof one === 'string')),
+  /** How many agents run, and how many may. */
+  live: count,
+  max_live: count,
+  /** Whether its events are copied to the fleet. */
+  mirror: z.enum(['on', 'off', 'failing']).catch('on'),
+  /** Why the copying fails, and what to do about it; null where it does not. */
+  detail: z.string().nullable().catch(null),
+});
+
+export type NodeHeartbeat = z.output<typeof nodeHeartbeat>;
 
 /** The fields of a heartbeat that identify its server. */
 export type Identity = Pick<NodeHeartbeat, 'instance' | 'epoch' | 'machine'>;
@@ -41,23 +50,7 @@ export function mayTake(own: Identity, found: Identity | null, held: boolean): b
 
 /** The heartbeat in the text of a key. Null if the text has another form. */
 export function readHeartbeat(text: string | null): NodeHeartbeat | null {
-  const { node, instance, epoch, machine, version, labels, live, max_live, ...more } = (parsedJson(
-    text ?? '',
-  ) ?? {}) as Record<string, unknown>;
-  const words = { node, instance, epoch, machine, version };
-  if (!Object.values(words).every((one) => typeof one === 'string')) return null;
-  return {
-    ...(words as Record<keyof typeof words, string>),
-    labels: Array.isArray(labels) ? labels.filter((one) => typeof one === 'string') : [],
-    live: countOf(live),
-    max_live: countOf(max_live),
-    mirror: mirrorStates.find((one) => one === more.mirror) ?? 'on',
-    detail: typeof more.detail === 'string' ? more.detail : null,
-  };
-}
-
-function countOf(value: unknown): number {
-  return Number.isSafeInteger(value) ? Math.max(0, value as number) : 0;
+  return nodeHeartbeat.safeParse(parsedJson(text ?? '')).data ?? null;
 }
 
 /** The living nodes, by name. */
@@ -78,7 +71,6 @@ interface HeartbeatDeps {
   sign: () => NodeHeartbeat;
 }
 
-/** Keeps the heartbeat of one node in the bucket. */
 export class Heartbeat {
   readonly #deps: HeartbeatDeps;
   readonly #key: string;

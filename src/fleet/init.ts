@@ -6,6 +6,7 @@ import {
 } from '@nats-io/jetstream';
 import { errors, type NatsConnection } from '@nats-io/transport-node';
 import { AppError } from '../api/errors.ts';
+import { isError } from './engine.ts';
 import { namesOf, PLACEMENT_TTL_MS } from './names.ts';
 
 /** How the fleet's stream and buckets are kept. */
@@ -44,10 +45,9 @@ const NO_ROOM: ReadonlySet<number> = new Set([10_023, 10_028, 10_047]);
 const NO_SERVERS: ReadonlySet<number> = new Set([10_005, 10_074]);
 
 function whyNotMade(error: unknown, { replicas, maxBytes }: StoreSettings): unknown {
-  const cause = error instanceof Error ? (error.cause ?? error) : error;
   const refusal = (code: 'forbidden_scope' | 'invalid' | 'unreachable', message: string) =>
     new AppError(code, message, { cause: error });
-  if (cause instanceof errors.PermissionViolationError)
+  if (isError(error, errors.PermissionViolationError))
     return refusal(
       'forbidden_scope',
       'cannot create the fleet: NATS refused this key: pass the admin key with --credentials',
@@ -58,7 +58,7 @@ function whyNotMade(error: unknown, { replicas, maxBytes }: StoreSettings): unkn
       'invalid',
       'cannot create the fleet: JetStream is off: add jetstream { store_dir: "…" } to the NATS configuration',
     );
-  if (error instanceof errors.TimeoutError || cause instanceof errors.TimeoutError)
+  if (isError(error, errors.TimeoutError))
     return refusal(
       'unreachable',
       'cannot create the fleet: no answer from NATS: check the log of nats-server and try again',

@@ -25,13 +25,8 @@ export class LogWakeup implements Disposable {
   #hasCome = false;
   #wake: () => void = () => undefined;
 
-  constructor({
-    connection,
-    clock,
-    subject,
-    floor = 0,
-    onDoubt = () => undefined,
-  }: LogWakeupParts) {
+  constructor(parts: LogWakeupParts) {
+    const { connection, clock, subject, floor = 0, onDoubt = () => undefined } = parts;
     this.#clock = clock;
     this.#subscription = connection.subscribe(subject, {
       callback: (error, message) => {

@@ -7,13 +7,13 @@ import {
   type EpochMark,
   GAP_KIND,
   type GapMark,
+  type MirroredMessage,
   newestStaying,
   stays,
 } from './mirrored.ts';
-import { type Draft, type Head, type MirrorStream, Refused } from './mirror-stream.ts';
 import type { Logger } from '../core/lib/log.ts';
 import { Diverged, type MemberTask } from './member.ts';
-import { NatsMirrorStream } from './nats-mirror-stream.ts';
+import { type Draft, type MirrorStream, NatsMirrorStream, Refused } from './nats-mirror-stream.ts';
 
 /** Events that follow one another. */
 export interface MirroredPage {
@@ -175,7 +175,7 @@ export class Mirror {
   }
 
   /** Finds the position to continue from, by the newest message of this node. Throws Contradiction. */
-  async #resume(head: Head | null): Promise<MirrorPosition> {
+  async #resume(head: MirroredMessage | null): Promise<MirrorPosition> {
     const { log, rows } = this.#parts;
     if (!head) {
       const row = rows.read();
@@ -206,7 +206,7 @@ export class Mirror {
   }
 
   /** A copy of the log in the stream continues where it parted from that log; any other log starts at its first event. */
-  async #changeEpoch(head: Head): Promise<MirrorPosition> {
+  async #changeEpoch(head: MirroredMessage): Promise<MirrorPosition> {
     const { log } = this.#parts;
     const fork = log.forks.find(({ epoch }) => epoch === head.epoch);
     const after = fork ? Math.min(fork.seq, head.seq) : 0;
@@ -290,7 +290,7 @@ const NEW_LOG =
   'stop this server, back up and restore its database to give the log a new epoch, and start the server: see "Restore a node from a backup" in docs/machines.md';
 
 /** Throws Contradiction where the stream has events of this epoch that this log does not have. */
-function assertSameLog(log: MirroredLog, { seq, id }: Head): void {
+function assertSameLog(log: MirroredLog, { seq, id }: MirroredMessage): void {
   if (seq > log.latestSeq)
     throw new Contradiction(
       `the log of this server ends at event ${log.latestSeq}, but the fleet has event ${seq}: the data directory was restored, or copied from another server: ${NEW_LOG}; if the other server still runs, set another fleet.name instead`,
@@ -307,7 +307,7 @@ function gapDraft({ after }: MirrorPosition, trimmed: number): Draft {
   return { kind: GAP_KIND, seq: after, text: JSON.stringify(mark) };
 }
 
-function toldGap({ kind, text }: Head): number {
+function toldGap({ kind, text }: MirroredMessage): number {
   return kind === GAP_KIND ? (JSON.parse(text) as GapMark).up_to : 0;
 }
 

@@ -1,16 +1,37 @@
 import { type MsgHdrs, MsgHdrsImpl, type NatsConnection } from '@nats-io/transport-node';
 import { newUuid } from '../core/lib/ids.ts';
 import { Engine, WRONG_LAST_SEQUENCE } from './engine.ts';
-import { type Batch, type Draft, type Head, type MirrorStream, Refused } from './mirror-stream.ts';
-import { isMark, stays } from './mirrored.ts';
+import { isMark, type MirroredMessage, readMessage, stays } from './mirrored.ts';
 import { DELTA_TTL, engineHeaders, eventHeaders, type Names } from './names.ts';
-import { readMessage } from './read-message.ts';
 
 /** A message that no mirror has written belongs to no log, so the mirror starts after it as after another log. */
 const FOREIGN = { kind: '', epoch: '', seq: 0, prev: 0, id: null, text: '' };
 
-/** The stream of a fleet in JetStream, for the mirror of one node. */
-export class NatsMirrorStream implements MirrorStream {
+/** An event, or a message of the mirror itself, that is to be written. */
+export interface Draft {
+  kind: string;
+  seq: number;
+  text: string;
+}
+
+/** Messages that are written together, or not at all. */
+export interface Batch {
+  epoch: string;
+  /** The message of this node that has to be its newest one in the stream, by its number there; 0: there is none. */
+  expected: number;
+  /** The seq of the newest event that stays before the first draft. */
+  prev: number;
+  drafts: readonly Draft[];
+}
+
+/** The engine refused a batch because the newest message of the node is another than was expected. */
+export class Refused extends Error {}
+
+/** The stream as a mirror uses it. */
+export type MirrorStream = Pick<NatsMirrorStream, 'id' | 'mayHaveRetired' | 'head' | 'publish'>;
+
+/** The stream of a fleet in JetStream, for the mirror of one node. Every method rejects if NATS does not answer. */
+export class NatsMirrorStream {
   readonly #engine: Engine;
   readonly #node: string;
   /** Distinguishes the batches of this process from all others. */
@@ -23,10 +44,12 @@ export class NatsMirrorStream implements MirrorStream {
     this.#node = node;
   }
 
+  /** The random id that the stream was made with. */
   async id(): Promise<string> {
     return (this.#id ??= (await this.#engine.info()).id);
   }
 
+  /** Whether retention of the stream may have taken a message by its number; null: a message of an unknown number. */
   async mayHaveRetired(streamSeq: number | null): Promise<boolean> {
     const { first, bytes, maxBytes } = await this.#engine.info();
     const isBefore = streamSeq === null || streamSeq < first;
@@ -34,7 +57,11 @@ export class NatsMirrorStream implements MirrorStream {
     return isBefore && maxBytes > 0 && bytes >= maxBytes / 2;
   }
 
-  async head(): Promise<Head | null> {
+  /**
+   * The newest message of this node; null if the stream has none. It may be stale: the fence of `publish` refuses what
+   * follows from that.
+   */
+  async head(): Promise<MirroredMessage | null> {
     // A mirror reads the head after an error, which may concern the whole stream.
     this.#id = undefined;
     const message = await this.#engine.request(this.#engine.names.head(this.#node));
@@ -50,7 +77,11 @@ export class NatsMirrorStream implements MirrorStream {
     return found ?? { ...FOREIGN, streamSeq, node: this.#node };
   }
 
-  /** Waits only for the response to the last message, so that a batch takes one round trip. */
+  /**
+   * Writes a batch; resolves with the number of its last message in the stream. Rejects with `Refused` where the newest
+   * message of this node is not the expected one; any other error leaves open whether the batch was written. Waits only
+   * for the response to the last message, so that a batch takes one round trip.
+   */
   async publish({ epoch, expected, prev, drafts }: Batch): Promise<number> {
     const { connection, names } = this.#engine;
     const batch = `${this.#writer}-${++this.#batches}`;

@@ -8,8 +8,7 @@ import type { Clock } from '../core/lib/clock.ts';
 import { ANSWER_MS, Engine, NO_MESSAGE, type StreamInfo } from './engine.ts';
 import { eventHeaders, type Names } from './names.ts';
 import { LogWakeup } from './log-wakeup.ts';
-import { readMessage } from './read-message.ts';
-import type { Arrived, From, ReaderStream } from './reader.ts';
+import { type MirroredMessage, readMessage } from './mirrored.ts';
 
 /** A page has at most this many messages, and ends with the one that reaches this many bytes. */
 const PAGE = 1000;
@@ -24,11 +23,23 @@ const LOOK_MS = 2000;
 /** Where a page begins, as the engine has it. */
 type Start = { seq: number } | { start_time: string };
 
+/** Where a reading of the stream begins: behind a number, or at a time in Unix milliseconds. */
+export type From = { after: number } | { time: number };
+
+export interface Arrived {
+  message: MirroredMessage;
+  /** When the engine stored it, in Unix milliseconds. */
+  at: number;
+}
+
+/** The stream as a reader uses it. */
+export type ReaderStream = Pick<NatsReaderStream, 'info' | 'idAt' | 'read'>;
+
 /**
  * The stream of a fleet in JetStream, for readers. It only sends requests, which any replica answers. A consumer could
- * be made to deliver to any subject, so readers may not create one.
+ * be made to deliver to any subject, so readers may not create one. Every method rejects if NATS does not answer.
  */
-export class NatsReaderStream implements ReaderStream {
+export class NatsReaderStream {
   readonly #engine: Engine;
   readonly #clock: Clock;
   readonly #filter: string;
@@ -44,6 +55,7 @@ export class NatsReaderStream implements ReaderStream {
     return this.#engine.info();
   }
 
+  /** The id of the event of a message; null if the stream does not have the message. */
   async idAt(seq: number): Promise<string | null> {
     const subject = `$JS.API.DIRECT.GET.${this.#engine.names.events}`;
     const { headers: about } = await this.#engine.request(subject, JSON.stringify({ seq }));
@@ -55,6 +67,10 @@ export class NatsReaderStream implements ReaderStream {
     return about?.get(eventHeaders.id) || null;
   }
 
+  /**
+   * Yields messages in order. Ends when `signal` aborts, whenever the connection was lost or the engine has made the
+   * reading anew, since the stream may then be another; and, unless `follow`, with the newest message.
+   */
   async *read(
     from: From,
     { follow, signal }: { follow: boolean; signal: AbortSignal },

@@ -6,6 +6,7 @@ import { type RequestInput, pathWith, refusal } from '../client/wire.ts';
 import type { EventScope } from '../client/event-scope.ts';
 import { AppError, invalidError, unreachableError } from '../api/errors.ts';
 import type { Clock } from '../core/lib/clock.ts';
+import { isError } from './engine.ts';
 import type { Names } from './names.ts';
 import { type FleetAnswer, type FleetRequest, limitOf } from './requests.ts';
 import { endpoints } from '../api/index.ts';
@@ -66,7 +67,7 @@ export class NodeClient extends Client {
     after: number | 'latest',
     signal?: AbortSignal,
   ): AsyncIterable<RuntimeEventRecord | { latestSeq: number }> {
-    return followNode({ ...this.#visit, client: this, node: this.node }, scope, after, signal);
+    return followNode(this, this.#visit, scope, after, signal);
   }
 
   /** Asks for smaller pages of a list until one fits into an answer. */
@@ -85,11 +86,10 @@ export class NodeClient extends Client {
     { params = {}, query = {}, body, signal, key }: RequestInput,
   ): Promise<FleetAnswer> {
     if (endpoint.answers === 'stream' || endpoint.answers === 'bytes') throw noStream(endpoint);
-    const { connection, names, scope, user, clock, newKey } = this.#visit;
+    const { names, scope, user, newKey } = this.#visit;
     const isKeyed = endpoint.method === 'POST' && endpoint.access !== 'gateway' && !endpoint.secret;
     const asking = {
-      connection,
-      clock,
+      ...this.#visit,
       node: this.node,
       subject: names.request(this.node, scope, user),
       isRepeatable: isKeyed || endpoint.method === 'GET' || endpoint.method === 'PATCH',
@@ -119,7 +119,6 @@ function noStream({ method, path }: Endpoint): AppError {
   );
 }
 
-/** The most events of a page. */
 const PAGE = 500;
 /**
  * The shortest and the longest time between two requests to a node, in milliseconds. The time doubles while the node has
@@ -136,19 +135,13 @@ const PAUSE_MS = 50;
  * `unreachable` when the node no longer answers.
  */
 async function* followNode(
-  deps: {
-    client: Pick<Client, 'ask'>;
-    connection: NatsConnection;
-    names: Names;
-    node: string;
-    clock: Clock;
-  },
+  client: NodeClient,
+  { connection, names, clock }: Visit,
   scope: EventScope,
   from: number | 'latest',
   signal: AbortSignal | undefined,
 ): AsyncGenerator<RuntimeEventRecord | { latestSeq: number }, void> {
-  const { client, connection, names, node, clock } = deps;
-  const subject = names.newsOf(names.eventsOf(node));
+  const subject = names.newsOf(names.eventsOf(client.node));
   using news = new LogWakeup({ connection, clock, subject });
   const { headers } = await client.ask(endpoints.getVersion, {}, signal);
   const latestSeq = Number(headers['x-seq'] ?? 0);
@@ -167,10 +160,7 @@ async function* followNode(
 }
 
 /** How a request to a node is sent, and how long it may take. */
-interface Asking {
-  connection: NatsConnection;
-  clock: Clock;
-  /** The node's name, for what is said of it. */
+interface Asking extends Pick<Visit, 'connection' | 'clock'> {
   node: string;
   subject: string;
   /** Whether the same request may be sent again, because it is done once or changes nothing. */
@@ -239,19 +229,15 @@ async function attempt(
 }
 
 function whatFailed(error: unknown, node: string): 'absent' | 'silent' {
-  const cause = error instanceof Error ? (error.cause ?? error) : error;
-  if (error instanceof errors.NoRespondersError || cause instanceof errors.NoRespondersError)
-    return 'absent';
-  if (cause instanceof errors.PermissionViolationError)
+  if (isError(error, errors.NoRespondersError)) return 'absent';
+  if (isError(error, errors.PermissionViolationError))
     throw new AppError(
       'forbidden_scope',
       `NATS refused the request to node "${node}", because the key does not allow the configured name and scope: check the section fleet.person of the configuration`,
       { cause: error },
     );
-  if (
-    cause instanceof errors.ClosedConnectionError ||
-    cause instanceof errors.DrainingConnectionError
-  )
+  const { ClosedConnectionError, DrainingConnectionError } = errors;
+  if (isError(error, ClosedConnectionError) || isError(error, DrainingConnectionError))
     throw unreachableError('the connection to the fleet was closed', { cause: error });
   return 'silent';
 }

@@ -6,9 +6,8 @@ import { processAfter, processKinds } from '../client/process-after.ts';
 import { requestedApproval } from '../client/requested-approval.ts';
 import type { ServerSnapshot } from '../client/servers.ts';
 import { sessionAfter, sessionAfterApproval, sessionAfterTurn } from '../client/session-after.ts';
-import type { Arrived } from './reader.ts';
-import { EPOCH_KIND, type EpochMark, isMark } from './mirrored.ts';
-import { readEvent } from './read-message.ts';
+import type { Arrived } from './nats-reader-stream.ts';
+import { EPOCH_KIND, type EpochMark, isMark, readEvent } from './mirrored.ts';
 
 /** The kinds of events that a view is made from, as in subjects. */
 export const viewKinds = ['session.*', 'turn.*', 'approval.*', ...processKinds, 'fleet.*'] as const;

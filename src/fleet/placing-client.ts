@@ -4,7 +4,7 @@ import { type Answer, type CallInput, Client } from '../client/client.ts';
 import type { RequestInput } from '../client/wire.ts';
 import { AppError, unreachableError } from '../api/errors.ts';
 import { Bucket, Changed } from './bucket.ts';
-import { patiently } from './patiently.ts';
+import { patiently } from './engine.ts';
 import { NodeClient, type Visit } from './node-client.ts';
 import { type NodeHeartbeat, livingNodes } from './heartbeat.ts';
 import { createHash } from 'node:crypto';
@@ -16,7 +16,6 @@ const MAX_TRIES = 5;
 /** The codes of refusals after which nothing was done: another node may be asked. */
 const REFUSED = new Set(['too_many', 'storage_full']);
 
-/** How a node for new work is chosen. */
 export interface Placing {
   /** The labels that the node has to have. */
   labels: readonly string[];
@@ -89,7 +88,6 @@ export class PlacingClient extends Client {
     }
   }
 
-  /** Chooses the node once. */
   async #choose(): Promise<string> {
     if (this.#chosen !== null) return this.#chosen;
     const { connection, names, clock } = this.#visit;
@@ -182,7 +180,6 @@ export class Placements {
   }
 }
 
-/** Where a request goes. */
 interface Reservation {
   node: string;
   revision: number;

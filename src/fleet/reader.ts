@@ -1,39 +1,18 @@
-import { isPassing, PATIENCE_MS } from './patiently.ts';
+import { isPassing, PATIENCE_MS } from './engine.ts';
 import type { Clock } from '../core/lib/clock.ts';
 import type { FleetCursor, LogMark } from './cursor.ts';
-import { EPOCH_KIND, type EpochMark, GAP_KIND, type GapMark, stays } from './mirrored.ts';
-import type { MirroredMessage } from './mirrored.ts';
-import type { StreamInfo } from './engine.ts';
-
-/** Where a reading of the stream begins: behind a number, or at a time in Unix milliseconds. */
-export type From = { after: number } | { time: number };
-
-/** The stream of a fleet, for a reader. Every method rejects if NATS does not answer. */
-export interface ReaderStream {
-  info(): Promise<StreamInfo>;
-  /** The id of the event of a message; null if the stream does not have the message. */
-  idAt(seq: number): Promise<string | null>;
-  /**
-   * Yields messages in order. Ends when `signal` aborts, whenever the connection was lost or the engine has made the
-   * reading anew, since the stream may then be another; and, unless `follow`, with the newest message.
-   */
-  read(from: From, options: { follow: boolean; signal: AbortSignal }): AsyncIterable<Arrived>;
-}
-
-export interface Arrived {
-  message: MirroredMessage;
-  /** When the engine stored it, in Unix milliseconds. */
-  at: number;
-}
+import {
+  EPOCH_KIND,
+  type EpochMark,
+  GAP_KIND,
+  type GapMark,
+  type MirroredMessage,
+  stays,
+} from './mirrored.ts';
+import type { From, ReaderStream } from './nats-reader-stream.ts';
 
 /** An event of a node. `text` is its record as JSON, as that node has it. */
-export interface FleetEvent {
-  node: string;
-  epoch: string;
-  seq: number;
-  kind: string;
-  text: string;
-}
+export type FleetEvent = Pick<MirroredMessage, 'node' | 'epoch' | 'seq' | 'kind' | 'text'>;
 
 /** Something else than an event that whoever reads a fleet has to know. */
 export type FleetNotice =

@@ -1,16 +1,19 @@
 import type { Msg, NatsConnection } from '@nats-io/transport-node';
-import type { AskingScope, Names } from './names.ts';
-import { askerOf, INBOXES, PASSED_ANSWERS } from './names.ts';
+import { z } from 'zod';
+import { parsedJson } from '../core/lib/parsed-json.ts';
+import { askerOf, INBOXES, type Names, PASSED_ANSWERS } from './names.ts';
 
 /** A request as it travels: what HTTP has in its first line, and a body. */
-export interface FleetRequest {
-  method: string;
+const fleetRequest = z.object({
+  method: z.enum(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']),
   /** The path, with the query. */
-  path: string;
-  body?: unknown;
+  path: z.string().startsWith('/'),
+  body: z.unknown().exactOptional(),
   /** The idempotency key of a change. */
-  key?: string;
-}
+  key: z.string().exactOptional(),
+});
+
+export type FleetRequest = z.output<typeof fleetRequest>;
 
 /** The answer to it. `body`: null where there is none; a text where the endpoint answers with one. */
 export interface FleetAnswer {
@@ -19,19 +22,14 @@ export interface FleetAnswer {
   body: unknown;
 }
 
-/** Who asks, by the subject of the request, which the engine's permissions guard. */
-export interface Asker {
-  scope: AskingScope;
-  user: string;
-}
-
-/** Answers a request by the server's own endpoints: `text` is JSON, unless the content type is another. */
+/**
+ * Answers a request by the server's own endpoints: `text` is JSON, unless the content type is another. `asker`: who asks,
+ * by the subject of the request, which the engine's permissions guard.
+ */
 export type Ask = (
   request: FleetRequest,
-  asker: Asker & { scope: 'admin' | 'read' },
+  asker: { scope: 'admin' | 'read'; user: string },
 ) => Promise<{ status: number; headers: Record<string, string>; text: string }>;
-
-const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']);
 
 /** The headers that a response keeps. */
 const KEPT_HEADERS = /^(x-|idempotency-replayed$|content-type$)/;
@@ -70,14 +68,21 @@ async function respond(message: Msg, ask: Ask, connection: NatsConnection): Prom
   // Whoever asked asks again: on the next connection, or the next node of this name.
   if (connection.isClosed()) return;
   const maxBytes = limitOf(connection);
-  message.respond(bytes.length <= maxBytes ? bytes : tooLong(bytes.length, maxBytes));
+  if (bytes.length <= maxBytes) message.respond(bytes);
+  else
+    message.respond(
+      refusal(
+        413,
+        'payload_too_large',
+        `the response is too large: ${bytes.length} bytes (limit of NATS ${maxBytes}): pass a smaller limit, or raise max_payload of nats-server`,
+      ),
+    );
 }
 
-/** The answer as it travels. */
 async function answerTo(message: Msg, ask: Ask): Promise<string> {
   const asker = askerOf(message.subject);
-  const request = readRequest(message);
-  if (asker === null || request === null)
+  const { data: request } = fleetRequest.safeParse(parsedJson(message.string()));
+  if (asker === null || request === undefined)
     return refusal(400, 'invalid', 'invalid fleet request: expected {method, path, body, key}');
   const { scope, user } = asker;
   if (scope === 'peer')
@@ -95,35 +100,6 @@ async function answerTo(message: Msg, ask: Ask): Promise<string> {
   } catch (error) {
     return refusal(500, 'internal', error instanceof Error ? error.message : String(error));
   }
-}
-
-function readRequest(message: Msg): FleetRequest | null {
-  try {
-    const { method, path, body, key } = message.json<Partial<FleetRequest>>();
-    const isWhole =
-      typeof method === 'string' &&
-      METHODS.has(method) &&
-      typeof path === 'string' &&
-      path.startsWith('/') &&
-      (key === undefined || typeof key === 'string');
-    if (!isWhole) return null;
-    return {
-      method,
-      path,
-      ...(body === undefined ? {} : { body }),
-      ...(key === undefined ? {} : { key }),
-    };
-  } catch {
-    return null;
-  }
-}
-
-function tooLong(bytes: number, maxBytes: number): string {
-  return refusal(
-    413,
-    'payload_too_large',
-    `the response is too large: ${bytes} bytes (limit of NATS ${maxBytes}): pass a smaller limit, or raise max_payload of nats-server`,
-  );
 }
 
 function refusal(status: number, code: string, error: string): string {

@@ -6,13 +6,13 @@ import type {
   Servers,
   ServersEventStream,
 } from '../client/servers.ts';
-import { AppError, unreachableError } from '../api/errors.ts';
+import { unreachableError } from '../api/errors.ts';
 import { type FleetNode, fleetNodes } from './status.ts';
 import { FleetEventStream, type FollowedNode } from './fleet-event-stream.ts';
 import { NatsReaderStream } from './nats-reader-stream.ts';
 import { NodeClient, type Visit } from './node-client.ts';
 import { NodeView, joined, viewKinds } from './node-view.ts';
-import { patiently } from './patiently.ts';
+import { patiently } from './engine.ts';
 import { PlacingClient } from './placing-client.ts';
 import { endpoints } from '../api/index.ts';
 import type { Client } from '../client/client.ts';
@@ -143,44 +143,31 @@ interface Hole {
   upTo: number;
 }
 
-/** A page has this many events, or fewer where these are more than the engine carries. */
 const PAGE = 500;
 
 /** Asks a node for the events of a hole, oldest first. Throws where it cannot be asked, or has another log by now. */
-export async function fill(client: Pick<Client, 'ask'>, hole: Hole): Promise<FleetEvent[]> {
+export async function fill(
+  client: Pick<Client, 'ask'>,
+  { node, epoch, after: first, upTo }: Hole,
+): Promise<FleetEvent[]> {
   const events: FleetEvent[] = [];
-  let limit = PAGE;
-  for (let after = hole.after; after < hole.upTo;) {
-    const page = await pageOf(client, hole, after, limit);
-    if (page === 'too long') {
-      limit = Math.ceil(limit / 8);
-      continue;
-    }
-    for (const { seq, kind, text } of page)
-      if (seq <= hole.upTo) events.push({ node: hole.node, epoch: hole.epoch, seq, kind, text });
-    const next = page.at(-1)?.seq ?? hole.upTo;
-    if (!(next > after))
-      throw new Error(`node ${hole.node} returned events outside the requested range`);
-    after = next;
+  for (let after_seq = first; after_seq < upTo;) {
+    const query = { after_seq, limit: PAGE };
+    const { value, headers } = await client.ask(endpoints.replayEvents, { query });
+    if (headers['x-epoch'] !== epoch) throw new Error(`node ${node} has a new event log`);
+    for (const event of value)
+      if (event.seq <= upTo)
+        events.push({
+          node,
+          epoch,
+          seq: event.seq,
+          kind: event.kind,
+          text: JSON.stringify(event),
+        });
+    const next = value.at(-1)?.seq ?? upTo;
+    if (!(next > after_seq))
+      throw new Error(`node ${node} returned events outside the requested range`);
+    after_seq = next;
   }
   return events;
-}
-
-async function pageOf(
-  client: Pick<Client, 'ask'>,
-  { node, epoch }: Hole,
-  after_seq: number,
-  limit: number,
-): Promise<{ seq: number; kind: string; text: string }[] | 'too long'> {
-  try {
-    const { value, headers } = await client.ask(endpoints.replayEvents, {
-      query: { after_seq, limit },
-    });
-    if (headers['x-epoch'] !== epoch) throw new Error(`node ${node} has a new event log`);
-    return value.map((event) => ({ ...event, text: JSON.stringify(event) }));
-  } catch (error) {
-    const isTooLong = error instanceof AppError && error.code === 'payload_too_large';
-    if (isTooLong && limit > 1) return 'too long';
-    throw error;
-  }
 }

@@ -2,9 +2,8 @@ import { errors, type NatsConnection } from '@nats-io/transport-node';
 import { describe, expect, test } from 'vitest';
 import { AppError } from '../../src/api/errors.ts';
 import { Bucket } from '../../src/fleet/bucket.ts';
-import { EngineRefusal, engineError } from '../../src/fleet/engine.ts';
+import { EngineRefusal, engineError, patiently } from '../../src/fleet/engine.ts';
 import { namesOf } from '../../src/fleet/names.ts';
-import { patiently } from '../../src/fleet/patiently.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 const names = namesOf('f');

@@ -1,7 +1,7 @@
 import { headers } from '@nats-io/transport-node';
 import { anEvent } from '../support/event-record.ts';
 import { describe, expect, test } from 'vitest';
-import { readEvent, readMessage } from '../../src/fleet/read-message.ts';
+import { readEvent, readMessage } from '../../src/fleet/mirrored.ts';
 
 const sound = { 'Cadre-Epoch': 'epoch_1', 'Cadre-Seq': '7', 'Cadre-Prev': '6', 'Cadre-Id': 'e7' };
 

@@ -1,11 +1,6 @@
-import {
-  type Batch,
-  type Head,
-  type MirrorStream,
-  Refused,
-} from '../../src/fleet/mirror-stream.ts';
+import { type Batch, type MirrorStream, Refused } from '../../src/fleet/nats-mirror-stream.ts';
 import { isMark, type MirroredMessage, stays } from '../../src/fleet/mirrored.ts';
-import type { Arrived, From, ReaderStream } from '../../src/fleet/reader.ts';
+import type { Arrived, From, ReaderStream } from '../../src/fleet/nats-reader-stream.ts';
 
 /** The fate of a batch: stored and acknowledged, only stored, stored later, or lost. */
 export type Fate = 'answered' | 'unanswered' | 'late' | 'lost';
@@ -85,7 +80,7 @@ export class ScriptedStream {
     };
   }
 
-  #head(node: string): Head | null {
+  #head(node: string): MirroredMessage | null {
     const known = this.messages.slice(0, this.messages.length - this.staleBy());
     return known.findLast((message) => message.node === node) ?? null;
   }

@@ -1,7 +1,7 @@
 import { serversOf } from '../../client/routed.ts';
 import { endpoints } from '../../api/index.ts';
 import { noDefaults } from '../../client/defaults.ts';
-import type { Start } from '../tui/app.tsx';
+import type { Start } from '../tui/open.tsx';
 import { configuration, addressOf, type GlobalOptions, serverDirectory } from './context.ts';
 import { editorOf, editorProgram } from './editor.ts';
 import { exitCodes } from './exit.ts';
@@ -10,7 +10,7 @@ import { type CommandContext, terminalOf, type World } from './world.ts';
 import fs from 'node:fs/promises';
 import { notFoundError, usageError } from '../../api/errors.ts';
 import { findRegistration } from '../../core/config/registration.ts';
-import type { Visit } from '../tui/visit.ts';
+import type { Visit } from '../tui/screen/screen-context.ts';
 import { runHere } from './run-program.ts';
 
 /**

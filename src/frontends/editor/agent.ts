@@ -1,7 +1,8 @@
 import {
   type AgentApp,
   type AgentContext,
-  type AgentRequestContext,
+  type AgentRequestHandler,
+  type AgentRequestHandlersByMethod,
   agent,
   type InitializeRequest,
   type InitializeResponse,
@@ -11,7 +12,6 @@ import {
   type PromptRequest,
   type PromptResponse,
   PROTOCOL_VERSION,
-  type SetSessionModeRequest,
   type SetSessionTitleRequest,
   RequestError,
   type ListSessionsRequest,
@@ -44,53 +44,27 @@ export interface AgentOptions {
 export function createCadreAgent(options: AgentOptions): AgentApp {
   const { initialize, session: of } = methods.agent;
   const mine = new Handlers(options);
-  return agent({ name: 'cadre' })
-    .onConnect(({ closed }) => void closed.then(() => mine.leave()))
-    .onRequest(
-      initialize,
-      answering(({ params, client }) => mine.initialize(params, client)),
-    )
-    .onRequest(
-      of.new,
-      answering(({ params }) => mine.open(params)),
-    )
-    .onRequest(
-      of.load,
-      answering(({ params }) => mine.load(params.sessionId)),
-    )
-    .onRequest(
-      of.resume,
-      answering(({ params }) => mine.resume(params.sessionId)),
-    )
-    .onRequest(
-      of.list,
-      answering(({ params }) => listSessions(options.link, params)),
-    )
-    .onRequest(
-      of.close,
-      answering(({ params }) => mine.close(params.sessionId)),
-    )
-    .onRequest(
-      of.delete,
-      answering(({ params }) => mine.delete(params.sessionId)),
-    )
-    .onRequest(
-      of.setTitle,
-      answering(({ params }) => mine.setTitle(params)),
-    )
-    .onRequest(
-      of.setMode,
-      answering(({ params }) => mine.setMode(params)),
-    )
-    .onRequest(
-      of.setConfigOption,
-      answering(({ params }) => mine.choose(params.sessionId, params.configId, params.value)),
-    )
-    .onRequest(
-      of.prompt,
-      answering(({ params, signal }) => mine.prompt(params, signal)),
-    )
-    .onNotification(of.cancel, ({ params }) => mine.cancel(params.sessionId));
+  const handlers: Partial<AgentRequestHandlersByMethod> = {
+    [initialize]: ({ params, client }) => mine.initialize(params, client),
+    [of.new]: ({ params }) => mine.open(params),
+    [of.load]: ({ params }) => mine.load(params.sessionId),
+    [of.resume]: ({ params }) => mine.resume(params.sessionId),
+    [of.list]: ({ params }) => listSessions(options.link, params),
+    [of.close]: ({ params }) => mine.close(params.sessionId),
+    [of.delete]: ({ params }) => mine.delete(params.sessionId),
+    [of.setTitle]: ({ params }) => mine.setTitle(params),
+    [of.setMode]: ({ params }) => mine.setMode(params.sessionId, params.modeId),
+    [of.setConfigOption]: ({ params: { sessionId, configId, value } }) =>
+      mine.choose(sessionId, configId, value),
+    [of.prompt]: ({ params, signal }) => mine.prompt(params, signal),
+  };
+  const app = agent({ name: 'cadre' });
+  app.onConnect(({ closed }) => void closed.then(() => mine.leave()));
+  // `onRequest` has no other type for a method that is not a literal.
+  for (const [method, handle] of Object.entries(handlers))
+    app.onRequest(method as '*', answering(handle as AgentRequestHandler<unknown, unknown>));
+  // After the requests: a message is tried with one handler after the other, and a cancellation must not overtake a prompt.
+  return app.onNotification(of.cancel, ({ params }) => mine.cancel(params.sessionId));
 }
 
 /** The handlers of the requests. They throw AppErrors. */
@@ -111,18 +85,28 @@ class Handlers {
     await link.call(endpoints.getVersion, {});
     this.leave();
     this.#open = new OpenSessions({ ...this.#options, editor, capabilities });
-    return helloOf(version);
+    return {
+      protocolVersion: PROTOCOL_VERSION,
+      agentInfo: { name: 'cadre', title: 'cadre', version },
+      authMethods: [],
+      agentCapabilities: {
+        loadSession: true,
+        promptCapabilities: { image: true, embeddedContext: true },
+        mcpCapabilities: { http: true, sse: true },
+        sessionCapabilities: { list: {}, resume: {}, close: {}, delete: {}, title: {} },
+      },
+    };
   }
 
   async open({ cwd, mcpServers }: NewSessionRequest): Promise<NewSessionResponse> {
     const { link, fixed } = this.#options;
-    if (fixed) {
-      const { attached, tellHistory } = await this.#sessions.load(await link.use(fixed));
-      attached.begin(tellHistory);
-      return { sessionId: attached.id, ...attached.choosing.offer };
-    }
-    const attached = await this.#sessions.create(cwd, { mcp_servers: serversOf(mcpServers) });
-    attached.begin();
+    const { attached, tellHistory } = fixed
+      ? await this.#sessions.load(await link.use(fixed))
+      : {
+          attached: await this.#sessions.create(cwd, { mcp_servers: serversOf(mcpServers) }),
+          tellHistory: undefined,
+        };
+    attached.begin(tellHistory);
     return { sessionId: attached.id, ...attached.choosing.offer };
   }
 
@@ -159,7 +143,7 @@ class Handlers {
     return body;
   }
 
-  async setMode({ sessionId, modeId }: SetSessionModeRequest): Promise<void> {
+  async setMode(sessionId: string, modeId: string): Promise<void> {
     await this.choose(sessionId, 'mode', modeId);
   }
 
@@ -198,24 +182,10 @@ class Handlers {
 type Offer = AttachedSession['choosing']['offer'];
 type ConfigOptions = Pick<Offer, 'configOptions'>;
 
-function helloOf(version: string): InitializeResponse {
-  return {
-    protocolVersion: PROTOCOL_VERSION,
-    agentInfo: { name: 'cadre', title: 'cadre', version },
-    authMethods: [],
-    agentCapabilities: {
-      loadSession: true,
-      promptCapabilities: { image: true, embeddedContext: true },
-      mcpCapabilities: { http: true, sse: true },
-      sessionCapabilities: { list: {}, resume: {}, close: {}, delete: {}, title: {} },
-    },
-  };
-}
-
 /** A handler whose refusals reach the editor in the words of cadre. */
-function answering<Params, Response>(
-  handle: (context: AgentRequestContext<Params>) => Promise<Response>,
-): (context: AgentRequestContext<Params>) => Promise<Response> {
+function answering(
+  handle: AgentRequestHandler<unknown, unknown>,
+): AgentRequestHandler<unknown, unknown> {
   return async (context) => {
     try {
       return await handle(context);

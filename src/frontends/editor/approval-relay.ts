@@ -2,7 +2,7 @@ import {
   type AgentContext,
   type CreateElicitationRequest,
   methods,
-  type RequestPermissionRequest,
+  type RequestPermissionResponse,
   type SessionUpdate,
   type ToolCallContent,
   type CreateElicitationResponse,
@@ -18,6 +18,7 @@ import {
   confirmationOf,
   type Decision,
   decisionOf,
+  type PermissionRequest,
   permissionRequest,
   reject,
 } from './permission.ts';
@@ -37,9 +38,7 @@ interface Dependencies {
   callOf: (request: unknown) => AskedCall | null;
   /** Keeps what the editor is shown of a call, which the agent may not tell again. */
   noteChanges: (item_id: string, content: readonly ToolCallContent[]) => void;
-  /** Sends an update of the session to the editor. */
   update: (update: SessionUpdate) => Promise<void>;
-  /** Shows a text to the user. */
   tell: (text: string) => void;
 }
 
@@ -121,23 +120,22 @@ export class ApprovalRelay {
   }
 
   async #askPermission(approval: Approval, signal: AbortSignal): Promise<Decision> {
-    const { editor, sessionId } = this.#deps;
-    const { requestPermission } = methods.client.session;
-    const ask = async (request: Omit<RequestPermissionRequest, 'sessionId'>) =>
-      decisionOf(
-        await editor.request(
-          requestPermission,
-          { sessionId, ...request },
-          { cancellationSignal: signal },
-        ),
-      );
+    const ask = async (request: PermissionRequest) =>
+      decisionOf(await this.#request(request, signal));
     const shown = this.#shown(approval);
     const decision = await ask(shown);
     const isMeant = decision.decision === 'decline' || !approval.arguments_missing;
     return isMeant ? decision : ask(confirmationOf(shown));
   }
 
-  #shown(approval: Approval): ReturnType<typeof permissionRequest> {
+  #request(request: PermissionRequest, signal: AbortSignal): Promise<RequestPermissionResponse> {
+    const { editor, sessionId } = this.#deps;
+    const { requestPermission } = methods.client.session;
+    const options = { cancellationSignal: signal };
+    return editor.request(requestPermission, { sessionId, ...request }, options);
+  }
+
+  #shown(approval: Approval): PermissionRequest {
     const call = this.#deps.callOf(approval.request);
     const shown = permissionRequest(approval, call);
     if (call) this.#deps.noteChanges(call.item_id, shown.toolCall.content ?? []);
@@ -161,7 +159,7 @@ export class ApprovalRelay {
 
   /** For an editor that shows no forms. */
   async #askChoice(approval: Approval, signal: AbortSignal): Promise<Decision> {
-    const { editor, sessionId } = this.#deps;
+    const { sessionId } = this.#deps;
     const questions = approval.questions ?? [];
     const options = permissionOptionsOf(questions);
     const elsewhere =
@@ -170,15 +168,8 @@ export class ApprovalRelay {
         : `\n\nThis editor cannot show a form: answer in a terminal with cadre sessions attach ${sessionId}.`;
     const { toolCall } = this.#shown(approval);
     const content = textContent(`${questionsText(approval)}${elsewhere}`);
-    const params: RequestPermissionRequest = {
-      sessionId,
-      toolCall: { ...toolCall, content },
-      options,
-    };
-    const { requestPermission } = methods.client.session;
-    const { outcome } = await editor.request(requestPermission, params, {
-      cancellationSignal: signal,
-    });
+    const request = { toolCall: { ...toolCall, content }, options };
+    const { outcome } = await this.#request(request, signal);
     return decisionOfChoice(outcome.outcome === 'selected' ? outcome.optionId : '', questions);
   }
 }
@@ -194,7 +185,6 @@ function formOf(questions: readonly Question[]): ElicitationSchema {
   };
 }
 
-/** The questions with their options, as text. */
 function questionsText({ title, questions }: Approval): string {
   const asked = (questions ?? []).map((one) =>
     [
@@ -207,7 +197,6 @@ function questionsText({ title, questions }: Approval): string {
   return asked.length > 0 ? asked.join('\n\n') : title;
 }
 
-/** The decision that a form means. */
 function decisionOfForm(
   answer: CreateElicitationResponse,
   questions: readonly Question[],
@@ -240,7 +229,6 @@ function permissionOptionsOf(questions: readonly Question[]): PermissionOption[]
   ];
 }
 
-/** The decision that one of these answers means. */
 function decisionOfChoice(optionId: string, [only]: readonly Question[]): Decision {
   const [, at] = /^answer-(\d+)$/.exec(optionId) ?? [];
   const label = only?.options[Number(at ?? -1)]?.label;

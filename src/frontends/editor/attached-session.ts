@@ -12,19 +12,21 @@ import { AppError, unreachableError } from '../../api/errors.ts';
 import type { Clock } from '../../core/lib/clock.ts';
 import { ApprovalRelay } from './approval-relay.ts';
 import type { EditorSettings } from './editor-settings.ts';
-import { remarksOf } from './history.ts';
 import type { AskedCall } from './permission.ts';
-import { PATIENCE_MS, Prompting } from './prompting.ts';
+import { PATIENCE_MS, Prompting, TurnEnds } from './prompting.ts';
 import type { ServerLink } from './server-link.ts';
-import { TurnEnds } from './turn-ends.ts';
-import { EventReader, inputUpdates, remark } from './updates.ts';
+import { EventReader, inputUpdates, remark, remarksOf } from './updates.ts';
 import type { InputItem } from '../../api/input.ts';
 
-interface Dependencies {
+/** An editor and the server that it uses. */
+export interface EditorConnection {
   link: ServerLink;
   clock: Clock;
   editor: AgentContext;
   capabilities: ClientCapabilities;
+}
+
+interface Dependencies extends EditorConnection {
   session: Session;
   choosing: EditorSettings;
   /** The editor receives the events after this seq. */
@@ -178,9 +180,7 @@ export class AttachedSession {
     await this.#titled(payload.title, created_at);
   }
 
-  async #ended({
-    payload: { turn },
-  }: EventNamed<'turn.completed' | 'turn.interrupted' | 'turn.failed'>): Promise<void> {
+  async #ended({ payload: { turn } }: EventNamed<EndKind>): Promise<void> {
     this.#running = null;
     if (!(await this.#prompting.sent(turn.turn_id)))
       for (const update of remarksOf(turn)) await this.update(update);
@@ -196,11 +196,8 @@ export class AttachedSession {
     await this.update({ sessionUpdate: 'session_info_update', title, updatedAt });
   }
 
-  async #over({
-    status,
-    close_reason,
-    failure,
-  }: Pick<Session, 'status' | 'close_reason' | 'failure'>): Promise<void> {
+  async #over(session: Pick<Session, 'status' | 'close_reason' | 'failure'>): Promise<void> {
+    const { status, close_reason, failure } = session;
     const why = failure?.message ?? close_reason;
     await this.#notice('error', `The session is ${status}${why === null ? '' : `: ${why}`}`);
   }
@@ -255,6 +252,7 @@ export class AttachedSession {
 }
 
 type Severity = 'info' | 'warning' | 'error';
+type EndKind = 'turn.completed' | 'turn.interrupted' | 'turn.failed';
 type EventNamed<Kind extends DescribedEvent['kind']> = Extract<DescribedEvent, { kind: Kind }>;
 
 function awayFor(ms: number): AppError {

@@ -1,25 +1,16 @@
-import type { AgentContext, ClientCapabilities } from '@agentclientprotocol/sdk/unstable';
 import type { BodyInputOf } from '../../api/endpoint.ts';
 import { endpoints } from '../../api/index.ts';
 import type { Session } from '../../api/sessions.ts';
 import type { Client } from '../../client/client.ts';
 import { replayBefore } from '../../client/replay.ts';
 import { AppError, notFoundError } from '../../api/errors.ts';
-import type { Clock } from '../../core/lib/clock.ts';
-import { AttachedSession } from './attached-session.ts';
-import type { Offered } from './choices.ts';
-import { EditorSettings } from './editor-settings.ts';
-import { endedTurns, historyOf } from './history.ts';
-import type { ServerLink } from './server-link.ts';
+import { AttachedSession, type EditorConnection } from './attached-session.ts';
+import { EditorSettings, type Offered } from './editor-settings.ts';
+import { endedTurns, historyOf } from './updates.ts';
 
-/** The request that opens a session. */
 export type NewSession = BodyInputOf<typeof endpoints.createSession>;
 
-interface Dependencies {
-  link: ServerLink;
-  clock: Clock;
-  editor: AgentContext;
-  capabilities: ClientCapabilities;
+interface Dependencies extends EditorConnection {
   /** The request that opens a session in a directory. Throws an AppError that says what to configure. */
   opening: (client: Client, cwd: string) => Promise<NewSession>;
 }
@@ -105,17 +96,8 @@ export class OpenSessions {
     session: Session,
     from: { after: number; told: ReadonlySet<string> },
   ): Promise<AttachedSession> {
-    const { link, clock, editor, capabilities } = this.#deps;
     const choosing = new EditorSettings(session, await this.#offered(session));
-    const attached = new AttachedSession({
-      link,
-      clock,
-      editor,
-      capabilities,
-      session,
-      choosing,
-      ...from,
-    });
+    const attached = new AttachedSession({ ...this.#deps, session, choosing, ...from });
     this.forget(session.id);
     this.#open.set(session.id, attached);
     return attached;

@@ -24,11 +24,10 @@ export interface AskedCall {
   tool: DisplayedTool;
 }
 
+export type PermissionRequest = Omit<RequestPermissionRequest, 'sessionId'>;
+
 /** The request to an editor for an approval: everything that it would allow, and the possible answers. */
-export function permissionRequest(
-  approval: Approval,
-  call: AskedCall | null,
-): Omit<RequestPermissionRequest, 'sessionId'> {
+export function permissionRequest(approval: Approval, call: AskedCall | null): PermissionRequest {
   const tool = call?.tool ?? {
     call_ref: approval.id,
     title: approval.title,
@@ -57,9 +56,7 @@ export function permissionRequest(
 }
 
 /** Returns the second request for a permission that the agent does not describe. An editor takes no typed word. */
-export function confirmationOf(
-  request: Omit<RequestPermissionRequest, 'sessionId'>,
-): Omit<RequestPermissionRequest, 'sessionId'> {
+export function confirmationOf(request: PermissionRequest): PermissionRequest {
   const accept = {
     optionId: ONCE,
     name: 'Accept without a description of the action',
@@ -138,18 +135,11 @@ function diffParts({ path, diff }: Extract<ApprovalDetail, { type: 'diff' }>): P
   const [header = ''] = diff.split(/^@@/m, 1);
   const changes = diffContent(path, diff);
   // An editor shows one path of a change, which may have another one, too.
-  const isPlain = header
-    .split('\n')
-    .every((line) => line === '' || HEADERS.some((mark) => isOneOf(line, mark, path)));
+  const names = ['--- ', '+++ '].flatMap((mark) => [mark + path, `${mark}/dev/null`]);
+  const known = new Set(['', ...names]);
+  const isPlain = header.split('\n').every((line) => known.has(line));
   const rest = isPlain ? textParts('') : textParts(fenced(revealed(diff), 'diff'));
   return { content: [...changes, ...rest.content], isWhole: rest.isWhole };
-}
-
-const HEADERS = ['--- ', '+++ '];
-
-/** Whether a line of a header names the path, or no file. */
-function isOneOf(line: string, mark: string, path: string): boolean {
-  return line === mark + path || line === `${mark}/dev/null`;
 }
 
 function textParts(text: string): Parts {

@@ -3,9 +3,8 @@ import type { TurnInEvents } from '../../api/event-kinds/sessions.ts';
 import { endpoints } from '../../api/index.ts';
 import type { Usage } from '../../api/sessions.ts';
 import { AppError } from '../../api/errors.ts';
-import type { ChosenSettings } from './choices.ts';
+import type { ChosenSettings } from './editor-settings.ts';
 import type { ServerLink } from './server-link.ts';
-import type { TurnEnds } from './turn-ends.ts';
 import type { InputItem } from '../../api/input.ts';
 
 /** For how long a server that is away is waited for before a prompt fails, in ms. */
@@ -21,7 +20,6 @@ interface Dependencies {
   link: ServerLink;
   sessionId: string;
   ends: TurnEnds;
-  /** The settings of the editor for its turns. */
   wishes: () => ChosenSettings;
 }
 
@@ -31,7 +29,6 @@ interface Dependencies {
  */
 export class Prompting {
   readonly #deps: Dependencies;
-  /** The waiting and running prompts. */
   readonly #prompts = new Set<Prompt>();
   /** The turns that were sent from here. */
   readonly #own = new Set<string>();
@@ -42,7 +39,6 @@ export class Prompting {
     this.#deps = deps;
   }
 
-  /** Whether there is a prompt that waits or runs. */
   get isBusy(): boolean {
     return this.#prompts.size > 0;
   }
@@ -81,7 +77,6 @@ export class Prompting {
     await this.#last;
   }
 
-  /** Asks for a turn to end. */
   async interrupt(turn_id: string): Promise<void> {
     const { link, sessionId: session_id } = this.#deps;
     const params = { session_id, turn_id };
@@ -133,6 +128,36 @@ export class Prompting {
       signal.addEventListener('abort', () => resolve(), { once: true });
     });
     await Promise.race([ends.of(active_turn_id), stopped]);
+  }
+}
+
+/** How the turns of a session ended: for those who wait for an end, before or after it came. */
+export class TurnEnds {
+  readonly #ends = new Map<string, PromiseWithResolvers<TurnInEvents>>();
+
+  /** Resolves with a turn once it has ended. Rejects once nobody can tell. */
+  of(turnId: string): Promise<TurnInEvents> {
+    return this.#end(turnId).promise;
+  }
+
+  ended(turn: TurnInEvents): void {
+    this.#end(turn.turn_id).resolve(turn);
+  }
+
+  /** Rejects all waits. The turns may still end, and later waits resolve. */
+  fail(error: AppError): void {
+    for (const end of this.#ends.values()) end.reject(error);
+    this.#ends.clear();
+  }
+
+  #end(turnId: string): PromiseWithResolvers<TurnInEvents> {
+    const known = this.#ends.get(turnId);
+    if (known) return known;
+    const end = Promise.withResolvers<TurnInEvents>();
+    // Most ends are waited for by nobody.
+    end.promise.catch(() => undefined);
+    this.#ends.set(turnId, end);
+    return end;
   }
 }
 

@@ -109,7 +109,6 @@ export class ServerLink {
     }
   }
 
-  /** Closes the connections. */
   close(): void {
     this.#client?.close();
     this.#client = null;

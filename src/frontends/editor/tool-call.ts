@@ -13,11 +13,10 @@ export interface DisplayedTool extends Pick<
   input?: unknown;
 }
 
-/** The effects of a tool call. */
 interface ToolContent {
   output?: string;
   /** The changes of files in the approval request, if the call itself has none. */
-  changes?: readonly ToolCallContent[];
+  changes?: readonly ToolCallContent[] | undefined;
 }
 
 /** The fields of a tool call for the editor. An absent field does not change. */
@@ -42,7 +41,6 @@ export function toolFields(
   };
 }
 
-/** The change of a file, in parts. */
 export function diffContent(path: string, diff: string): ToolCallContent[] {
   return changesIn(diff).map((change) => ({ type: 'diff', path, ...change }));
 }
@@ -80,7 +78,6 @@ const kinds: readonly ToolKind[] = [
   'switch_mode',
 ];
 
-/** A part of a file before and after. */
 interface Change {
   /** Null for a file that is new. */
   oldText: string | null;

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import type { ToolEnvelope, ToolInfo } from '../../api/gateway.ts';
+import type { ToolEnvelope, ToolErrorCode, ToolInfo } from '../../api/gateway.ts';
 import { endpoints } from '../../api/index.ts';
 import { toolInfosOf, toolNamespaces } from '../../api/tools.ts';
 import { type Client, HttpClient } from '../../client/client.ts';
@@ -63,13 +63,12 @@ function backendOf(access: () => ToolAccess, clients: Clients): ToolBackend {
       try {
         const now = access();
         const { namespaces } = await clients.of(now).call(endpoints.getCapabilities, {});
-        return toolsFor(
-          namespaces.flatMap(({ tools }) => tools),
-          now,
-        );
+        const tools = namespaces.flatMap((one) => one.tools);
+        return toolsFor(tools, now);
       } catch {
         // With an empty list the agent could call nothing; a call of a listed tool returns the reason.
-        return toolsFor(allTools(), accessOrNull(access));
+        const all = Object.values(toolNamespaces).flatMap(toolInfosOf);
+        return toolsFor(all, accessOrNull(access));
       }
     },
     async call(tool, args, signal) {
@@ -134,26 +133,15 @@ function inThisDirectory(tool: string, args: Record<string, unknown>): Record<st
   return { ...args, cwd: path.resolve(cwd ?? '.') };
 }
 
-function allTools(): ToolInfo[] {
-  return Object.values(toolNamespaces).flatMap(toolInfosOf);
-}
-
 function failureOf(error: unknown): ToolEnvelope {
   if (!(error instanceof AppError))
-    return {
-      ok: false,
-      error: {
-        code: 'internal',
-        message: 'cannot call the tool because of an internal error of cadre',
-      },
-    };
+    return failure('internal', 'cannot call the tool because of an internal error of cadre');
   const { code, message } = error;
   if (code === 'unreachable' || code === 'unauthorized' || code === 'shutting_down')
-    return unavailable(`tools unavailable: ${message}`);
-  const toolCode = code === 'not_found' ? 'not_found' : 'bad_request';
-  return { ok: false, error: { code: toolCode, message } };
+    return failure('backend_unavailable', `tools unavailable: ${message}`);
+  return failure(code === 'not_found' ? code : 'bad_request', message);
 }
 
-function unavailable(message: string): ToolEnvelope {
-  return { ok: false, error: { code: 'backend_unavailable', message } };
+function failure(code: ToolErrorCode, message: string): ToolEnvelope {
+  return { ok: false, error: { code, message } };
 }

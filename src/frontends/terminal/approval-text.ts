@@ -2,7 +2,7 @@ import type { Approval, ApprovalDetail, Question } from '../../api/approvals.ts'
 import { ARGUMENTS_MISSING } from '../../core/lib/arguments-missing.ts';
 import { revealed } from '../../core/lib/plain.ts';
 import { diffLines } from './diff.ts';
-import type { Palette } from './palette.ts';
+import { type LineShape, same } from './palette.ts';
 import { wrapped } from './width.ts';
 
 export type ApprovalToShow = Pick<
@@ -10,16 +10,11 @@ export type ApprovalToShow = Pick<
   'kind' | 'title' | 'request' | 'questions' | 'details' | 'session_allows' | 'arguments_missing'
 >;
 
-interface Shape {
-  columns: number;
-  palette: Palette;
-}
-
 /**
  * The whole request of an approval, as lines of at most `columns` columns. Nothing is cut: long lines are wrapped,
  * and characters that a terminal would obey or hide are shown as their code points.
  */
-export function approvalText(approval: ApprovalToShow, shape: Shape): string[] {
+export function approvalText(approval: ApprovalToShow, shape: LineShape): string[] {
   const { kind, title, details, questions, request, session_allows: allows } = approval;
   const parts = [
     ...(questions ?? []).map((question) => questionLines(question, shape)),
@@ -34,7 +29,7 @@ export function approvalText(approval: ApprovalToShow, shape: Shape): string[] {
   return [heading, ...parts].flatMap((lines, at) => (at === 0 ? lines : ['', ...lines]));
 }
 
-function detailLines(detail: ApprovalDetail, shape: Shape): string[] {
+function detailLines(detail: ApprovalDetail, shape: LineShape): string[] {
   const { faint, accent } = shape.palette;
   switch (detail.type) {
     case 'command': {
@@ -55,12 +50,15 @@ function detailLines(detail: ApprovalDetail, shape: Shape): string[] {
   }
 }
 
-function inputLines(name: string, value: unknown, shape: Shape): string[] {
+function inputLines(name: string, value: unknown, shape: LineShape): string[] {
   const text = typeof value === 'string' ? value : (JSON.stringify(value, null, 2) ?? 'undefined');
   return [...shown(`${name}:`, shape, '', shape.palette.accent), ...shown(text, shape, '  ')];
 }
 
-function questionLines({ question, header, options, multiple }: Question, shape: Shape): string[] {
+function questionLines(
+  { question, header, options, multiple }: Question,
+  shape: LineShape,
+): string[] {
   const choices = options.flatMap(({ label, description }) =>
     shown(description === null ? `- ${label}` : `- ${label}: ${description}`, shape, '  '),
   );
@@ -72,9 +70,12 @@ function questionLines({ question, header, options, multiple }: Question, shape:
 }
 
 /** The lines of a text, all of it, behind an indent. */
-function shown(text: string, { columns, palette }: Shape, indent: string, style = same): string[] {
+function shown(
+  text: string,
+  { columns, palette }: LineShape,
+  indent: string,
+  style = same,
+): string[] {
   const lines = wrapped(revealed(text, palette.warn), columns - indent.length);
   return lines.map((line) => indent + style(line));
 }
-
-const same = (text: string) => text;

@@ -13,13 +13,10 @@ import {
 } from './conversation.ts';
 import { diffLines } from './diff.ts';
 import { markdownLines } from './markdown.ts';
-import type { Palette } from './palette.ts';
+import type { LineShape } from './palette.ts';
 import { truncated, wrapped } from './width.ts';
 
-export interface ConversationShape {
-  /** No line is wider. */
-  columns: number;
-  palette: Palette;
+export interface ConversationShape extends LineShape {
   /** Whether tools are one line each and thoughts are left out; else both are shown whole. */
   folded: boolean;
 }
@@ -33,7 +30,6 @@ export function conversationLines(blocks: readonly Block[], shape: ConversationS
   });
 }
 
-/** The blocks that have lines. */
 export function visibleBlocks(
   blocks: readonly Block[],
   { folded }: Pick<ConversationShape, 'folded'>,
@@ -62,10 +58,8 @@ export function blockLines(block: Block, shape: ConversationShape): string[] {
       return promptLines(block, shape);
     case 'message':
       return markdownLines(block.text, shape);
-    case 'thought': {
-      const lines = wrapped(plain(block.text).trim(), columns, { trims: true });
-      return lines.map(palette.faint);
-    }
+    case 'thought':
+      return wrapped(plain(block.text).trim(), columns, { trims: true }).map(palette.faint);
     case 'tool':
       return folded ? [toolLine(block, shape)] : toolLines(block, shape);
     case 'approval': {
@@ -109,8 +103,7 @@ function toolLines(tool: Tool, shape: ConversationShape): string[] {
   const inner = { columns: Math.max(2, columns - 2), palette };
   const output = plain(tool.output).replace(/\s+$/, '');
   const body = [
-    ...inputLines(tool.input, inner),
-    ...placeLines(tool, inner),
+    ...fieldLines(tool, inner),
     ...(output === ''
       ? []
       : isDiff(output)
@@ -120,20 +113,11 @@ function toolLines(tool: Tool, shape: ConversationShape): string[] {
   return [toolLine(tool, shape), ...body.map((line) => palette.faint('│ ') + line)];
 }
 
-function placeLines(
-  { locations }: Tool,
-  { columns, palette }: { columns: number; palette: Palette },
-): string[] {
+/** The fields of the input and the places of a tool call, each behind its name. */
+function fieldLines({ input, locations }: Tool, { columns, palette }: LineShape): string[] {
   const places = locationsText(locations);
-  return places === '' ? [] : wrapped(plain(`at: ${places}`), columns).map(palette.faint);
-}
-
-/** The fields of an input, each behind its name. */
-function inputLines(
-  input: unknown,
-  { columns, palette }: { columns: number; palette: Palette },
-): string[] {
-  return inputFields(input).flatMap(([name, text]) =>
+  const fields = [...inputFields(input), ...(places === '' ? [] : [['at', places]])];
+  return fields.flatMap(([name, text]) =>
     wrapped(plain(`${name}: ${text}`), columns).map(palette.faint),
   );
 }

@@ -16,7 +16,6 @@ export type Block =
       key: string;
       status: Item['status'];
       title: string;
-      /** The places that it is about. */
       locations?: ToolCall['locations'];
       input: unknown;
       output: string;
@@ -26,13 +25,11 @@ export type Block =
   | { type: 'notice'; key: string; code: string; message: string }
   | { type: 'end'; key: string; status: Turn['status']; message: string | null };
 
-/** The fields of an approval that a conversation shows. */
 export type ConversationApproval = Pick<
   Approval,
   'id' | 'kind' | 'title' | 'status' | 'decided_by' | 'reason'
 >;
 
-/** A turn with its items, in order. */
 export interface TurnWithItems {
   turn: Turn;
   items: readonly Item[];
@@ -138,11 +135,8 @@ export function blockOfNotice({ id, payload: { code, message } }: Notice): Block
 }
 
 /** How a turn ended; nothing where it completed, or has not ended. */
-export function turnEndText({
-  turn_id,
-  status,
-  error,
-}: Pick<Turn, 'turn_id' | 'status' | 'error'>): Block[] {
+export function turnEndText(turn: Pick<Turn, 'turn_id' | 'status' | 'error'>): Block[] {
+  const { turn_id, status, error } = turn;
   if (status !== 'failed' && status !== 'interrupted') return [];
   return [{ type: 'end', key: `${turn_id} end`, status, message: error?.message ?? null }];
 }
@@ -176,7 +170,6 @@ function speaker(block: Block | undefined, agent: string): string {
   return block.type === 'prompt' ? promptSpeaker(block) : agent;
 }
 
-/** Who gave a prompt. */
 export function promptSpeaker({ source }: Extract<Block, { type: 'prompt' }>): string {
   return source === 'user' ? 'You' : speakers[source];
 }
@@ -214,7 +207,6 @@ function markdownOf(block: Block): string {
   }
 }
 
-/** The marks of tool calls by their status. */
 export const toolMarks = { open: '…', completed: '✓', failed: '✗', interrupted: '✗' } as const;
 
 /** The fields of the input of a tool call, each with its value as a text: JSON with `indent` for other values. */
@@ -240,14 +232,8 @@ export function locationsText(locations: ToolCall['locations'] = []): string {
   return [...new Set(places)].join(', ');
 }
 
-/** An approval and its state in a line. */
-export function approvalText({
-  kind,
-  title,
-  status,
-  decided_by,
-  reason,
-}: ConversationApproval): string {
+export function approvalText(approval: ConversationApproval): string {
+  const { kind, title, status, decided_by, reason } = approval;
   const by = decided_by === null ? '' : ` by ${deciderText(decided_by)}`;
   const why = reason === null ? '' : ` (${oneLine(reason)})`;
   const state = status === 'pending' ? 'needs approval' : `${status}${by}${why}`;
@@ -258,7 +244,6 @@ export function noticeText({ code, message }: { code: string; message: string })
   return `${oneLine(code)}: ${oneLine(message)}`;
 }
 
-/** How a turn ended, in a line. */
 export function endText({ status, message }: Extract<Block, { type: 'end' }>): string {
   const how = status === 'failed' ? 'Turn failed' : 'Turn interrupted';
   return message === null ? how : `${how}: ${oneLine(message)}`;

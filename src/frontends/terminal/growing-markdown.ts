@@ -1,7 +1,7 @@
 import type { Token, Tokens } from 'marked';
 import { plain } from '../../core/lib/plain.ts';
-import { blockLines, type MarkdownShape, tokensOf } from './markdown.ts';
-import { withoutColors } from './palette.ts';
+import { blockLines, tokensOf } from './markdown.ts';
+import { type LineShape, withoutColors } from './palette.ts';
 
 /** A block that grows beyond this is rendered in parts. In UTF-16 code units. */
 const LONG = 600;
@@ -25,10 +25,10 @@ const nothing: Finished = { source: '', lines: [], again: '', goesOn: false };
  */
 export class GrowingMarkdown {
   #finished = nothing;
-  #shape: MarkdownShape | undefined;
+  #shape: LineShape | undefined;
 
   /** The lines of the text, which begins with the text of the call before. */
-  lines(text: string, shape: MarkdownShape): string[] {
+  lines(text: string, shape: LineShape): string[] {
     const readable = plain(text);
     const isSame =
       this.#shape?.columns === shape.columns && this.#shape.palette.on === shape.palette.on;
@@ -46,7 +46,7 @@ export class GrowingMarkdown {
   }
 
   /** Keeps the lines of blocks that do not grow any more. */
-  #finish(tokens: readonly Token[], shape: MarkdownShape): void {
+  #finish(tokens: readonly Token[], shape: LineShape): void {
     const { source, again } = this.#finished;
     const raw = tokens.map((token) => token.raw).join('');
     const lines = joined(this.#finished, blockLines(tokens, shape));
@@ -54,7 +54,7 @@ export class GrowingMarkdown {
   }
 
   /** Keeps the lines of the first part of a block that grows. */
-  #finishPart({ head, again, goesOn }: Cut, shape: MarkdownShape): void {
+  #finishPart({ head, again, goesOn }: Cut, shape: LineShape): void {
     const before = this.#finished;
     const source = before.source + head.slice(before.again.length);
     const lines = joined(before, blockLines(tokensOf(head), shape));
@@ -67,7 +67,6 @@ function joined({ lines, goesOn }: Finished, more: readonly string[]): string[] 
   return isApart ? [...lines, '', ...more] : [...lines, ...more];
 }
 
-/** A block in two parts. */
 interface Cut {
   head: string;
   rest: string;
@@ -76,7 +75,7 @@ interface Cut {
 }
 
 /** Where a long block can be cut so that its lines stay the same; null where it cannot. */
-function cutOf(token: Token, shape: MarkdownShape): Cut | null {
+function cutOf(token: Token, shape: LineShape): Cut | null {
   if (token.type === 'code') return cutOfCode(token as Tokens.Code);
   if (token.type === 'list') return cutOfList(token as Tokens.List);
   return token.type === 'paragraph' ? cutOfParagraph(token as Tokens.Paragraph, shape) : null;
@@ -98,7 +97,7 @@ function cutOfList({ raw, items, loose }: Tokens.List): Cut | null {
 }
 
 /** Before the last line that the paragraph is wrapped to, if no mark is open there and it can begin a paragraph. */
-function cutOfParagraph({ raw }: Tokens.Paragraph, shape: MarkdownShape): Cut | null {
+function cutOfParagraph({ raw }: Tokens.Paragraph, shape: LineShape): Cut | null {
   const end = withoutColors(blockLines(tokensOf(raw), shape).at(-1) ?? '');
   const text = raw.trimEnd();
   if (!/^\p{L}/u.test(end) || !text.endsWith(end) || end === text) return null;

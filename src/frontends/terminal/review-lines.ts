@@ -1,9 +1,14 @@
 import type { FileChange, SessionDiff } from '../../api/diffs.ts';
 import type { ReviewComment } from '../../api/reviews.ts';
-import { type AnchorState, locateAnchor, anchorStateOf } from '../../core/lib/diff-anchor.ts';
+import {
+  type Anchor,
+  type AnchorState,
+  locateAnchor,
+  anchorStateOf,
+} from '../../core/lib/diff-anchor.ts';
 import { oneLine, revealed, revealedLine } from '../../core/lib/plain.ts';
 import { type DiffFile, type DiffLine, readPatches } from '../../core/lib/unified-diff.ts';
-import type { Palette, Style } from './palette.ts';
+import { type Palette, same, type Style } from './palette.ts';
 import { between, padded, truncated, widthOf, wrapped } from './width.ts';
 
 /** A row of a diff: a heading, a line of the diff, or a line of a comment below it. */
@@ -38,7 +43,7 @@ export interface ReviewLines {
 
 /** The rows of a diff with its comments: each below its last line, a stale one below the name of its file. */
 export function reviewLinesOf(
-  diff: Pick<SessionDiff, 'files' | 'is_cut' | 'left_out_count'>,
+  diff: CutDiff,
   comments: readonly ReviewComment[],
   columns: number,
   isSplit = false,
@@ -151,22 +156,26 @@ function headOf({ path, old_path, status, additions, deletions }: FileChange): s
 }
 
 /** The line above a comment whose lines are not in the diff. */
-function lostHead({ first_line, last_line, side }: ReviewComment, lost: AnchorState): string {
-  const lines =
-    first_line === last_line ? `line ${first_line}` : `lines ${first_line}-${last_line}`;
-  const place = `on ${lines}${side === 'old' ? ' (removed)' : ''}`;
+function lostHead(comment: ReviewComment, lost: AnchorState): string {
+  const place = `on ${commentLinesText(comment)}`;
   if (!isStale(lost)) return place;
   return `stale: ${place}, ${lost.found_at === null ? 'changed' : `now at ${lost.found_at}`}`;
+}
+
+/** The lines of a comment, such as `line 3` or `lines 3-5 (removed)`. */
+export function commentLinesText({ first_line, last_line, side }: Omit<Anchor, 'lines'>): string {
+  const lines =
+    first_line === last_line ? `line ${first_line}` : `lines ${first_line}-${last_line}`;
+  return side === 'old' ? `${lines} (removed)` : lines;
 }
 
 function isStale({ state }: AnchorState): boolean {
   return state !== 'unknown' && state !== 'current';
 }
 
-function missing({
-  is_cut,
-  left_out_count,
-}: Pick<SessionDiff, 'is_cut' | 'left_out_count'>): string {
+type CutDiff = Pick<SessionDiff, 'files' | 'is_cut' | 'left_out_count'>;
+
+function missing({ is_cut, left_out_count }: CutDiff): string {
   const left = left_out_count === 0 ? '' : `${left_out_count} files not read`;
   return [is_cut ? 'diff too long: the end is not shown' : '', left].filter(Boolean).join('; ');
 }
@@ -258,5 +267,3 @@ function styles(palette: Palette): Record<ReviewLine['kind'], Style> {
 export function fileName({ files }: ReviewLines, row: ReviewLine | undefined): string {
   return oneLine(files[row?.file ?? -1]?.path ?? '');
 }
-
-const same: Style = (text) => text;

@@ -1,5 +1,4 @@
-import { withoutColors } from './palette.ts';
-import type { Style } from './palette.ts';
+import { type Style, withoutColors } from './palette.ts';
 import { between, widthOf } from './width.ts';
 
 /** The indexes of the lines that contain a text, in whatever case. No line contains the empty text. */

@@ -4,6 +4,7 @@ import type { EventScope } from '../../client/event-scope.ts';
 import { streamEvents } from '../../client/stream.ts';
 import { AppError } from '../../api/errors.ts';
 import type { Clock } from '../../core/lib/clock.ts';
+import type { Observable } from './observable.ts';
 
 /** The state of a stream: the first reading, connected, lost and being reconnected, or refused by the server. */
 export type Connection =
@@ -31,39 +32,36 @@ export interface FollowOptions {
   /** Reads what is stored and resolves with the seq to follow after. Called again while no server answers. */
   begin: () => Promise<number | 'latest'>;
   take: (events: readonly RuntimeEventRecord[]) => void;
-  onConnection: (connection: Connection) => void;
+  /** Stays as it is after `signal` has aborted. */
+  connection: Observable<Connection>;
   onGap?: (gap: StreamGap) => void;
 }
 
 /** Calls `begin`, then passes the events after it to `take` in batches. Reconnects by itself, until `signal` aborts. */
 export async function follow(options: FollowOptions): Promise<void> {
-  const { signal, onConnection } = options;
+  const { signal, connection } = options;
   try {
     const after = await untilAnswered(options);
     if (after !== null) await followFrom(options, after);
   } catch (error) {
     if (signal.aborted) return;
     if (!(error instanceof AppError)) throw error;
-    onConnection({ state: 'refused', why: error.message });
+    connection.set({ state: 'refused', why: error.message });
   }
 }
 
 /** The result of `begin`, once a server answers; null where `signal` aborted before. Throws a refusal. */
-export async function untilAnswered<T>({
-  begin,
-  clock,
-  signal,
-  onConnection,
-}: Pick<FollowOptions, 'clock' | 'signal' | 'onConnection'> & {
-  begin: () => Promise<T>;
-}): Promise<T | null> {
-  onConnection({ state: 'reading' });
+export async function untilAnswered<T>(
+  options: Pick<FollowOptions, 'clock' | 'signal' | 'connection'> & { begin: () => Promise<T> },
+): Promise<T | null> {
+  const { begin, clock, signal, connection } = options;
+  if (!signal.aborted) connection.set({ state: 'reading' });
   for (let isFirst = true; !signal.aborted; isFirst = false) {
     try {
       return await begin();
     } catch (error) {
       if (!(error instanceof AppError) || error.code !== 'unreachable') throw error;
-      if (isFirst) onConnection({ state: 'lost', since: clock.now() });
+      if (isFirst && !signal.aborted) connection.set({ state: 'lost', since: clock.now() });
       await clock.sleep(RETRY_MS, signal).catch(() => undefined);
     }
   }
@@ -71,7 +69,7 @@ export async function untilAnswered<T>({
 }
 
 async function followFrom(
-  { client, clock, scope, signal, take, onConnection, onGap }: FollowOptions,
+  { client, clock, scope, signal, take, connection, onGap }: FollowOptions,
   after: number | 'latest',
 ): Promise<void> {
   let waiting: RuntimeEventRecord[] = [];
@@ -82,7 +80,11 @@ async function followFrom(
     wait = charactersOf(events) > FLOOD_CHARACTERS_PER_MS * wait ? FLOOD_MS : BATCH_MS;
     if (!signal.aborted) take(events);
   };
-  onConnection({ state: 'live' });
+  const onConnection = ({ lost }: { lost: boolean }) => {
+    if (signal.aborted) return;
+    connection.set(lost ? { state: 'lost', since: clock.now() } : { state: 'live' });
+  };
+  onConnection({ lost: false });
   const events = streamEvents({
     client,
     clock,
@@ -90,8 +92,7 @@ async function followFrom(
     after,
     signal,
     ...(onGap ? { onGap } : {}),
-    onConnection: ({ lost }) =>
-      onConnection(lost ? { state: 'lost', since: clock.now() } : { state: 'live' }),
+    onConnection,
   });
   for await (const event of events) {
     if (waiting.length === 0) clock.after(wait, flush);
@@ -99,7 +100,7 @@ async function followFrom(
   }
 }
 
-/** How much text events bring that something grows by. */
-function charactersOf(events: readonly RuntimeEventRecord[]): number {
+/** The number of characters by which events make a text grow. */
+export function charactersOf(events: readonly RuntimeEventRecord[]): number {
   return events.reduce((sum, event) => sum + (isDelta(event) ? event.payload.text.length : 0), 0);
 }

@@ -2,23 +2,20 @@ import { Box, Text } from 'ink';
 import type { ReactNode } from 'react';
 import { wrapped } from '../terminal/width.ts';
 import { useKeys } from './keyboard.ts';
-import { useScroll } from './dialogs/scroll.ts';
+import { useScroll } from './dialogs/dialog.tsx';
 import { Tint } from './tint.tsx';
 
 export type Keys = readonly (readonly [keys: string, meaning: string])[];
 
-/** The keys and their meanings, whole, with a scroll where there are more lines than rows. */
-export function Help({
-  keys,
-  rows,
-  columns,
-  onLeave,
-}: {
+interface HelpProps {
   keys: Keys;
   rows: number;
   columns: number;
   onLeave: () => void;
-}): ReactNode {
+}
+
+/** The keys and their meanings, whole, with a scroll where there are more lines than rows. */
+export function Help({ keys, rows, columns, onLeave }: HelpProps): ReactNode {
   const width = Math.max(...keys.map(([key]) => key.length)) + 2;
   const lines = keys.flatMap(([key, meaning], at) =>
     wrapped(meaning, columns - width, { trims: true }).map((text, i) => ({

@@ -6,10 +6,10 @@ import type { Notice, Servers } from '../../client/servers.ts';
 import type { Clock } from '../../core/lib/clock.ts';
 import { BATCH_MS, type Connection } from './follow.ts';
 import { Observable } from './observable.ts';
-import { overviewKinds, withEvent } from './overview-events.ts';
+import { overviewKinds, withEvent, withNow } from './overview-events.ts';
 import { type NodeState, type OverviewStore, SERVER_MS } from './overview-store.ts';
 import { type Overview, type Resolved, emptyOverview, joined } from './overview.ts';
-import { overviewOf, readOverview, readWork, withWorkOf } from './read-overview.ts';
+import { overviewOf, readOverview, readWork } from './read-overview.ts';
 
 interface Part {
   state: NodeState;
@@ -118,7 +118,7 @@ export class JoinedOverview implements OverviewStore {
       part.state = { ...part.state, client, state: 'live', detail: null, since: null, server };
       this.#show();
       for await (const now of readWork(client, overview, seq))
-        part.overview = withWorkOf(part.overview, now);
+        part.overview = withNow(part.overview, now);
       part.isListing = false;
       this.#flush();
       await this.#remember(part);

@@ -51,11 +51,7 @@ export function useKeyboard(
     if (!isBusy) next();
   };
   useInput((input, key) => pass(apart(input, key)));
-  useLayoutEffect(() => {
-    const pointer = (pointed: Pointed) => pass(handPointer(regions, pointed));
-    pointers?.add(pointer);
-    return () => void pointers?.delete(pointer);
-  });
+  useListener(pointers, (pointed) => pass(handPointer(regions, pointed)));
   usePaste((text) => {
     for (const listener of pastes) listener(text);
   });
@@ -88,39 +84,35 @@ function apart(input: string, key: Key): [string, Key][] {
 
 /** Handles every key from the commit on in which the component is shown. */
 export function useKey(handler: Handler, isActive = true): void {
-  const { keys } = useContext(Listeners);
-  useLayoutEffect(() => {
-    if (!isActive) return undefined;
-    keys.add(handler);
-    return () => void keys.delete(handler);
-  });
+  useListener(useContext(Listeners).keys, handler, isActive);
 }
 
 /** Handles every text that is pasted, whole, from the commit on in which the component is shown. */
 export function usePasted(handler: PasteHandler, isActive = true): void {
-  const { pastes } = useContext(Listeners);
+  useListener(useContext(Listeners).pastes, handler, isActive);
+}
+
+/** Is in a set of listeners while `isActive`. */
+export function useListener<T>(listeners: Set<T> | undefined, listener: T, isActive = true): void {
   useLayoutEffect(() => {
     if (!isActive) return undefined;
-    pastes.add(handler);
-    return () => void pastes.delete(handler);
+    listeners?.add(listener);
+    return () => void listeners?.delete(listener);
   });
 }
 
 /** The actions of keys, by the name of a key or the character it types. */
 export type KeyTable = Record<string, (() => void) | undefined>;
 
-/** The keys that move in lines or rows of which `height` are shown at a time. `by` makes a move down, or up below 0. */
-export function moveKeys({
-  height,
-  by,
-  toStart,
-  toEnd,
-}: {
+interface Moves {
   height: number;
   by: (count: number) => () => void;
   toStart: () => void;
   toEnd: () => void;
-}): KeyTable {
+}
+
+/** The keys that move in lines or rows of which `height` are shown at a time. `by` makes a move down, or up below 0. */
+export function moveKeys({ height, by, toStart, toEnd }: Moves): KeyTable {
   return {
     upArrow: by(-1),
     k: by(-1),

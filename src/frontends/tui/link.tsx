@@ -4,22 +4,13 @@ import { Tint } from './tint.tsx';
 
 /** The state of the connection in a word. */
 export function Link({ connection, now }: { connection: Connection; now: number }): ReactNode {
-  switch (connection.state) {
-    case 'reading':
-      return <Tint tone="faint">loading</Tint>;
-    case 'live':
-      return <Tint tone="good">live</Tint>;
-    case 'lost':
-      return (
-        <Tint tone="bad" bold>
-          reconnecting ({Math.max(0, Math.round((now - connection.since) / 1000))}s)
-        </Tint>
-      );
-    case 'refused':
-      return (
-        <Tint tone="bad" bold>
-          refused
-        </Tint>
-      );
-  }
+  const { state } = connection;
+  if (state === 'reading') return <Tint tone="faint">loading</Tint>;
+  if (state === 'live') return <Tint tone="good">live</Tint>;
+  const seconds = state === 'lost' ? Math.max(0, Math.round((now - connection.since) / 1000)) : 0;
+  return (
+    <Tint tone="bad" bold>
+      {state === 'lost' ? `reconnecting (${seconds}s)` : state}
+    </Tint>
+  );
 }

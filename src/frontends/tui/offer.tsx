@@ -4,9 +4,9 @@ import { oneLine } from '../../client/event-summary.ts';
 import { AppError } from '../../api/errors.ts';
 import { paletteFor } from '../terminal/palette.ts';
 import { wrapped } from '../terminal/width.ts';
+import { Lines } from './dialogs/dialog.tsx';
 import { emptyKeyboard, Listeners, useKeyboard } from './keyboard.ts';
-import { Colors } from './palette.ts';
-import { Tint } from './tint.tsx';
+import { Colors, Tint } from './tint.tsx';
 
 export interface OfferOptions {
   stdin: NodeJS.ReadStream;
@@ -77,7 +77,7 @@ function Offer({ directory, log, start, onStarted, onInterrupt }: OfferProps): R
     <Listeners value={keyboard}>
       <Box flexDirection="column" width={columns} height={rows} paddingX={2} paddingY={1}>
         <Text bold>cadre</Text>
-        <Lines text={`No server is running on ${directory}`} width={width} />
+        <Lines lines={wrapped(`No server is running on ${directory}`, width, { trims: true })} />
         <Text> </Text>
         {state === 'starts' ? (
           <Tint tone="good">Starting the server …</Tint>
@@ -92,13 +92,13 @@ function Offer({ directory, log, start, onStarted, onInterrupt }: OfferProps): R
           ))
         )}
         <Text> </Text>
-        {typeof state === 'object' && <Lines text={state.failed} width={width} />}
-        <Tint tone="faint">Log: {log}</Tint>
+        {typeof state === 'object' && (
+          <Lines lines={wrapped(state.failed, width, { trims: true })} />
+        )}
+        <Tint tone="faint" wrap="wrap">
+          Log: {log}
+        </Tint>
       </Box>
     </Listeners>
   );
-}
-
-function Lines({ text, width }: { text: string; width: number }): ReactNode {
-  return wrapped(text, width, { trims: true }).map((line) => <Text key={line}>{line}</Text>);
 }

@@ -1,8 +1,55 @@
-import { render } from 'ink';
+import { render, useApp, useWindowSize } from 'ink';
+import { type ReactNode, useEffect, useState } from 'react';
+import type { Client } from '../../client/client.ts';
+import type { Defaults } from '../../client/defaults.ts';
+import type { EventScope } from '../../client/event-scope.ts';
+import type { Edit } from '../../client/review.ts';
+import { serversOf } from '../../client/routed.ts';
+import type { Clock } from '../../core/lib/clock.ts';
+import type { PromptHistory } from '../../core/lib/prompt-history.ts';
+import { type ScreenSettings, defaultScreen } from '../../core/lib/screen-settings.ts';
 import { paletteFor } from '../terminal/palette.ts';
-import { App, type AppProps } from './app.tsx';
-import { Colors } from './palette.ts';
-import { takeTerminal } from './terminal.ts';
+import { Acts } from './acts.ts';
+import { firstChoices } from './forms/new-session.tsx';
+import { JoinedOverview } from './joined-overview.ts';
+import { Listeners, emptyKeyboard, useKeyboard } from './keyboard.ts';
+import { ListState } from './list/list-state.ts';
+import { Observable } from './observable.ts';
+import { ServerOverview } from './overview-store.ts';
+import { EventModel } from './panes/event-model.ts';
+import { EventPage } from './screen/event-page.tsx';
+import { OwnKeys } from './screen/own-keys.ts';
+import { clientOf, type ScreenContext, type Visit } from './screen/screen-context.ts';
+import { Screen } from './screen/screen.tsx';
+import { takeTerminal, type Terminal } from './terminal.ts';
+import { Colors } from './tint.tsx';
+
+/** The page that is shown first. */
+export type Start =
+  | { page: 'top'; select?: string | undefined; notice?: string | undefined }
+  | {
+      page: 'tail';
+      scope: EventScope;
+      after?: number | 'latest' | undefined;
+      onSeq?: (seq: number) => void;
+    };
+
+interface AppProps {
+  client: Client;
+  clock: Clock;
+  defaults: Defaults;
+  start: Start;
+  terminal: Terminal;
+  onInterrupt: () => void;
+  /** The configured settings; without them everything is as usual. */
+  settings?: ScreenSettings | undefined;
+  /** The prompts that were sent before; without it nothing is kept. */
+  history?: PromptHistory | null | undefined;
+  /** Has a person edit a text in a program that takes the terminal; without it nothing can be edited so. */
+  edit?: Edit | undefined;
+  /** Opens a shell or an editor in a directory; without it neither can be opened. */
+  visit?: Visit | undefined;
+}
 
 /**
  * Events come in batches, which limit how often they are drawn. A key has to be drawn at once, so its frame waits at most
@@ -10,7 +57,7 @@ import { takeTerminal } from './terminal.ts';
  */
 const MAX_FPS = 60;
 
-export interface OpenOptions extends Omit<AppProps, 'terminal' | 'onInterrupt'> {
+interface OpenOptions extends Omit<AppProps, 'terminal' | 'onInterrupt'> {
   stdin: NodeJS.ReadStream;
   stdout: NodeJS.WriteStream;
   env: NodeJS.ProcessEnv;
@@ -54,3 +101,108 @@ export async function openScreen(options: OpenOptions): Promise<{ interrupted: b
 
 const signals = ['SIGINT', 'SIGTERM'] as const;
 const ignore = () => undefined;
+
+/** The screen, with its two pages: the place to work, and the events of a scope. */
+export function App(props: AppProps): ReactNode {
+  const { client, clock, start, terminal, onInterrupt } = props;
+  const { exit, suspendTerminal } = useApp();
+  const { rows, columns } = useWindowSize();
+  const [events, setEvents] = useState(() =>
+    start.page === 'tail' ? new EventModel({ client, clock, ...start }) : null,
+  );
+  const [place] = useState(() => placeFor(props, lender(terminal, suspendTerminal)));
+  const { overviewStore, listState } = place;
+  useEffect(() => {
+    listState.start();
+    overviewStore.start();
+    return () => {
+      overviewStore.stop();
+      listState.stop();
+    };
+  }, [overviewStore, listState]);
+  useEffect(() => {
+    events?.start();
+    return () => events?.stop();
+  }, [events]);
+  const [keyboard] = useState(emptyKeyboard);
+  useKeyboard(
+    keyboard,
+    (input, key) => {
+      if (key.ctrl && input === 'z') void suspendTerminal(() => terminal.suspend());
+      if (!key.ctrl || input !== 'c') return;
+      onInterrupt();
+      exit();
+    },
+    terminal.pointers,
+  );
+  const size = { rows, columns };
+  const leaveEvents = () => (start.page === 'tail' ? exit() : setEvents(null));
+  return (
+    <Listeners value={keyboard}>
+      {events ? (
+        <EventPage {...size} place={place} model={events} onLeave={leaveEvents} />
+      ) : (
+        <Screen
+          {...size}
+          place={place}
+          notice={start.page === 'top' ? start.notice : undefined}
+          onEvents={(scope, id) => {
+            const node = overviewStore.overview.get().nodes.get(id ?? '')?.name;
+            setEvents(new EventModel({ client: clientOf(place, { id }), clock, scope, node }));
+          }}
+          onLeave={() => exit()}
+        />
+      )}
+    </Listeners>
+  );
+}
+
+/** Runs a work to which the terminal is lent, and passes on how it ended. */
+type Lend = <T>(work: () => Promise<T>) => Promise<T>;
+
+function lender(
+  terminal: Terminal,
+  suspend: (work: () => Promise<void>) => Promise<unknown>,
+): Lend {
+  return async <T,>(work: () => Promise<T>) => {
+    let done: Promise<T> | undefined;
+    await suspend(() =>
+      terminal.lend(async () => {
+        done = work();
+        await done.catch(() => undefined);
+      }),
+    );
+    terminal.listen();
+    if (done) return done;
+    throw new Error('cannot start the program, because the screen has not released the terminal');
+  };
+}
+
+function placeFor(props: AppProps, lend: Lend): ScreenContext {
+  const { client, clock, defaults, start, terminal, edit, visit } = props;
+  const { settings = defaultScreen, history = null } = props;
+  const watches = start.page === 'tail' ? 'approvals' : 'everything';
+  const servers = serversOf(client);
+  const overviewStore = servers
+    ? new JoinedOverview(servers, clock)
+    : new ServerOverview({ client, clock, watches });
+  const wanted = start.page === 'top' ? start.select : undefined;
+  const acts = new Acts(client, defaults);
+  const place: ScreenContext = {
+    client,
+    clock,
+    overviewStore,
+    terminal,
+    keys: new OwnKeys(settings.keys),
+    diff: settings.diff,
+    history,
+    listState: new ListState(overviewStore.overview, clock, wanted),
+    acts,
+    edit: edit ? (name, text, read) => lend(() => edit(name, text, read)) : null,
+    visit: visit ? async (program, where) => lend(await visit(program, where)) : null,
+    actsOn: (name) => (servers ? acts.on(clientOf(place, { name })) : acts),
+    drafts: new Map(),
+    choices: new Observable(firstChoices(terminal.directory)),
+  };
+  return place;
+}

@@ -4,9 +4,9 @@ import type { Client } from '../../client/client.ts';
 import type { Clock } from '../../core/lib/clock.ts';
 import { type Connection, follow } from './follow.ts';
 import { Observable } from './observable.ts';
-import { overviewKinds, withEvent } from './overview-events.ts';
+import { overviewKinds, withEvent, withNow } from './overview-events.ts';
 import { type Overview, emptyOverview } from './overview.ts';
-import { oldestFirst, readOverview, readWork, withWorkOf } from './read-overview.ts';
+import { oldestFirst, readOverview, readWork } from './read-overview.ts';
 
 /** The server's diagnostics are polled at this interval, because no event reports them. */
 export const SERVER_MS = 10_000;
@@ -53,7 +53,7 @@ export class ServerOverview implements OverviewStore {
       signal: this.#stopped.signal,
       begin: () => (all ? this.#listAll() : this.#listApprovals()),
       take: (events) => this.overview.change((overview) => events.reduce(withEvent, overview)),
-      onConnection: (connection) => this.connection.set(connection),
+      connection: this.connection,
       // The lists include the changes of events that retention has removed.
       onGap: () => void (all ? this.#listAll() : this.#listApprovals()).catch(() => undefined),
     });
@@ -79,7 +79,7 @@ export class ServerOverview implements OverviewStore {
     this.server.set(server);
     this.overview.set(overview);
     for await (const now of readWork(client, overview, seq))
-      this.overview.change((known) => withWorkOf(known, now));
+      this.overview.change((known) => withNow(known, now));
     return seq;
   }
 

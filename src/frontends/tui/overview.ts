@@ -17,9 +17,7 @@ export interface Overview {
   worktrees: ReadonlyMap<string, WorktreeLocation>;
   /** The sessions of the entries of all queues, by the id of the entry. */
   queued: ReadonlyMap<string, string>;
-  /** The seq of the newest event of any queue. */
   queueSeq: number;
-  /** The seq of the newest event of any review. */
   reviewSeq: number;
   /** The approval that was resolved last, by this client or another. */
   resolved: Resolved | null;
@@ -34,7 +32,6 @@ export interface Node {
   isAway: boolean;
 }
 
-/** Where a worktree belongs. */
 export type WorktreeLocation = Pick<Worktree, 'id' | 'repo_root' | 'branch'>;
 
 export type Resolved = Pick<
@@ -42,7 +39,6 @@ export type Resolved = Pick<
   'id' | 'session_id' | 'title' | 'status' | 'decided_by' | 'reason'
 >;
 
-/** A session and what it does now. */
 export interface SessionNow {
   session: Session;
   /** When its active turn was accepted. */

@@ -1,8 +1,7 @@
 import { Box, Text, useWindowSize } from 'ink';
 import type { ReactNode } from 'react';
 import { emptyEditor, inserted } from './forms/editor.ts';
-import { Field } from './forms/field.tsx';
-import { useEditor } from './forms/use-editor.ts';
+import { Field, useEditor } from './forms/field.tsx';
 import { useKey } from './keyboard.ts';
 import { Tint } from './tint.tsx';
 
@@ -29,9 +28,7 @@ export function Prompt(props: PromptProps): ReactNode {
   return (
     <Box height={1}>
       <Box flexShrink={1} minWidth={0}>
-        <Tint tone="asks" wrap="truncate-end">
-          {question}
-        </Tint>
+        <Tint tone="asks">{question}</Tint>
       </Box>
       <Text> </Text>
       <Box width={width} flexShrink={0}>
@@ -40,7 +37,6 @@ export function Prompt(props: PromptProps): ReactNode {
           columns={width}
           rows={1}
           isActive
-          placeholder=""
           onChange={(next) => {
             change(next);
             onChange?.(latest().text);

@@ -6,8 +6,9 @@ import type { Observable } from './observable.ts';
 import type { OverviewStore } from './overview-store.ts';
 import type { Resolved } from './overview.ts';
 import { withTitles } from './titles.ts';
+import type { Acts } from './acts.ts';
+import { graphemesOf } from './forms/editor.ts';
 
-/** The current value of a source. */
 export function useSource<T>(source: Observable<T>): T {
   return useSyncExternalStore(source.subscribe, source.get);
 }
@@ -23,20 +24,45 @@ export function useNow(clock: Clock, isActive = true): number {
   return now;
 }
 
-/** Calls `tell` for every approval that is resolved, by this client or another. */
+/** Shows a notice for every approval that is resolved, by this client or another, and calls `close` with its id. */
 export function useResolved(
-  overviewStore: OverviewStore,
-  tell: (resolved: Resolved) => void,
+  { overviewStore: { overview }, acts }: { overviewStore: OverviewStore; acts: Acts },
+  tell: (text: string) => void,
+  close: (id: string) => void,
 ): void {
-  const onResolved = useEffectEvent(tell);
+  const onResolved = useEffectEvent((resolved: Resolved) => {
+    tell(describeResolved(resolved, acts.isMine(resolved.id)));
+    close(resolved.id);
+  });
   useEffect(() => {
-    let last = overviewStore.overview.get().resolved;
-    return overviewStore.overview.subscribe(() => {
-      const { resolved } = overviewStore.overview.get();
+    let last = overview.get().resolved;
+    return overview.subscribe(() => {
+      const { resolved } = overview.get();
       if (resolved && resolved !== last) onResolved(resolved);
       last = resolved;
     });
-  }, [overviewStore]);
+  }, [overview]);
+}
+
+/** A longer title is cut in the middle: a command is known by its beginning and its end. */
+const LONGEST = 80;
+
+/** How an approval was resolved, and by whom: this screen, another client, or nobody. */
+function describeResolved(resolved: Resolved, isMine: boolean): string {
+  const { title, status, decided_by, reason } = resolved;
+  const what = `"${withoutMiddle(oneLine(title))}"`;
+  const why = reason === null ? '' : `: ${oneLine(reason)}`;
+  const done = status === 'accepted' ? 'approved' : status;
+  if (isMine) return `${done === 'approved' ? 'Approved' : 'Declined'} ${what}${why}`;
+  const by = decided_by === 'api' ? 'another client' : oneLine(decided_by ?? '');
+  return `${what} was ${done}${by === '' ? '' : ` by ${by}`}${why}`;
+}
+
+function withoutMiddle(text: string): string {
+  const pieces = graphemesOf(text);
+  if (pieces.length <= LONGEST) return text;
+  const half = Math.floor((LONGEST - 1) / 2);
+  return `${pieces.slice(0, half).join('')}…${pieces.slice(-half).join('')}`;
 }
 
 /** A notice is shown for this time, and a long one for so much longer as reading each of its characters takes. */
@@ -58,7 +84,8 @@ export function useNotice(clock: Clock, { overview }: OverviewStore): Notices {
   const tell = (text: string) => {
     ends.current?.[Symbol.dispose]();
     setNotice(text);
-    if (text !== '') ends.current = clock.after(timeOf(text), () => setNotice(''));
+    const ms = Math.max(NOTICE_MS, text.length * CHARACTER_MS);
+    if (text !== '') ends.current = clock.after(ms, () => setNotice(''));
   };
   useEffect(() => () => ends.current?.[Symbol.dispose](), []);
   const attempt = (work: Promise<unknown>) => {
@@ -93,8 +120,4 @@ export function useRead<T>(
     // oxlint-disable-next-line react-hooks/exhaustive-deps -- read again with each change of `deps`, not with each frame
   }, deps);
   return found;
-}
-
-function timeOf(text: string): number {
-  return Math.max(NOTICE_MS, text.length * CHARACTER_MS);
 }

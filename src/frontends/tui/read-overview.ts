@@ -1,7 +1,6 @@
 import type { Approval } from '../../api/approvals.ts';
 import { AppError } from '../../api/errors.ts';
 import { endpoints } from '../../api/index.ts';
-import type { Process } from '../../api/processes.ts';
 import type { QueueEntry } from '../../api/queue.ts';
 import type { Diagnostics } from '../../api/runtime.ts';
 import type { Session } from '../../api/sessions.ts';
@@ -9,9 +8,9 @@ import type { Client } from '../../client/client.ts';
 import { listAll } from '../../client/listing.ts';
 import { recordsOf } from '../../client/records-of.ts';
 import { replayBefore } from '../../client/replay.ts';
-import { withEvent } from './overview-events.ts';
+import type { ServerSnapshot } from '../../client/servers.ts';
+import { idle, withEvent } from './overview-events.ts';
 import { type Overview, type SessionNow, emptyOverview } from './overview.ts';
-import { idle } from './session-now.ts';
 
 /** This many of its latest events are read to show what a running session does. */
 const LAST_EVENTS = 20;
@@ -59,20 +58,12 @@ async function readQueues(client: Client): Promise<QueueEntry[]> {
 }
 
 /** The overview of what was listed, the newest of each first. */
-export function overviewOf({
-  sessions,
-  approvals,
-  processes,
-}: {
-  sessions: readonly Session[];
-  approvals: readonly Approval[];
-  processes: readonly Process[];
-}): Overview {
+export function overviewOf(listed: Omit<ServerSnapshot, 'at'>): Overview {
   return {
     ...emptyOverview,
-    sessions: keyed(sessions.map(idle), ({ session }) => session.id),
-    approvals: oldestFirst(approvals),
-    processes: keyed(processes, ({ process_id }) => process_id),
+    sessions: keyed(listed.sessions.map(idle), ({ session }) => session.id),
+    approvals: oldestFirst(listed.approvals),
+    processes: keyed(listed.processes, ({ process_id }) => process_id),
   };
 }
 
@@ -101,11 +92,6 @@ async function whatItIsAt(
   const now = { ...emptyOverview, sessions: new Map([[session.id, idle(session)]]) };
   const known = last.reduce(withEvent, now).sessions.get(session.id);
   return { ...(known ?? idle(session)), since: accepted_at };
-}
-
-/** The overview with what a session does now. */
-export function withWorkOf(overview: Overview, now: SessionNow): Overview {
-  return { ...overview, sessions: new Map(overview.sessions).set(now.session.id, now) };
 }
 
 export function oldestFirst(approvals: readonly Approval[]): Map<string, Approval> {

@@ -44,32 +44,9 @@ export function handPointer(
     return [];
   }
   if (what === 'click') return [];
-  const key = { ...noKey, upArrow: what === 'up', downArrow: what === 'down' };
+  // The other keys are not pressed.
+  const key = { upArrow: what === 'up', downArrow: what === 'down' } as Key;
   return Array.from({ length: WHEEL_LINES }, () => ['', key]);
 }
 
-/** The lines that the wheel scrolls at a time. */
 export const WHEEL_LINES = 3;
-
-const noKey = {
-  upArrow: false,
-  downArrow: false,
-  leftArrow: false,
-  rightArrow: false,
-  pageDown: false,
-  pageUp: false,
-  home: false,
-  end: false,
-  return: false,
-  escape: false,
-  ctrl: false,
-  shift: false,
-  tab: false,
-  backspace: false,
-  delete: false,
-  meta: false,
-  super: false,
-  hyper: false,
-  capsLock: false,
-  numLock: false,
-} satisfies Key;

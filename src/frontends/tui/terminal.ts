@@ -49,13 +49,8 @@ interface TerminalOptions {
 }
 
 /** Takes a terminal until it is disposed or the process exits. */
-export function takeTerminal({
-  stdin,
-  stdout,
-  env,
-  clock,
-  mouse = false,
-}: TerminalOptions): Terminal & Disposable {
+export function takeTerminal(options: TerminalOptions): Terminal & Disposable {
+  const { stdin, stdout, env, clock, mouse = false } = options;
   const hasFocus = new Observable(true);
   const away = () => clock.after(KEY_MS, () => hasFocus.set(false));
   // The command that opened the screen was typed. Null: the terminal reports its focus.

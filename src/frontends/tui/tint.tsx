@@ -1,7 +1,10 @@
 import { Text, type TextProps } from 'ink';
-import { type ReactNode, useContext } from 'react';
+import { createContext, type ReactNode, useContext } from 'react';
 import type { ColorRole } from '../../core/lib/screen-settings.ts';
-import { Colors } from './palette.ts';
+import { colorless, type Palette } from '../terminal/palette.ts';
+
+/** The colours of the terminal that the screen is on. */
+export const Colors = createContext<Palette>(colorless);
 
 /** The meaning of a colour. The words say the same, for terminals without colours. */
 export type Tone = 'plain' | 'faint' | 'name' | 'good' | 'bad' | 'asks';
@@ -15,7 +18,7 @@ const roles = {
   asks: 'warn',
 } as const satisfies Record<Tone, ColorRole | null>;
 
-/** A text in the colour of its tone. */
+/** A text in the colour of its tone. Its lines are cut where they are too long, unless `wrap` says otherwise. */
 export function Tint({
   tone,
   ...rest
@@ -24,5 +27,12 @@ export function Tint({
   const { colors } = useContext(Colors);
   const color = role === null ? undefined : colors[role];
   const isDim = tone === 'faint' && color === undefined;
-  return <Text dimColor={isDim} {...(color === undefined ? {} : { color })} {...rest} />;
+  return (
+    <Text
+      wrap="truncate-end"
+      dimColor={isDim}
+      {...(color === undefined ? {} : { color })}
+      {...rest}
+    />
+  );
 }

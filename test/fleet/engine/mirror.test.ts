@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { FleetCursor } from '../../../src/fleet/cursor.ts';
-import { Refused } from '../../../src/fleet/mirror-stream.ts';
+import { Refused } from '../../../src/fleet/nats-mirror-stream.ts';
 import { namesOf } from '../../../src/fleet/names.ts';
 import { NatsMirrorStream } from '../../../src/fleet/nats-mirror-stream.ts';
 import { NatsReaderStream } from '../../../src/fleet/nats-reader-stream.ts';

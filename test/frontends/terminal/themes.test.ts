@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { colorRoles, defaultScreen } from '../../../src/core/lib/screen-settings.ts';
 import { configureColors, paletteFor } from '../../../src/frontends/terminal/palette.ts';
-import { formatsOf, nearest256 } from '../../../src/frontends/terminal/themes.ts';
+import { formatsOf, nearest256 } from '../../../src/frontends/terminal/palette.ts';
 
 const terminal = { isTTY: true };
 const light = { ...defaultScreen, theme: 'light' } as const;

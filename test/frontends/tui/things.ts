@@ -3,7 +3,7 @@ import type { Process } from '../../../src/api/processes.ts';
 import type { Session } from '../../../src/api/sessions.ts';
 import type { Team } from '../../../src/api/teams.ts';
 import { emptyOverview, type Overview } from '../../../src/frontends/tui/overview.ts';
-import { idle } from '../../../src/frontends/tui/session-now.ts';
+import { idle } from '../../../src/frontends/tui/overview-events.ts';
 import { anApproval } from '../../support/records.ts';
 
 /** The time at which the tests of the list look, in Unix milliseconds. */

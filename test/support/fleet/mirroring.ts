@@ -1,7 +1,7 @@
 import { Feed } from '../../../src/core/events/feed.ts';
 import type { LogEntry } from '../../../src/core/events/log.ts';
 import { Mirror, type MirrorParts, type MirrorRows } from '../../../src/fleet/mirror.ts';
-import type { MirrorStream } from '../../../src/fleet/mirror-stream.ts';
+import type { MirrorStream } from '../../../src/fleet/nats-mirror-stream.ts';
 import { mirroredLog, mirrorRows } from '../../../src/server/runtime/mirrored-log.ts';
 import { noFailpoints } from '../../../src/core/lib/failpoint.ts';
 import type { Clock } from '../../../src/core/lib/clock.ts';

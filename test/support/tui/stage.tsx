@@ -4,7 +4,7 @@ import { noDefaults } from '../../../src/client/defaults.ts';
 import { systemClock } from '../../../src/core/lib/clock.ts';
 import type { PromptHistory } from '../../../src/core/lib/prompt-history.ts';
 import type { ScreenSettings } from '../../../src/core/lib/screen-settings.ts';
-import { App, type Start } from '../../../src/frontends/tui/app.tsx';
+import { App, type Start } from '../../../src/frontends/tui/open.tsx';
 import { Observable } from '../../../src/frontends/tui/observable.ts';
 import { type Pointed, pointedIn } from '../../../src/frontends/tui/read-pointer.ts';
 import { drawn, type Size } from './test-terminal.ts';

@@ -1,19 +1,17 @@
-import { Box } from 'ink';
 import { type ReactNode, useContext, useState } from 'react';
 import type { Approval, ApprovalScope } from '../../../api/approvals.ts';
+import { endpoints } from '../../../api/index.ts';
 import { CONFIRMATION, needsConfirmation } from '../../../core/lib/arguments-missing.ts';
 import { approvalText } from '../../terminal/approval-text.ts';
 import type { Decision } from '../acts.ts';
 import { Bar } from '../bar.tsx';
 import { useKeys } from '../keyboard.ts';
-import { Colors } from '../palette.ts';
 import { Prompt } from '../prompt.tsx';
 import { useRead } from '../react-hooks.ts';
 import type { DialogProps } from '../screen/screen-context.ts';
-import { Tint } from '../tint.tsx';
-import { Lines } from './lines.tsx';
+import { Colors, Tint } from '../tint.tsx';
+import { Frame, Lines, useScroll } from './dialog.tsx';
 import { QuestionDialog } from './question.tsx';
-import { useScroll } from './scroll.ts';
 import { counted } from '../../../core/lib/counted.ts';
 
 /** A pending approval. A dialog that was opened to decline first asks for the reason. */
@@ -29,8 +27,12 @@ interface ApprovalDialogProps extends DialogProps {
 /** All that an approval would allow, and the answer to it. Nothing is accepted before its end was shown. */
 export function ApprovalDialog(props: ApprovalDialogProps): ReactNode {
   const { asked, place, notices, onLeave } = props;
-  const { acts } = place;
-  const whole = useRead(notices, [], () => acts.approval(asked.approval));
+  const { acts, client } = place;
+  const { id: approval_id, session_id } = asked.approval;
+  // An event may have a shortened request.
+  const whole = useRead(notices, [], () =>
+    client.call(endpoints.getApproval, { params: { session_id, approval_id } }),
+  );
   const decide = (body: Decision) => {
     notices.attempt(acts.decide(asked.approval, body));
     onLeave();
@@ -61,7 +63,6 @@ function PermissionDialog(props: PermissionProps): ReactNode {
   const lines = approvalText(approval, { columns, palette });
   const height = rows - 1;
   const { top, unread, keys } = useScroll(lines.length, height, isWhole);
-  // An event may have a shortened request, so its last line may not be the last line of the request.
   const left = isWhole ? unread : 'unknown';
   const accept = (scope: 'once' | 'session') => () => {
     const why = obstacle(approval, scope, left);
@@ -88,30 +89,34 @@ function PermissionDialog(props: PermissionProps): ReactNode {
     // A notice about what is left to read is out of date after the next key.
     () => notices.tell(''),
   );
+  const foot =
+    asks === 'nothing' ? (
+      <Bar
+        left={<Tint tone="asks">{notices.notice || `${offersOf(approval, left)}  d decline`}</Tint>}
+        right={columns < 60 ? 'esc' : 'r reason  esc back'}
+      />
+    ) : (
+      <Prompt
+        columns={columns}
+        question={prompts[asks]}
+        onCancel={asked.intent === 'decline' ? onLeave : () => setAsks('nothing')}
+        onAnswer={(text) => {
+          if (asks === 'once' || asks === 'session') {
+            if (text.trim() === CONFIRMATION)
+              return decide({ decision: 'accept', scope: asks, reason });
+            return setAsks('nothing');
+          }
+          const typed = text === '' ? null : text;
+          if (asks === 'why not') return decide({ decision: 'decline', reason: typed });
+          setReason(typed);
+          setAsks('nothing');
+        }}
+      />
+    );
   return (
-    <Box flexDirection="column" height={rows}>
+    <Frame rows={rows} foot={foot}>
       <Lines lines={lines} top={top} height={height} />
-      {asks === 'nothing' ? (
-        <Foot approval={approval} left={left} notice={notices.notice} columns={columns} />
-      ) : (
-        <Prompt
-          columns={columns}
-          question={prompts[asks]}
-          onCancel={asked.intent === 'decline' ? onLeave : () => setAsks('nothing')}
-          onAnswer={(text) => {
-            if (asks === 'once' || asks === 'session') {
-              if (text.trim() === CONFIRMATION)
-                return decide({ decision: 'accept', scope: asks, reason });
-              return setAsks('nothing');
-            }
-            const typed = text === '' ? null : text;
-            if (asks === 'why not') return decide({ decision: 'decline', reason: typed });
-            setReason(typed);
-            setAsks('nothing');
-          }}
-        />
-      )}
-    </Box>
+    </Frame>
   );
 }
 
@@ -142,32 +147,8 @@ function obstacle(
   return null;
 }
 
-function Foot({
-  approval,
-  left,
-  notice,
-  columns,
-}: {
-  approval: Approval;
-  left: Left;
-  notice: string;
-  columns: number;
-}): ReactNode {
-  const session = approval.scopes.includes('session') ? '  s for session' : '';
-  const offers =
-    left === 'unknown'
-      ? 'loading the request'
-      : left > 0
-        ? `space ${counted(left, 'more line')}`
-        : `⏎ approve${session}`;
-  return (
-    <Bar
-      left={
-        <Tint tone="asks" wrap="truncate-end">
-          {notice === '' ? `${offers}  d decline` : notice}
-        </Tint>
-      }
-      right={<Tint tone="faint">{columns < 60 ? 'esc' : 'r reason  esc back'}</Tint>}
-    />
-  );
+function offersOf({ scopes }: Approval, left: Left): string {
+  if (left === 'unknown') return 'loading the request';
+  if (left > 0) return `space ${counted(left, 'more line')}`;
+  return scopes.includes('session') ? '⏎ approve  s for session' : '⏎ approve';
 }

@@ -5,7 +5,7 @@ import { rowTextOf } from '../list/row-text.ts';
 import { type Batch, carriedOut, countFor } from '../screen/batch.ts';
 import type { DialogProps } from '../screen/screen-context.ts';
 import { Tint } from '../tint.tsx';
-import { useScroll } from './scroll.ts';
+import { Frame, useScroll } from './dialog.tsx';
 
 interface BatchDialogProps extends DialogProps {
   batch: Batch;
@@ -40,8 +40,14 @@ export function BatchDialog(props: BatchDialogProps): ReactNode {
   );
   useKeys({ ...keys, ...answers, n: onLeave, escape: onLeave, q: onLeave });
   const effectColumns = Math.max(10, Math.floor(columns * 0.3));
+  const foot =
+    unread > 0 ? (
+      `↓ ${unread} more  space next page`
+    ) : (
+      <Tint tone="asks">{[...offers.map(({ label }) => label), 'n cancel'].join('  ')}</Tint>
+    );
   return (
-    <Box flexDirection="column" height={rows} overflow="hidden">
+    <Frame rows={rows} foot={foot}>
       <Text bold>{batch.title}</Text>
       {batch.rows.slice(top, top + height).map(({ thing, effect, answers: own }) => {
         const { symbol, tone, title, place } = rowTextOf(thing, now);
@@ -55,19 +61,11 @@ export function BatchDialog(props: BatchDialogProps): ReactNode {
               </Text>
             </Box>
             <Box width={effectColumns} flexShrink={0} paddingLeft={1}>
-              <Tint tone={own.length === 0 ? 'faint' : 'asks'} wrap="truncate-end">
-                {effect}
-              </Tint>
+              <Tint tone={own.length === 0 ? 'faint' : 'asks'}>{effect}</Tint>
             </Box>
           </Box>
         );
       })}
-      <Box flexGrow={1} />
-      <Tint tone={unread > 0 ? 'faint' : 'asks'} wrap="truncate-end">
-        {unread > 0
-          ? `↓ ${unread} more  space next page`
-          : [...offers.map(({ label }) => label), 'n cancel'].join('  ')}
-      </Tint>
-    </Box>
+    </Frame>
   );
 }

@@ -2,12 +2,11 @@ import { Box } from 'ink';
 import type { ReactNode } from 'react';
 import { padded } from '../../terminal/width.ts';
 import { emptyEditor, inserted } from '../forms/editor.ts';
-import { Field } from '../forms/field.tsx';
-import { useEditor } from '../forms/use-editor.ts';
+import { Field, useEditor } from '../forms/field.tsx';
 import { useKeys } from '../keyboard.ts';
 import type { DialogProps } from '../screen/screen-context.ts';
 import { Tint } from '../tint.tsx';
-import { ChoiceLine, useChoice } from './choice.tsx';
+import { ChoiceLine, Frame, useChoice } from './dialog.tsx';
 
 /** An action to run, or a row to go to. */
 export interface PaletteEntry {
@@ -21,12 +20,10 @@ export interface PaletteEntry {
 }
 
 /** Asks for an action or a row by its name, and offers those that match what was typed. */
-export function CommandPalette({
-  entries,
-  rows,
-  columns,
-  onLeave,
-}: DialogProps & { entries: readonly PaletteEntry[] }): ReactNode {
+export function CommandPalette(
+  props: DialogProps & { entries: readonly PaletteEntry[] },
+): ReactNode {
+  const { entries, rows, columns, onLeave } = props;
   const { editor, change, latest } = useEditor(emptyEditor);
   const found = matches(entries, editor.text);
   const height = Math.max(1, rows - 2);
@@ -39,8 +36,12 @@ export function CommandPalette({
     to(matches(entries, chosen.name).indexOf(chosen));
   };
   useKeys({ ...arrows, tab: complete, escape: onLeave });
+  const none = <Tint tone="asks">{`No action and no row matches "${editor.text.trim()}"`}</Tint>;
   return (
-    <Box flexDirection="column" height={rows} overflow="hidden">
+    <Frame
+      rows={rows}
+      foot={found.length === 0 ? none : '↑ ↓ select  tab complete  ⏎ run  esc back'}
+    >
       <Box height={1} flexShrink={0}>
         <Tint tone="asks">: </Tint>
         <Field
@@ -66,13 +67,7 @@ export function CommandPalette({
           {padded(name, nameColumns)}
         </ChoiceLine>
       ))}
-      <Box flexGrow={1} />
-      <Tint tone={found.length === 0 ? 'asks' : 'faint'} wrap="truncate-end">
-        {found.length === 0
-          ? `No action and no row matches "${editor.text.trim()}"`
-          : '↑ ↓ select  tab complete  ⏎ run  esc back'}
-      </Tint>
-    </Box>
+    </Frame>
   );
 }
 

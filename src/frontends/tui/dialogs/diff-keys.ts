@@ -1,7 +1,12 @@
 import type { ReviewComment } from '../../../api/reviews.ts';
 import type { Session } from '../../../api/sessions.ts';
 import { ANCHOR_LINES, type Anchor, anchorIn } from '../../../core/lib/diff-anchor.ts';
-import { type ReviewLine, type ReviewLines, lineKey } from '../../terminal/review-lines.ts';
+import {
+  type ReviewLine,
+  type ReviewLines,
+  lineKey,
+  commentLinesText,
+} from '../../terminal/review-lines.ts';
 import { type KeyTable, moveKeys } from '../keyboard.ts';
 import type { DialogProps } from '../screen/screen-context.ts';
 
@@ -90,11 +95,8 @@ const SCROLL = 8;
 export const DIFF_KEYS =
   'c comment  v range  x drop  s send  e editor  ] [ hunk  } { file  r reload';
 
-export function diffKeys(
-  context: Omit<DiffKeys, 'sheet'> & { sheet: ReviewLines | null },
-): KeyTable {
+export function diffKeys(context: DiffKeys): KeyTable {
   const { sheet, view, setView, index, top, height, comments, onLeave, setAsking } = context;
-  if (!sheet) return {};
   const { rows } = sheet;
   const to = (wanted: number, first = top) => {
     const at = Math.max(0, Math.min(wanted, rows.length - 1));
@@ -102,14 +104,13 @@ export function diffKeys(
   };
   const by = (count: number) => () => to(index + count);
   // A file or a part begins at the top of what is shown.
-  const next = (isWanted: (row: ReviewLine) => boolean) => () => {
-    const at = rows.findIndex((row, i) => i > index && isWanted(row));
+  const toFirst = (at: number) => {
     if (at >= 0) to(at, at);
   };
-  const previous = (isWanted: (row: ReviewLine) => boolean) => () => {
-    const at = rows.findLastIndex((row, i) => i < index && isWanted(row));
-    if (at >= 0) to(at, at);
-  };
+  const next = (isWanted: (row: ReviewLine) => boolean) => () =>
+    toFirst(rows.findIndex((row, i) => i > index && isWanted(row)));
+  const previous = (isWanted: (row: ReviewLine) => boolean) => () =>
+    toFirst(rows.findLastIndex((row, i) => i < index && isWanted(row)));
   const isFile = ({ kind }: ReviewLine) => kind === 'file';
   const isHunk = ({ kind }: ReviewLine) => kind === 'hunk';
   const isComment = ({ kind, comment }: ReviewLine) =>
@@ -122,7 +123,7 @@ export function diffKeys(
     const isNear =
       view.from === null && !/^(line|comment)$/.test(rows[index]?.kind ?? '') && line >= 0;
     if (isNear) to(line);
-    comment({ ...context, sheet, index: isNear ? line : index });
+    comment({ ...context, index: isNear ? line : index });
   };
   return {
     ...moveKeys({ height, by, toStart: () => to(0), toEnd: () => to(rows.length - 1) }),
@@ -139,7 +140,7 @@ export function diffKeys(
     v: () => setView({ ...view, from: view.from === null ? (rows[index]?.key ?? null) : null }),
     c: commentNear,
     return: commentNear,
-    x: () => drop({ ...context, sheet }),
+    x: () => drop(context),
     s() {
       if (comments.length > 0) setAsking({ what: 'send', count: comments.length });
       else context.notices.tell('no comments: press c to add one');
@@ -159,7 +160,11 @@ function comment(context: DiffKeys): void {
   const { sheet, index, view, setAsking, notices } = context;
   const known = commentAt(context);
   if (known)
-    return setAsking({ what: 'text', title: `Comment on ${placeText(known)}`, comment: known });
+    return setAsking({
+      what: 'text',
+      title: `Comment on ${commentLinesText(known)}`,
+      comment: known,
+    });
   const range = rangeOf(sheet, view.from ?? sheet.rows[index]?.key ?? '', index);
   const file = sheet.files[range?.file ?? -1];
   const hunk = file?.hunks[range?.hunk ?? -1];
@@ -172,7 +177,7 @@ function comment(context: DiffKeys): void {
     );
   if (anchor.lines.length > ANCHOR_LINES)
     return notices.tell(`a comment covers at most ${ANCHOR_LINES} lines`);
-  setAsking({ what: 'text', title: `Comment on ${placeText(anchor)}`, anchor });
+  setAsking({ what: 'text', title: `Comment on ${commentLinesText(anchor)}`, anchor });
 }
 
 function drop(context: DiffKeys): void {
@@ -196,10 +201,4 @@ function rangeOf({ rows }: ReviewLines, from: string, cursor: number) {
   const at = rows.findLast((row, i) => i <= cursor && row.kind === 'line')?.at ?? one.at;
   const { file, hunk } = one;
   return { file, hunk, from: Math.min(one.at, at), to: Math.max(one.at, at) };
-}
-
-function placeText({ first_line, last_line, side }: Omit<Anchor, 'lines'>): string {
-  const lines =
-    first_line === last_line ? `line ${first_line}` : `lines ${first_line}-${last_line}`;
-  return side === 'old' ? `${lines} (removed)` : lines;
 }

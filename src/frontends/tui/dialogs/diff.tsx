@@ -1,15 +1,15 @@
-import { Box } from 'ink';
+import { Box, Text } from 'ink';
 import { type ReactNode, useContext, useMemo, useState } from 'react';
 import { AppError } from '../../../api/errors.ts';
-import type { ReviewComment } from '../../../api/reviews.ts';
-import type { DiffAndReview } from '../../../client/review.ts';
+import { endpoints } from '../../../api/index.ts';
+import { type DiffAndReview, editReview, readDiffAndReview } from '../../../client/review.ts';
+import { reviewFile } from '../../terminal/review-file.ts';
 import { type ReviewLines, fileName, reviewLinesOf, rowText } from '../../terminal/review-lines.ts';
 import { Bar } from '../bar.tsx';
 import { useKeys } from '../keyboard.ts';
 import { Notice, noticeLines } from '../notice.tsx';
-import { Colors } from '../palette.ts';
 import { useRead, useSource } from '../react-hooks.ts';
-import { Tint } from '../tint.tsx';
+import { Colors, Tint } from '../tint.tsx';
 import {
   type Asking,
   DIFF_KEYS,
@@ -20,10 +20,9 @@ import {
   isWithin,
   withComments,
 } from './diff-keys.ts';
-import { Lines } from './lines.tsx';
+import { Lines } from './dialog.tsx';
 import { emptyEditor, inserted } from '../forms/editor.ts';
-import { Field } from '../forms/field.tsx';
-import { useEditor } from '../forms/use-editor.ts';
+import { TextBox, useEditor } from '../forms/field.tsx';
 import { counted } from '../../../core/lib/counted.ts';
 
 /** From this width on the lines before and after a change are side by side, unless configured otherwise. */
@@ -42,9 +41,11 @@ export function DiffDialog(props: DiffDialogProps): ReactNode {
   );
   const [view, setView] = useState<View>({ key: '', index: 0, top: 0, left: 0, from: null });
   const [asking, setAsking] = useState<Asking | null>(null);
-  const said = asking ? [] : noticeLines(notices, { columns, beside: ESCAPE.length });
+  const lines = asking
+    ? [questionOf(asking)]
+    : noticeLines(notices, { columns, beside: ESCAPE.length });
   const below =
-    asking?.what === 'text' ? Math.min(6, Math.floor(rows / 3)) : Math.max(1, said.length);
+    asking?.what === 'text' ? Math.min(6, Math.floor(rows / 3)) : Math.max(1, lines.length);
   const height = Math.max(1, rows - 1 - below);
   const index = sheet ? cursorIndex(sheet, view) : 0;
   const end = sheet ? withComments(sheet, index) : 0;
@@ -53,25 +54,20 @@ export function DiffDialog(props: DiffDialogProps): ReactNode {
   // The dialog ignores all keys while the editor is open.
   const edit = () => {
     if (!read) return;
+    if (!place.edit) return notices.tell('no editor is available: press c to write a comment');
     setAsking({ what: 'wait' });
     const done = () => setAsking(null);
-    notices.attempt(props.place.acts.editReview(read).finally(done));
+    notices.attempt(editReview(place.client, read, reviewFile, place.edit).finally(done));
   };
-  const keyContext = {
-    ...props,
-    sheet,
-    comments,
-    index,
-    top,
-    height,
-    view,
-    setView,
-    setAsking,
-    reload,
-    toggleSplit: () => setWanted(isSplit ? 'unified' : 'split'),
-    edit,
-  };
-  useKeys(sheet ? diffKeys(keyContext) : { escape: onLeave, q: onLeave }, asking === null);
+  const toggleSplit = () => setWanted(isSplit ? 'unified' : 'split');
+  const shownRows = { comments, index, top, height, view };
+  const changes = { setView, setAsking, reload, toggleSplit, edit };
+  useKeys(
+    sheet
+      ? diffKeys({ ...props, sheet, ...shownRows, ...changes })
+      : { escape: onLeave, q: onLeave },
+    asking === null,
+  );
   useKeys(
     asking && asking.what !== 'text' ? answerKeys(props, asking, () => setAsking(null)) : {},
     asking !== null && asking.what !== 'text',
@@ -88,7 +84,7 @@ export function DiffDialog(props: DiffDialogProps): ReactNode {
   );
   return (
     <Box flexDirection="column" height={rows} overflow="hidden">
-      <Head sheet={sheet} read={read} index={index} comments={comments} />
+      {sheet && read ? headOf(sheet, read, index) : <Text>Loading the diff …</Text>}
       <Lines lines={shown} height={height} />
       {asking?.what === 'text' ? (
         <Compose
@@ -104,7 +100,11 @@ export function DiffDialog(props: DiffDialogProps): ReactNode {
           }}
         />
       ) : (
-        <Foot question={asking} said={said} columns={columns} isSplit={isSplit} />
+        <Bar
+          rows={below}
+          left={<Notice lines={lines} hint={hintOf(columns, isSplit)} />}
+          right={ESCAPE}
+        />
       )}
     </Box>
   );
@@ -112,12 +112,15 @@ export function DiffDialog(props: DiffDialogProps): ReactNode {
 
 /** The diff and the draft: both are read again on request, and the draft also with each change of any review. */
 function useDiff({ session, place, notices }: DiffDialogProps) {
-  const { acts, overviewStore } = place;
+  const { client, overviewStore } = place;
+  const { id: session_id } = session;
   const { reviewSeq } = useSource(overviewStore.overview);
   const [times, setTimes] = useState(0);
-  const found = useRead(notices, [acts, session.id, times], () => acts.diffAndReview(session.id));
-  const review = useRead(notices, [acts, session.id, reviewSeq, times], () =>
-    acts.review(session.id),
+  const found = useRead(notices, [client, session_id, times], () =>
+    readDiffAndReview(client, session_id),
+  );
+  const review = useRead(notices, [client, session_id, reviewSeq, times], () =>
+    client.call(endpoints.getReview, { params: { session_id } }),
   );
   const read = useMemo(
     () => found && { ...found, review: review ?? found.review },
@@ -128,19 +131,21 @@ function useDiff({ session, place, notices }: DiffDialogProps) {
 
 /** Stores what was written: a new comment, or another text of one. */
 function saved(
-  { place: { acts }, session }: DiffDialogProps,
-  asking: Asking & { what: 'text' },
+  { place: { client }, session: { id: session_id } }: DiffDialogProps,
+  { comment, anchor }: Asking & { what: 'text' },
   text: string,
-) {
-  const { comment, anchor } = asking;
-  return comment
-    ? acts.editComment(comment, text)
-    : acts.addComment(session.id, { ...anchor, text });
+): Promise<unknown> {
+  if (!comment) {
+    const body = { ...anchor, text };
+    return client.call(endpoints.addReviewComment, { params: { session_id }, body });
+  }
+  const params = { session_id, comment_id: comment.id };
+  return client.call(endpoints.editReviewComment, { params, body: { text } });
 }
 
 /** The keys that answer a question about a comment, or about sending all. */
 function answerKeys(
-  { place: { acts }, session, notices, onLeave }: DiffDialogProps,
+  { place: { client }, session: { id: session_id }, notices, onLeave }: DiffDialogProps,
   asking: Asking,
   done: () => void,
 ) {
@@ -150,7 +155,8 @@ function answerKeys(
     return {
       ...no,
       y() {
-        notices.attempt(acts.dropComment(asking.comment));
+        const params = { session_id, comment_id: asking.comment.id };
+        notices.attempt(client.call(endpoints.dropReviewComment, { params }));
         done();
       },
     };
@@ -158,7 +164,7 @@ function answerKeys(
     done();
     const work = async () => {
       try {
-        await acts.sendReview(session.id, queue);
+        await client.call(endpoints.sendReview, { params: { session_id }, body: { queue } });
       } catch (error) {
         if (!(error instanceof AppError) || error.code !== 'turn_in_progress') throw error;
         return notices.tell('a turn is running: press s, then w to queue the comments');
@@ -171,19 +177,9 @@ function answerKeys(
   return { ...no, y: send(false), w: send(true) };
 }
 
-function Head({
-  sheet,
-  read,
-  index,
-  comments,
-}: {
-  sheet: ReviewLines | null;
-  read: DiffAndReview | null;
-  index: number;
-  comments: readonly ReviewComment[];
-}): ReactNode {
-  if (!sheet || !read) return <Bar left={<Tint tone="plain">Loading the diff …</Tint>} right="" />;
-  const { additions, deletions, files } = read.diff;
+function headOf(sheet: ReviewLines, { diff, review }: DiffAndReview, index: number): ReactNode {
+  const { additions, deletions, files } = diff;
+  const { comments } = review;
   const row = sheet.rows[index];
   const name =
     files.length === 0
@@ -191,41 +187,19 @@ function Head({
       : `${(row?.file ?? 0) + 1}/${files.length} ${fileName(sheet, row)}`;
   const stale = sheet.stale === 0 ? '' : `, ${sheet.stale} stale`;
   const said = comments.length === 0 ? '' : `  ${counted(comments.length, 'comment')}${stale}`;
-  return (
-    <Bar
-      left={
-        <Tint tone="plain" bold wrap="truncate-start">
-          {name}
-        </Tint>
-      }
-      right={<Tint tone="faint">{`+${additions} -${deletions}${said}`}</Tint>}
-    />
+  const left = (
+    <Text bold wrap="truncate-start">
+      {name}
+    </Text>
   );
+  return <Bar left={left} right={`+${additions} -${deletions}${said}`} />;
 }
 
 const ESCAPE = 'esc';
 
-function Foot({
-  question,
-  said,
-  columns,
-  isSplit,
-}: {
-  question: Asking | null;
-  said: readonly string[];
-  columns: number;
-  isSplit: boolean;
-}): ReactNode {
-  const toggle = columns < 100 ? '' : `  t ${isSplit ? 'unified' : 'side by side'}`;
-  const keys = columns < 60 ? 'c comment  v range  s send  ? help' : DIFF_KEYS + toggle;
-  const lines = question ? [questionOf(question)] : said;
-  return (
-    <Bar
-      rows={Math.max(1, lines.length)}
-      left={<Notice lines={lines} hint={keys} />}
-      right={<Tint tone="faint">{ESCAPE}</Tint>}
-    />
-  );
+function hintOf(columns: number, isSplit: boolean): string {
+  if (columns < 60) return 'c comment  v range  s send  ? help';
+  return columns < 100 ? DIFF_KEYS : `${DIFF_KEYS}  t ${isSplit ? 'unified' : 'side by side'}`;
 }
 
 function questionOf(asking: Asking): string {
@@ -251,36 +225,23 @@ function Compose(props: ComposeProps): ReactNode {
   const { title, initial, columns, rows, onDone, onLeave } = props;
   const { editor, change, latest } = useEditor(inserted(emptyEditor, initial));
   return (
-    <Box flexDirection="column" height={rows} flexShrink={0}>
-      <Bar
-        left={
-          <Tint tone="asks" wrap="truncate-end">
-            {title}
-          </Tint>
-        }
-        right={
-          <Tint tone="faint">{columns < 60 ? '⏎ save' : '⏎ save  ^J new line  esc cancel'}</Tint>
-        }
-      />
-      <Box height={rows - 1}>
-        <Tint tone="name">{'> '}</Tint>
-        <Field
-          editor={editor}
-          columns={columns - 2}
-          rows={Math.max(2, rows - 1)}
-          isActive
-          placeholder="Comment for the agent"
-          onChange={change}
-          onEnter={() => {
-            const text = latest().text.trim();
-            if (text === '') onLeave();
-            else onDone(text);
-          }}
-          onOther={(_input, key) => {
-            if (key.escape) onLeave();
-          }}
-        />
-      </Box>
-    </Box>
+    <TextBox
+      title={<Tint tone="asks">{title}</Tint>}
+      hint={columns < 60 ? '⏎ save' : '⏎ save  ^J new line  esc cancel'}
+      editor={editor}
+      columns={columns}
+      rows={Math.max(2, rows - 1)}
+      height={rows - 1}
+      placeholder="Comment for the agent"
+      onChange={change}
+      onEnter={() => {
+        const text = latest().text.trim();
+        if (text === '') onLeave();
+        else onDone(text);
+      }}
+      onOther={(_input, key) => {
+        if (key.escape) onLeave();
+      }}
+    />
   );
 }

@@ -1,19 +1,17 @@
-import { Box } from 'ink';
 import { type ReactNode, useContext, useState } from 'react';
 import { AppError } from '../../../api/errors.ts';
+import { endpoints } from '../../../api/index.ts';
 import type { MergeResult } from '../../../api/worktree-merge.ts';
+import type { Client } from '../../../client/client.ts';
 import { oneLine, plain } from '../../../core/lib/plain.ts';
 import { cutLists, mergeResultLines } from '../../terminal/merge-result.ts';
 import { wrapped } from '../../terminal/width.ts';
-import type { MergeAction } from '../acts.ts';
 import { useKeys } from '../keyboard.ts';
-import { Colors } from '../palette.ts';
 import { Prompt } from '../prompt.tsx';
 import { useRead } from '../react-hooks.ts';
 import type { DialogProps } from '../screen/screen-context.ts';
-import { Tint } from '../tint.tsx';
-import { Lines } from './lines.tsx';
-import { useScroll } from './scroll.ts';
+import { Colors } from '../tint.tsx';
+import { Frame, Lines, useScroll } from './dialog.tsx';
 import { counted } from '../../../core/lib/counted.ts';
 
 interface MergeDialogProps extends DialogProps {
@@ -38,9 +36,8 @@ export function MergeDialog(props: MergeDialogProps): ReactNode {
   const act = () => {
     if (!plan || !mayHappen(plan) || obstacle(plan, unread) !== null) return;
     const work = async () => {
-      const done = await place.acts.mergeOrRebase(worktreeId, wished, {
-        expected_tree: plan.result_tree,
-      });
+      const tree = { expected_tree: plan.result_tree };
+      const done = await mergeOrRebase(place.client, worktreeId, wished, tree);
       notices.tell(mergedText(done, how));
     };
     notices.attempt(work());
@@ -63,25 +60,23 @@ export function MergeDialog(props: MergeDialogProps): ReactNode {
   );
   const why = plan && obstacle(plan, unread);
   const doing = plan && mayHappen(plan) ? `${why ?? 'y confirm'}  ` : '';
+  const foot = isNaming ? (
+    <Prompt
+      question="Commit message:"
+      columns={columns}
+      onAnswer={(text) => {
+        setNaming(false);
+        if (text !== '') setWish({ ...wished, commit_message: text });
+      }}
+      onCancel={() => setNaming(false)}
+    />
+  ) : (
+    `${doing}m merge  s squash  b rebase  ${isOpen ? 'c commit all  ' : ''}esc back`
+  );
   return (
-    <Box flexDirection="column" height={rows} overflow="hidden">
+    <Frame rows={rows} foot={foot}>
       <Lines lines={lines} top={top} height={rows - 1} />
-      {isNaming ? (
-        <Prompt
-          question="Commit message:"
-          columns={columns}
-          onAnswer={(text) => {
-            setNaming(false);
-            if (text !== '') setWish({ ...wished, commit_message: text });
-          }}
-          onCancel={() => setNaming(false)}
-        />
-      ) : (
-        <Tint tone="faint" wrap="truncate-end">
-          {`${doing}m merge  s squash  b rebase  ${isOpen ? 'c commit all  ' : ''}esc back`}
-        </Tint>
-      )}
-    </Box>
+    </Frame>
   );
 }
 
@@ -107,6 +102,8 @@ function mayHappen({ outcome, conflicts, obstacles }: MergeResult): boolean {
   return outcome === 'planned' && conflicts.length === 0 && obstacles.length === 0;
 }
 
+type MergeAction = 'merge' | 'squash' | 'rebase';
+
 interface Wished {
   how: MergeAction;
   /** The message of a commit of all changes of the worktree, which comes first; null: nothing is committed. */
@@ -115,16 +112,34 @@ interface Wished {
 
 /** The plan of a merge, or the reason why the merge has no plan. Empty until the server has answered. */
 function usePlan(
-  { worktreeId, place: { acts }, notices }: MergeDialogProps,
+  { worktreeId, place: { client }, notices }: MergeDialogProps,
   wished: Wished,
 ): { plan: MergeResult | null; problem: string | null } {
-  const answer = useRead(notices, [acts, worktreeId, wished], async () => {
+  const answer = useRead(notices, [client, worktreeId, wished], async () => {
     try {
-      return { wished, plan: await acts.mergeOrRebase(worktreeId, wished, null), problem: null };
+      const plan = await mergeOrRebase(client, worktreeId, wished, null);
+      return { wished, plan, problem: null };
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       return { wished, plan: null, problem: plain(error.message) };
     }
   });
   return answer?.wished === wished ? answer : { plan: null, problem: null };
+}
+
+/** Merges or rebases a worktree; without `tree`, plans that. */
+function mergeOrRebase(
+  client: Client,
+  worktree_id: string,
+  { how, commit_message }: Wished,
+  tree: { expected_tree: string | null } | null,
+): Promise<MergeResult> {
+  const params = { worktree_id };
+  const body = {
+    commit_message,
+    ...(tree === null ? { dry_run: true } : { dry_run: false, ...tree }),
+  };
+  if (how === 'rebase') return client.call(endpoints.rebaseWorktree, { params, body });
+  const squash = how === 'squash';
+  return client.call(endpoints.mergeWorktree, { params, body: { ...body, squash } });
 }

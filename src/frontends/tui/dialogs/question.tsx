@@ -6,14 +6,12 @@ import { plain } from '../../../core/lib/plain.ts';
 import { wrapped } from '../../terminal/width.ts';
 import type { Decision } from '../acts.ts';
 import { Bar } from '../bar.tsx';
-import { Field } from '../forms/field.tsx';
+import { Field, type FieldProps } from '../forms/field.tsx';
 import { type KeyTable, useKeys } from '../keyboard.ts';
-import { Colors } from '../palette.ts';
 import { Prompt } from '../prompt.tsx';
 import type { DialogProps } from '../screen/screen-context.ts';
-import { Tint } from '../tint.tsx';
-import { ChoiceLine } from './choice.tsx';
-import { Lines } from './lines.tsx';
+import { Colors, Tint } from '../tint.tsx';
+import { ChoiceLine, Frame, Lines } from './dialog.tsx';
 import { type Editor, emptyEditor } from '../forms/editor.ts';
 
 interface QuestionProps extends DialogProps {
@@ -24,7 +22,13 @@ interface QuestionProps extends DialogProps {
 /** The questions of an agent, one at a time: options to choose, and a text where it may be one. */
 export function QuestionDialog(props: QuestionProps): ReactNode {
   const { questions, rows, columns, notices, decide, onLeave } = props;
-  const [state, setState] = useState(() => firstQuestion(questions));
+  const [state, setState] = useState<Answering>({
+    questions,
+    at: 0,
+    row: 0,
+    chosen: {},
+    texts: {},
+  });
   const [declines, setDeclines] = useState(false);
   const { question, isTyping } = currentQuestion(state);
   const next = () => {
@@ -42,7 +46,9 @@ export function QuestionDialog(props: QuestionProps): ReactNode {
     escape: onLeave,
   };
   const choosingKeys: KeyTable = {
-    ...digits((index) => setState((now) => toggled(now, index))),
+    ...Object.fromEntries(
+      Array.from({ length: 9 }, (_, at) => [at + 1, () => setState((now) => toggled(now, at))]),
+    ),
     ...typingKeys,
     k: typingKeys.upArrow,
     j: typingKeys.downArrow,
@@ -54,8 +60,24 @@ export function QuestionDialog(props: QuestionProps): ReactNode {
     q: onLeave,
   };
   useKeys(isTyping ? typingKeys : choosingKeys, !declines);
+  const enter = state.at < questions.length - 1 ? '⏎ next' : '⏎ send';
+  const several = question?.multiple ? '  space select' : '';
+  const offers = `${state.at + 1}/${questions.length}  ${enter}${several}`;
+  const foot = declines ? (
+    <Prompt
+      columns={columns}
+      question="Reason (optional, ⏎ declines):"
+      onCancel={() => setDeclines(false)}
+      onAnswer={(text) => decide({ decision: 'decline', reason: text === '' ? null : text })}
+    />
+  ) : (
+    <Bar
+      left={<Tint tone="asks">{notices.notice || offers}</Tint>}
+      right={isTyping ? 'esc back' : 'd decline  esc back'}
+    />
+  );
   return (
-    <Box flexDirection="column" height={rows}>
+    <Frame rows={rows} foot={foot}>
       <Options
         state={state}
         isActive={!declines}
@@ -64,17 +86,7 @@ export function QuestionDialog(props: QuestionProps): ReactNode {
         onChange={(change) => setState((now) => written(now, change))}
         onEnter={next}
       />
-      {declines ? (
-        <Prompt
-          columns={columns}
-          question="Reason (optional, ⏎ declines):"
-          onCancel={() => setDeclines(false)}
-          onAnswer={(text) => decide({ decision: 'decline', reason: text === '' ? null : text })}
-        />
-      ) : (
-        <Foot state={state} notice={notices.notice} />
-      )}
-    </Box>
+    </Frame>
   );
 }
 
@@ -83,7 +95,7 @@ interface OptionsProps {
   isActive: boolean;
   rows: number;
   columns: number;
-  onChange: Parameters<typeof Field>[0]['onChange'];
+  onChange: FieldProps['onChange'];
   onEnter: () => void;
 }
 
@@ -129,29 +141,6 @@ function Options(props: OptionsProps): ReactNode {
   );
 }
 
-function Foot({ state, notice }: { state: Answering; notice: string }): ReactNode {
-  const { questions, at } = state;
-  const { question, isTyping } = currentQuestion(state);
-  const enter = at < questions.length - 1 ? '⏎ next' : '⏎ send';
-  const several = question?.multiple ? '  space select' : '';
-  return (
-    <Bar
-      left={
-        <Tint tone="asks" wrap="truncate-end">
-          {notice === '' ? `${at + 1}/${questions.length}  ${enter}${several}` : notice}
-        </Tint>
-      }
-      right={<Tint tone="faint">{isTyping ? 'esc back' : 'd decline  esc back'}</Tint>}
-    />
-  );
-}
-
-function digits(take: (index: number) => void): KeyTable {
-  return Object.fromEntries(
-    Array.from({ length: 9 }, (_, index) => [String(index + 1), () => take(index)]),
-  );
-}
-
 /** The answers so far, and the position in the questions. */
 interface Answering {
   questions: readonly Question[];
@@ -160,10 +149,6 @@ interface Answering {
   row: number;
   chosen: Readonly<Record<string, readonly string[]>>;
   texts: Readonly<Record<string, Editor>>;
-}
-
-function firstQuestion(questions: readonly Question[]): Answering {
-  return { questions, at: 0, row: 0, chosen: {}, texts: {} };
 }
 
 /** The question that is shown, what was answered to it, and whether the row is its text. */
@@ -214,15 +199,11 @@ function written(state: Answering, change: (editor: Editor) => Editor): Answerin
 
 /** With the option of the row chosen, where nothing else was chosen for the question. */
 function taken(state: Answering): Answering {
-  const { question, isTyping, labels } = currentQuestion(state);
+  const { question, options, isTyping, labels } = currentQuestion(state);
   const isChosen = question?.multiple === true && labels.length > 0;
-  return isTyping || isChosen || labels.includes(labelOf(state))
+  return isTyping || isChosen || labels.includes(options[state.row]?.label ?? '')
     ? state
     : toggled(state, state.row);
-}
-
-function labelOf(state: Answering): string {
-  return currentQuestion(state).options[state.row]?.label ?? '';
 }
 
 /** The answers to the questions: what was chosen and written. */

@@ -1,17 +1,17 @@
-import { Box, Text } from 'ink';
 import { type ReactNode, useState } from 'react';
+import { endpoints } from '../../../api/index.ts';
 import type { QueueEntry, SessionQueue } from '../../../api/queue.ts';
 import type { Session } from '../../../api/sessions.ts';
 import { oneLine } from '../../../client/event-summary.ts';
 import { shorten } from '../../../core/lib/shorten.ts';
-import type { Acts } from '../acts.ts';
-import { duration } from '../duration.ts';
+import { inputText } from '../../terminal/conversation.ts';
+import { ago } from '../../terminal/time.ts';
 import { type KeyTable, useKeys } from '../keyboard.ts';
 import { Prompt } from '../prompt.tsx';
 import { useRead, useSource } from '../react-hooks.ts';
 import type { DialogProps } from '../screen/screen-context.ts';
 import { Tint } from '../tint.tsx';
-import { ChoiceLine } from './choice.tsx';
+import { ChoiceLine, Frame } from './dialog.tsx';
 import { counted } from '../../../core/lib/counted.ts';
 
 interface QueueDialogProps extends DialogProps {
@@ -20,59 +20,62 @@ interface QueueDialogProps extends DialogProps {
 
 /** The queue of a session in its order, with the keys that change it. */
 export function QueueDialog(props: QueueDialogProps): ReactNode {
-  const { session, place, notices, rows, columns, onLeave } = props;
-  const { acts, clock } = place;
+  const { session, place, notices, rows, columns } = props;
+  const { client, clock } = place;
   const { queueSeq } = useSource(place.overviewStore.overview);
-  const queue = useRead(notices, [acts, session.id, queueSeq], () => acts.queue(session.id));
+  const queue = useRead(notices, [client, session.id, queueSeq], () =>
+    client.call(endpoints.getSessionQueue, { params: { session_id: session.id } }),
+  );
   const [choice, choose] = useState<Choice>({ id: null, place: 0 });
   const [mode, setMode] = useState<Mode>('list');
   const entries = queue?.entries ?? [];
   const at = placeOf(choice, entries);
   const chosen = entries[at];
-  useKeys(
-    listKeys({ entries, place: at, choose, setMode, acts, notices, onLeave }),
-    mode === 'list',
-  );
+  useKeys(listKeys(props, entries, at, choose, setMode), mode === 'list');
   const toList = () => setMode('list');
   const asked = mode === 'list' ? null : mode.entry;
   const isDrop = mode !== 'list' && mode.act === 'drop';
   const drop = () => {
-    if (asked) notices.attempt(acts.dropEntry(asked.id));
+    if (asked)
+      notices.attempt(client.call(endpoints.dropQueueEntry, { params: { entry_id: asked.id } }));
     toList();
   };
   useKeys({ y: drop, n: toList, escape: toList }, isDrop);
   const now = clock.now();
+  const foot =
+    asked && !isDrop ? (
+      <Prompt
+        columns={columns}
+        question="Prompt (⏎ save):"
+        initial={textOf(asked) ?? ''}
+        onCancel={toList}
+        onAnswer={(text) => {
+          toList();
+          if (text.trim() === '') return;
+          const edit = {
+            params: { entry_id: asked.id },
+            body: { input: { type: 'text', text } },
+          } as const;
+          notices.attempt(client.call(endpoints.editQueueEntry, edit));
+        }}
+      />
+    ) : asked ? (
+      `Drop "${shorten(labelOf(asked), columns - 40)}" from the queue?  y yes  n no`
+    ) : (
+      'J K move  e edit  p pause/resume  x drop  esc back'
+    );
   return (
-    <Box flexDirection="column" height={rows} overflow="hidden">
-      <Text wrap="truncate-end" bold>
+    <Frame rows={rows} foot={foot}>
+      <Tint tone="plain" bold>
         {headOf(queue, now)}
-      </Text>
+      </Tint>
       {entries.slice(Math.max(0, at - rows + 4), Math.max(rows - 3, at + 1)).map((entry) => (
         <ChoiceLine key={entry.id} isChosen={entry === chosen}>
           <Tint tone="faint">{`${whenOf(entry, now).padEnd(16)} `}</Tint>
           {labelOf(entry)}
         </ChoiceLine>
       ))}
-      <Box flexGrow={1} />
-      {asked && !isDrop ? (
-        <Prompt
-          columns={columns}
-          question="Prompt (⏎ save):"
-          initial={textOf(asked) ?? ''}
-          onCancel={toList}
-          onAnswer={(text) => {
-            toList();
-            if (text.trim() !== '') notices.attempt(acts.editEntry(asked.id, text));
-          }}
-        />
-      ) : (
-        <Tint tone="faint" wrap="truncate-end">
-          {asked
-            ? `Drop "${shorten(labelOf(asked), columns - 40)}" from the queue?  y yes  n no`
-            : KEYS}
-        </Tint>
-      )}
-    </Box>
+    </Frame>
   );
 }
 
@@ -83,24 +86,15 @@ interface Choice {
   id: string | null;
   place: number;
 }
-const KEYS = 'J K move  e edit  p pause/resume  x drop  esc back';
 
 /** The keys of the list: they choose an entry, and change the one that is chosen. */
-function listKeys({
-  entries,
-  place,
-  choose,
-  setMode,
-  acts,
-  notices: { attempt, tell },
-  onLeave,
-}: Pick<QueueDialogProps, 'notices' | 'onLeave'> & {
-  acts: Acts;
-  entries: readonly QueueEntry[];
-  place: number;
-  choose: (choice: Choice) => void;
-  setMode: (mode: Mode) => void;
-}): KeyTable {
+function listKeys(
+  { place: { client }, notices: { attempt, tell }, onLeave }: QueueDialogProps,
+  entries: readonly QueueEntry[],
+  place: number,
+  choose: (choice: Choice) => void,
+  setMode: (mode: Mode) => void,
+): KeyTable {
   const chosen = entries[place];
   const withChosen = (act: (entry: QueueEntry) => void) => () => {
     if (chosen) act(chosen);
@@ -110,11 +104,12 @@ function listKeys({
     choose({ id: entries[to]?.id ?? null, place: to });
   };
   const move = (by: number) =>
-    withChosen(({ id }) => {
-      const before = entries.filter((one) => one.id !== id)[place + by]?.id;
+    withChosen(({ id: entry_id }) => {
+      const before = entries.filter(({ id }) => id !== entry_id)[place + by]?.id;
       if (place + by < 0) return;
-      choose({ id, place });
-      attempt(acts.moveEntry(id, before === undefined ? { to: 'last' } : { before }));
+      choose({ id: entry_id, place });
+      const body = before === undefined ? { to: 'last' as const } : { before };
+      attempt(client.call(endpoints.moveQueueEntry, { params: { entry_id }, body }));
     });
   return {
     escape: onLeave,
@@ -131,9 +126,10 @@ function listKeys({
         tell('the prompt has several lines: edit it with cadre queue edit');
       else setMode({ act: 'edit', entry });
     }),
-    p: withChosen(({ id, hold }) =>
-      attempt(hold === null ? acts.pauseEntry(id) : acts.resumeEntry(id)),
-    ),
+    p: withChosen(({ id: entry_id, hold }) => {
+      const endpoint = hold === null ? endpoints.pauseQueueEntry : endpoints.resumeQueueEntry;
+      attempt(client.call(endpoint, { params: { entry_id }, body: {} }));
+    }),
     x: withChosen((entry) => setMode({ act: 'drop', entry })),
   };
 }
@@ -145,15 +141,14 @@ function placeOf({ id, place }: Choice, entries: readonly QueueEntry[]): number 
 }
 
 function labelOf({ name, input }: QueueEntry): string {
-  const said = input.map((item) => (item.type === 'text' ? item.text : '[image]')).join(' ');
-  return oneLine([name, said].filter(Boolean).join(': '));
+  return oneLine([name, inputText(input)].filter(Boolean).join(': '));
 }
 
 function headOf(queue: SessionQueue | null, now: number): string {
   if (!queue) return 'Loading the queue …';
   const { holds, entries } = queue;
   const held = holds.map(({ message, until }) => {
-    const end = until === null ? '' : ` for ${duration(until - now)}`;
+    const end = until === null ? '' : ` for ${ago(until - now)}`;
     return `Held${end}: ${oneLine(message)}`;
   });
   const size = entries.length === 0 ? 'empty' : counted(entries.length, 'entry', 'entries');
@@ -164,7 +159,7 @@ function headOf(queue: SessionQueue | null, now: number): string {
 function whenOf({ status, next_at, hold, every }: QueueEntry, now: number): string {
   if (hold !== null) return hold.code.replace('_', ' ');
   if (status !== 'scheduled' || next_at === null) return status;
-  return `in ${duration(next_at - now)}${every === null ? '' : ' ↻'}`;
+  return `in ${ago(next_at - now)}${every === null ? '' : ' ↻'}`;
 }
 
 /** The text of an entry that one line can change; null for any other. */

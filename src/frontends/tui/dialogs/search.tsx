@@ -1,16 +1,16 @@
-import { Box, Text } from 'ink';
+import { Text } from 'ink';
 import { type ReactNode, useState } from 'react';
 import { endpoints } from '../../../api/index.ts';
 import type { SearchHit } from '../../../api/search.ts';
 import type { Client } from '../../../client/client.ts';
 import { oneLine } from '../../../core/lib/plain.ts';
-import { duration } from '../duration.ts';
+import { ago } from '../../terminal/time.ts';
 import { useKeys } from '../keyboard.ts';
 import { Prompt } from '../prompt.tsx';
 import { useRead } from '../react-hooks.ts';
 import type { DialogProps } from '../screen/screen-context.ts';
 import { Tint } from '../tint.tsx';
-import { ChoiceLine, useChoice } from './choice.tsx';
+import { ChoiceLine, Frame, useChoice } from './dialog.tsx';
 
 interface SearchDialogProps extends DialogProps {
   onOpen: (hit: SearchHit) => void;
@@ -35,7 +35,7 @@ export function SearchDialog(props: SearchDialogProps): ReactNode {
   useKeys(arrows);
   const now = clock.now();
   return (
-    <Box flexDirection="column" height={rows} overflow="hidden">
+    <Frame rows={rows} foot={note || '↑ ↓ select  ⏎ open  esc back'}>
       <Prompt
         columns={columns}
         question="Search:"
@@ -57,11 +57,7 @@ export function SearchDialog(props: SearchDialogProps): ReactNode {
           now={now}
         />
       ))}
-      <Box flexGrow={1} />
-      <Tint tone="faint" wrap="truncate-end">
-        {note === '' ? '↑ ↓ select  ⏎ open  esc back' : note}
-      </Tint>
-    </Box>
+    </Frame>
   );
 }
 
@@ -90,21 +86,19 @@ function growing(text: string): string {
   return isOpen ? `${query}"*` : `${query}*`;
 }
 
-function Hit({
-  hit,
-  isChosen,
-  now,
-}: {
+interface HitProps {
   hit: SearchHit;
   isChosen: boolean;
   now: number;
-}): ReactNode {
+}
+
+function Hit({ hit, isChosen, now }: HitProps): ReactNode {
   const { kind, created_at, session_title: title, session_id, node } = hit;
   const of = [title ?? session_id, ...(typeof node === 'string' ? [node] : [])].map(oneLine);
   return (
     <>
       <ChoiceLine isChosen={isChosen}>
-        <Tint tone="faint">{`${duration(now - created_at).padEnd(4)} ${kind.padEnd(6)} `}</Tint>
+        <Tint tone="faint">{`${ago(now - created_at).padEnd(4)} ${kind.padEnd(6)} `}</Tint>
         {of.join('  ')}
       </ChoiceLine>
       <Text wrap="truncate-end">

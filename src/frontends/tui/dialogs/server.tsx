@@ -1,7 +1,7 @@
 import { Box, Text } from 'ink';
 import type { ReactNode } from 'react';
 import type { Diagnostics } from '../../../api/runtime.ts';
-import { duration } from '../duration.ts';
+import { ago } from '../../terminal/time.ts';
 import { useKeys } from '../keyboard.ts';
 import type { NodeState } from '../overview-store.ts';
 import { useSource } from '../react-hooks.ts';
@@ -29,7 +29,6 @@ export function ServerDialog({ place, rows, onLeave }: DialogProps): ReactNode {
   );
 }
 
-/** Several servers, each in a line. */
 function Nodes({ nodes, rows }: { nodes: readonly NodeState[]; rows: number }): ReactNode {
   const width = Math.max(...nodes.map(({ name }) => name.length)) + 2;
   return (
@@ -53,7 +52,7 @@ function figuresOf({ health, memory, streams, storage }: Diagnostics) {
   return [
     ['status', health.status],
     ['version', health.version],
-    ['uptime', duration(health.uptime_ms)],
+    ['uptime', ago(health.uptime_ms)],
     ['memory', `${Math.round(memory.rss_bytes / 1024 ** 2)} MiB`],
     ['streams', String(streams.followers)],
     ['events', String(storage.latest_seq)],

@@ -1,4 +1,4 @@
-import { Box, Text } from 'ink';
+import { Text } from 'ink';
 import { type ReactNode, useEffect, useState } from 'react';
 import type { Model } from '../../../api/providers.ts';
 import type { Session } from '../../../api/sessions.ts';
@@ -8,8 +8,7 @@ import { padded } from '../../terminal/width.ts';
 import { permissionTexts } from '../forms/permission-field.tsx';
 import { useKeys } from '../keyboard.ts';
 import type { DialogProps } from '../screen/screen-context.ts';
-import { Tint } from '../tint.tsx';
-import { ChoiceLine, useChoice } from './choice.tsx';
+import { ChoiceLine, Frame, useChoice } from './dialog.tsx';
 
 interface SettingsDialogProps extends DialogProps {
   session: Session;
@@ -48,7 +47,7 @@ export function SettingsDialog(props: SettingsDialogProps): ReactNode {
   };
   useKeys({ ...keys, return: select, ' ': select, escape: onLeave, q: onLeave, c: onLeave });
   return (
-    <Box flexDirection="column" height={rows} overflow="hidden">
+    <Frame rows={rows} foot={note || '↑ ↓ select  ⏎ apply  esc back'}>
       <Text bold wrap="truncate-end">
         {`Model and mode of ${agentOf(session)}, from the next turn on`}
       </Text>
@@ -57,11 +56,7 @@ export function SettingsDialog(props: SettingsDialogProps): ReactNode {
           {padded(`${isChosen ? '●' : '○'} ${name}`, nameColumns)}
         </ChoiceLine>
       ))}
-      <Box flexGrow={1} />
-      <Tint tone="faint" wrap="truncate-end">
-        {note === '' ? '↑ ↓ select  ⏎ apply  esc back' : note}
-      </Tint>
-    </Box>
+    </Frame>
   );
 }
 

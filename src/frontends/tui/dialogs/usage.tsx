@@ -1,12 +1,11 @@
-import { Box } from 'ink';
 import { type ReactNode, useState } from 'react';
+import { endpoints } from '../../../api/index.ts';
 import type { UsageReport, UsageRow } from '../../../api/usage.ts';
+import { ownTimeZone } from '../../../core/lib/cron.ts';
 import { useKeys } from '../keyboard.ts';
 import { useRead, useSource } from '../react-hooks.ts';
 import type { DialogProps } from '../screen/screen-context.ts';
-import { Tint } from '../tint.tsx';
-import { Lines } from './lines.tsx';
-import { useScroll } from './scroll.ts';
+import { Frame, Lines, useScroll } from './dialog.tsx';
 import type { Budget } from '../../../api/budgets.ts';
 import { oneLine } from '../../../client/event-summary.ts';
 import { dollars, quantity, spentText } from '../../../core/lib/amounts.ts';
@@ -14,13 +13,17 @@ import { shorten } from '../../../core/lib/shorten.ts';
 import type { Overview } from '../overview.ts';
 import { sessionName } from '../titles.ts';
 
-/** The usage by day, session, provider or team, and the budgets. */
+/** The usage of the last 30 days by day, session, provider or team, and the budgets. */
 export function UsageDialog({ place, notices, rows, onLeave }: DialogProps): ReactNode {
-  const { acts, overviewStore } = place;
+  const { client, overviewStore } = place;
   const { queueSeq, ...named } = useSource(overviewStore.overview);
   const [by, setBy] = useState<UsageReport['by']>('day');
-  const found = useRead(notices, [acts, by, queueSeq], async () => {
-    const [report, budgets] = await Promise.all([acts.usage(by), acts.budgets()]);
+  const found = useRead(notices, [client, by, queueSeq], async () => {
+    const query = { by, time_zone: ownTimeZone() };
+    const [report, budgets] = await Promise.all([
+      client.call(endpoints.getUsage, { query }),
+      client.call(endpoints.listBudgets, { query: {} }),
+    ]);
     return { report, budgets };
   });
   const lines = found ? usageLines(found.report, found.budgets, named) : ['Loading usage …'];
@@ -37,16 +40,11 @@ export function UsageDialog({ place, notices, rows, onLeave }: DialogProps): Rea
     t: () => setBy('team'),
   });
   return (
-    <Box flexDirection="column" height={rows} overflow="hidden">
+    <Frame rows={rows} foot="Group by: d day  s session  p provider  t team  esc back">
       <Lines lines={lines} top={scroll.top} height={height} />
-      <Tint tone="faint" wrap="truncate-end">
-        {KEYS}
-      </Tint>
-    </Box>
+    </Frame>
   );
 }
-
-const KEYS = 'Group by: d day  s session  p provider  t team  esc back';
 
 /** The budgets, and below them what turns have used, as lines for people. */
 function usageLines(

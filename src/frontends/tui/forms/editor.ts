@@ -75,28 +75,23 @@ export function inserted({ text, cursor }: Editor, more: string): Editor {
   };
 }
 
-/** Without the character before the cursor. */
 export function withoutBefore(editor: Editor): Editor {
   return without(editor, left(editor).cursor, editor.cursor);
 }
 
-/** Without the character under the cursor. */
 export function withoutUnder(editor: Editor): Editor {
   return without(editor, editor.cursor, right(editor).cursor);
 }
 
-/** Without the word before the cursor. */
 export function withoutWord(editor: Editor): Editor {
   const before = editor.text.slice(0, editor.cursor);
   return without(editor, before.replace(/\S*\s*$/, '').length, editor.cursor);
 }
 
-/** Without what is before the cursor in its line. */
 export function withoutLineBefore(editor: Editor): Editor {
   return without(editor, home(editor).cursor, editor.cursor);
 }
 
-/** Without what is after the cursor in its line. */
 export function withoutLineAfter(editor: Editor): Editor {
   return without(editor, editor.cursor, end(editor).cursor);
 }

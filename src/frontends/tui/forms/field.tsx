@@ -1,5 +1,6 @@
 import { Box, type Key, Text } from 'ink';
-import type { ReactNode } from 'react';
+import { type ReactNode, useRef, useState } from 'react';
+import { Bar } from '../bar.tsx';
 import { useKey, usePasted } from '../keyboard.ts';
 import { Tint } from '../tint.tsx';
 import {
@@ -20,14 +21,13 @@ import {
   withoutWord,
 } from './editor.ts';
 
-interface FieldProps {
+export interface FieldProps {
   editor: Editor;
   columns: number;
   /** The most lines that are shown; more scroll with the cursor. A field of one line takes no line breaks. */
   rows: number;
   isActive: boolean;
-  /** Text of the empty field. */
-  placeholder: string;
+  placeholder?: string;
   onChange: (change: (editor: Editor) => Editor) => void;
   /** Enter; also at the end of what was typed fast. */
   onEnter: () => void;
@@ -35,9 +35,27 @@ interface FieldProps {
   onOther?: (input: string, key: Key) => void;
 }
 
+interface UsedEditor {
+  editor: Editor;
+  change: (next: (editor: Editor) => Editor) => void;
+  /** The editor after the last change, which may not have been drawn yet. */
+  latest: () => Editor;
+}
+
+/** An editor that begins as another one was left. */
+export function useEditor(initial: Editor): UsedEditor {
+  const [editor, setEditor] = useState(initial);
+  const last = useRef(editor);
+  const change = (next: (editor: Editor) => Editor) => {
+    last.current = next(last.current);
+    setEditor(last.current);
+  };
+  return { editor, change, latest: () => last.current };
+}
+
 /** A text to write, in one line or several. */
 export function Field(props: FieldProps): ReactNode {
-  const { editor, columns, rows, isActive, placeholder } = props;
+  const { editor, columns, rows, isActive, placeholder = '' } = props;
   useKey((input, key) => take(props, input, key), isActive);
   usePasted((text) => props.onChange((before) => inserted(before, fit(text, rows))), isActive);
   const { lines, row } =
@@ -61,6 +79,25 @@ export function Field(props: FieldProps): ReactNode {
           )}
         </Text>
       ))}
+    </Box>
+  );
+}
+
+interface TextBoxProps extends Omit<FieldProps, 'isActive'> {
+  title: ReactNode;
+  hint: string;
+  height: number;
+}
+
+/** A field for a text of several lines below a line with its title and its keys. */
+export function TextBox({ title, hint, height, columns, ...field }: TextBoxProps): ReactNode {
+  return (
+    <Box flexDirection="column" width={columns} height={height + 1} flexShrink={0}>
+      <Bar left={title} right={hint} />
+      <Box height={height}>
+        <Tint tone="name">{'> '}</Tint>
+        <Field {...field} columns={columns - 2} isActive />
+      </Box>
     </Box>
   );
 }

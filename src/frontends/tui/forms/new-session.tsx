@@ -13,7 +13,6 @@ import { Field } from './field.tsx';
 import { PermissionField, permissionTexts } from './permission-field.tsx';
 import type { Overview } from '../overview.ts';
 
-/** Maximum number of offered directories. */
 const MAX_DIRECTORIES = 20;
 
 /** The fields of the form, from top to bottom. */
@@ -33,15 +32,8 @@ export type Choices = Record<FieldName, Editor>;
 
 /** The choices before any were made: to work in a directory. */
 export function firstChoices(cwd: string): Choices {
-  const empty = {
-    prompt: emptyEditor,
-    node: emptyEditor,
-    provider: emptyEditor,
-    model: emptyEditor,
-    permission: emptyEditor,
-    mode: emptyEditor,
-  };
-  return { ...empty, cwd: inserted(emptyEditor, cwd), worktree: emptyEditor };
+  const empty = Object.fromEntries(allFields.map((name) => [name, emptyEditor])) as Choices;
+  return { ...empty, cwd: inserted(emptyEditor, cwd) };
 }
 
 const hints: Record<FieldName, string> = {
@@ -106,29 +98,27 @@ export function NewSessionForm(props: FormProps): ReactNode {
   };
   useKey((input, key) => {
     const name = fields[at];
-    if (
-      name === 'node' ||
-      name === 'provider' ||
-      (isOffered(name) && (key.leftArrow || key.rightArrow))
-    ) {
-      if (key.leftArrow || key.rightArrow) choose(name, key.leftArrow ? -1 : 1);
-      else if (key.return) step(1);
-      else other(input, key);
-    } else if (name === undefined && key.return) create();
-    else if (name === undefined) other(input, key);
+    const isChoice = name === 'node' || name === 'provider';
+    // These can also be written.
+    const isOffered = name === 'model' || name === 'permission' || name === 'mode';
+    if ((isChoice || isOffered) && (key.leftArrow || key.rightArrow))
+      choose(name, key.leftArrow ? -1 : 1);
+    else if (isChoice && key.return) step(1);
+    else if (name === undefined && key.return) create();
+    else if (isChoice || name === undefined) other(input, key);
   });
   const modeName = nameBehind(chosen, values.mode.text);
-  const hasRecent = fields[at] === 'cwd' && recent.length > 0;
+  const recentKey = fields[at] === 'cwd' && recent.length > 0 ? '^R recent  ' : '';
   return (
     <Box flexDirection="column" height={rows} overflow="hidden">
       <Text bold>New session</Text>
       {fields.map((name, i) => (
         <Labelled key={name} name={name} isActive={i === at}>
           {name === 'node' || name === 'provider' ? (
-            <Choice
-              text={name === 'node' ? node : (chosen?.label ?? '')}
-              offered={i === at ? offered[name] : []}
-            />
+            <Text wrap="truncate-end">
+              {name === 'node' ? node : chosen?.label}
+              <Tint tone="faint">{i === at ? `  ${offered[name].join(' ')}` : ''}</Tint>
+            </Text>
           ) : (
             <Written
               name={name}
@@ -145,11 +135,12 @@ export function NewSessionForm(props: FormProps): ReactNode {
           {name === 'mode' && <Tint tone="faint">{modeName}</Tint>}
         </Labelled>
       ))}
-      <Button
-        isReady={at === fields.length}
-        keys={`${hasRecent ? '^R recent  ' : ''}^S create  ⏎ next field  esc back`}
-        hasRoom={rows > 10}
-      />
+      <Box marginTop={rows > 10 ? 1 : 0} flexShrink={0}>
+        <Box flexShrink={0}>
+          <Text inverse={at === fields.length}>{' Create '}</Text>
+        </Box>
+        <Tint tone="faint">{`  ${recentKey}^S create  ⏎ next field  esc back`}</Tint>
+      </Box>
     </Box>
   );
 }
@@ -160,7 +151,6 @@ interface WrittenProps extends Omit<Parameters<typeof PermissionField>[0], 'hasR
   room: number;
 }
 
-/** A field that takes text. */
 function Written({ name, byDefault, room, ...field }: WrittenProps): ReactNode {
   if (name === 'permission')
     return (
@@ -174,26 +164,13 @@ function Written({ name, byDefault, room, ...field }: WrittenProps): ReactNode {
   return <Field {...field} rows={rows} placeholder={hints[name]} />;
 }
 
-/** A value that left and right choose, and what is offered beside it. */
-function Choice({ text, offered }: { text: string; offered: readonly string[] }): ReactNode {
-  return (
-    <Text wrap="truncate-end">
-      {text}
-      <Tint tone="faint">{offered.length > 0 ? `  ${offered.join(' ')}` : ''}</Tint>
-    </Text>
-  );
-}
-
-/** A field behind its name. */
-function Labelled({
-  name,
-  isActive,
-  children,
-}: {
+interface LabelledProps {
   name: FieldName;
   isActive: boolean;
   children: ReactNode;
-}): ReactNode {
+}
+
+function Labelled({ name, isActive, children }: LabelledProps): ReactNode {
   return (
     <Box flexShrink={0}>
       <Box width={12} flexShrink={0}>
@@ -206,34 +183,10 @@ function Labelled({
   );
 }
 
-function Button({
-  isReady,
-  keys,
-  hasRoom,
-}: {
-  isReady: boolean;
-  keys: string;
-  hasRoom: boolean;
-}): ReactNode {
-  return (
-    <Box marginTop={hasRoom ? 1 : 0} flexShrink={0}>
-      <Box flexShrink={0}>
-        <Text inverse={isReady}>{' Create '}</Text>
-      </Box>
-      <Tint tone="faint" wrap="truncate-end">{`  ${keys}`}</Tint>
-    </Box>
-  );
-}
-
 /** The name of a mode, behind the mode in its field; empty if the mode has none. */
 function nameBehind(chosen: AgentChoice | undefined, mode: string): string {
   const name = chosen?.modeNames[mode];
   return name === undefined ? '' : `  ${oneLine(name)}`;
-}
-
-/** Whether left and right choose what a field has, which can be written all the same. */
-function isOffered(name: FieldName | undefined): name is 'model' | 'permission' | 'mode' {
-  return name === 'model' || name === 'permission' || name === 'mode';
 }
 
 /**

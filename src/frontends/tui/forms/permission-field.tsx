@@ -1,8 +1,8 @@
-import { Box, Text } from 'ink';
+import { Box } from 'ink';
 import type { ReactNode } from 'react';
 import type { permissionModes } from '../../../api/permission-modes.ts';
 import { Tint } from '../tint.tsx';
-import { Field } from './field.tsx';
+import { Field, type FieldProps } from './field.tsx';
 
 /** A line for each permission mode. `bypass` is another name of `full_access`. */
 export const permissionTexts: Readonly<Record<string, string>> = {
@@ -14,10 +14,7 @@ export const permissionTexts: Readonly<Record<string, string>> = {
   full_access: 'does everything without asking',
 } satisfies Record<Exclude<(typeof permissionModes)[number], 'bypass'>, string>;
 
-interface PermissionProps extends Pick<
-  Parameters<typeof Field>[0],
-  'editor' | 'columns' | 'isActive' | 'onChange' | 'onEnter' | 'onOther'
-> {
+interface PermissionProps extends Omit<FieldProps, 'rows' | 'placeholder'> {
   /** The mode of the empty field. */
   byDefault: string;
   /** Whether there is room for a line for each mode. */
@@ -41,16 +38,14 @@ export function PermissionField({ byDefault, hasRoom, ...field }: PermissionProp
             placeholder={`${mode}: ${means}`}
           />
         </Box>
-        {!isDefault && <Tint tone="faint" wrap="truncate-end">{`: ${means}`}</Tint>}
+        {!isDefault && <Tint tone="faint">{`: ${means}`}</Tint>}
       </Box>
       {isActive &&
         hasRoom &&
         Object.entries(permissionTexts).map(([name, text]) => (
-          <Text key={name} wrap="truncate-end">
-            <Tint tone={name === mode ? 'name' : 'faint'}>
-              {`${name === mode ? '●' : '○'} ${name}: ${text}`}
-            </Tint>
-          </Text>
+          <Tint key={name} tone={name === mode ? 'name' : 'faint'}>
+            {`${name === mode ? '●' : '○'} ${name}: ${text}`}
+          </Tint>
         ))}
     </Box>
   );

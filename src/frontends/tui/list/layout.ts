@@ -18,7 +18,6 @@ export function selectableIn(sections: readonly Section[]): Choice[] {
   );
 }
 
-/** The id by which the heading of a section is selected. */
 export function idOfSection(name: SectionName): string {
   return `section ${name}`;
 }

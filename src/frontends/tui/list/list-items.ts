@@ -14,7 +14,6 @@ type Row =
       id: string;
       now: SessionNow;
       worktree: WorktreeLocation | null;
-      /** How many entries its queue has. */
       queued?: number;
     }
   | { kind: 'process'; id: string; process: Process }

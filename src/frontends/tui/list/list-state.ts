@@ -79,7 +79,6 @@ export class ListState {
     this.#show({ ...view, ...wish, ...(wish.lens === undefined ? {} : { kept: new Set() }) });
   }
 
-  /** Moves the place by a number of rows. */
   step(by: number): void {
     const view = this.view.get();
     const at = view.choices.findIndex(({ id }) => id === view.chosen?.id);

@@ -1,11 +1,10 @@
 import { Box, Text } from 'ink';
 import { type ReactNode, memo, useContext } from 'react';
-import { Tint } from '../tint.tsx';
+import { Colors, Tint } from '../tint.tsx';
 import type { ListView } from './list-state.ts';
 import { type Line, layout } from './layout.ts';
 import { withMatches } from '../../terminal/search.ts';
 import { graphemesOf } from '../forms/editor.ts';
-import { Colors } from '../palette.ts';
 import type { ListItem } from './list-items.ts';
 import { type RowText, rowTextOf } from './row-text.ts';
 
@@ -14,26 +13,20 @@ const ONE_LINE = 72;
 /** A list of fewer lines gives a row one line. */
 const ROOMY = 18;
 
-/** The lines that a row has in a list of this size. */
 export function rowHeightOf(columns: number, height: number): number {
   return columns < ONE_LINE && height >= ROOMY ? 2 : 1;
 }
 
-/** The sections and their rows. */
-export function List({
-  view,
-  isActive,
-  marked,
-  columns,
-  height,
-}: {
+interface ListProps {
   view: ListView;
-  /** The ids of the rows that are marked. */
   marked: ReadonlySet<string>;
+  /** Whether the keys go to the list, not to the pane. */
   isActive: boolean;
   columns: number;
   height: number;
-}): ReactNode {
+}
+
+export function List({ view, isActive, marked, columns, height }: ListProps): ReactNode {
   const rowHeight = rowHeightOf(columns, height);
   const lines = layout(view.sections, view.chosen?.id, height, rowHeight);
   return (
@@ -56,16 +49,13 @@ export function List({
   );
 }
 
-/** The name of a section, how many it has, and which of them are shown where not all are. */
-function Heading({
-  line: { heading, from, to, isChosen },
-  columns,
-  isActive,
-}: {
+interface HeadingProps extends Pick<ListProps, 'columns' | 'isActive'> {
   line: Extract<Line, { heading: unknown }>;
-  columns: number;
-  isActive: boolean;
-}): ReactNode {
+}
+
+/** The name of a section, how many it has, and which of them are shown where not all are. */
+function Heading({ line, columns, isActive }: HeadingProps): ReactNode {
+  const { heading, from, to, isChosen } = line;
   const { name, things, isFolded } = heading;
   const count = things.length;
   const shown = isFolded || to - from === count ? String(count) : `${from + 1}-${to} of ${count}`;
@@ -84,13 +74,10 @@ function Heading({
   );
 }
 
-interface RowProps {
+interface RowProps extends Pick<ListProps, 'columns' | 'isActive'> {
   thing: ListItem;
   isChosen: boolean;
-  /** Whether the keys go to the list, not to the pane. */
-  isActive: boolean;
   isMarked: boolean;
-  columns: number;
   rowHeight: number;
   search: string;
   now: number;
@@ -106,7 +93,7 @@ type Shown = RowText & Omit<RowProps, 'thing' | 'now'>;
 
 function Single(row: Shown): ReactNode {
   const { columns, node, isAway, place, agent, age, words } = row;
-  const isWide = columns >= 72;
+  const isWide = columns >= ONE_LINE;
   const left = columns - 9;
   return (
     <Box width={columns} height={1}>
@@ -118,9 +105,7 @@ function Single(row: Shown): ReactNode {
         <Box width={left - Math.floor(left * 0.36)} flexShrink={0} columnGap={1} paddingLeft={1}>
           {node !== '' && (
             <Box width={Math.floor(left * 0.12)} flexShrink={0}>
-              <Tint tone={isAway ? 'bad' : 'name'} wrap="truncate-end">
-                {node}
-              </Tint>
+              <Tint tone={isAway ? 'bad' : 'name'}>{node}</Tint>
             </Box>
           )}
           <Box width={Math.floor(left * (node === '' ? 0.22 : 0.16))} flexShrink={0}>
@@ -130,15 +115,11 @@ function Single(row: Shown): ReactNode {
           </Box>
           {columns >= 100 && (
             <Box width={8} flexShrink={0}>
-              <Tint tone="faint" wrap="truncate-end">
-                {agent}
-              </Tint>
+              <Tint tone="faint">{agent}</Tint>
             </Box>
           )}
           <Box flexGrow={1} flexShrink={1} minWidth={0}>
-            <Tint tone="faint" wrap="truncate-end">
-              {words}
-            </Tint>
+            <Tint tone="faint">{words}</Tint>
           </Box>
         </Box>
       )}
@@ -167,7 +148,7 @@ function Double(row: Shown): ReactNode {
             <Tint tone="faint">{' · '}</Tint>
           </Box>
         )}
-        <Tint tone="faint" wrap="truncate-end">
+        <Tint tone="faint">
           <Highlight
             text={[...where, words].filter((part) => part !== '').join(' · ')}
             search={search}
@@ -185,15 +166,8 @@ function truncatedStart(text: string, columns: number): string {
 }
 
 /** The mark of the chosen row and the symbol of its state: 4 columns. */
-function Begin({
-  isChosen,
-  isActive,
-  isMarked,
-  symbol,
-  tone,
-  isPinned,
-  isMuted,
-}: Shown): ReactNode {
+function Begin({ isChosen, isActive, isMarked, ...text }: Shown): ReactNode {
+  const { symbol, tone, isPinned, isMuted } = text;
   return (
     <Box width={4} flexShrink={0}>
       <Tint tone={isActive ? 'name' : 'faint'} bold={isActive}>
@@ -208,7 +182,6 @@ function Begin({
   );
 }
 
-/** A text with every match of a search marked. */
 function Highlight({ text, search }: { text: string; search: string }): ReactNode {
   const { found } = useContext(Colors);
   return withMatches(text, search, found);

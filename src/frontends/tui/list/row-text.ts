@@ -4,8 +4,7 @@ import type { Session } from '../../../api/sessions.ts';
 import { agentOf } from '../../../client/agent-of.ts';
 import { oneLine } from '../../../client/event-summary.ts';
 import { lastTurnText } from '../../../client/last-turn.ts';
-import { durationText } from '../../terminal/time.ts';
-import { duration } from '../duration.ts';
+import { ago, durationText } from '../../terminal/time.ts';
 import type { Tone } from '../tint.tsx';
 import { type ListItem, type Standing, sinceOf, standingOf } from './list-items.ts';
 
@@ -108,20 +107,11 @@ function wordsOf(
     }
     case 'process': {
       const { process } = thing;
-      return {
-        title: oneLine(process.command),
-        place: shortPath(process.cwd),
-        agent: '',
-        words: endOf(process),
-      };
+      const { command, cwd } = process;
+      return { title: oneLine(command), place: shortPath(cwd), agent: '', words: endOf(process) };
     }
     case 'team':
-      return {
-        title: oneLine(thing.team.name),
-        place: '',
-        agent: '',
-        words: '',
-      };
+      return { title: oneLine(thing.team.name), place: '', agent: '', words: '' };
   }
 }
 
@@ -171,7 +161,7 @@ function shortPath(directory: string): string {
 
 /** An age that changes once a minute at most. */
 function ageOf(ms: number): string {
-  return ms < 60_000 ? 'now' : duration(ms);
+  return ms < 60_000 ? 'now' : ago(ms);
 }
 
 /** Whether a title, id, directory or the last words of a thing contain a text. */

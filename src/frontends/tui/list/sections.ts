@@ -64,7 +64,6 @@ export function sectionsOf(all: readonly ListItem[], wish: ListSettings, now: nu
 
 const busyStandings: ReadonlySet<Standing> = new Set(['waiting', 'failed', 'unseen', 'running']);
 
-/** The ids that a lens shows. */
 export function idsInLens(all: readonly ListItem[], lens: Lens, now: number): string[] {
   const lensOf = lensesOf(all, now);
   return all.flatMap((thing) => (isInLens(lensOf(thing), lens) ? [thing.id] : []));

@@ -1,9 +1,11 @@
 import { isDelta, isDescribed, type RuntimeEventRecord, settles } from '../../../api/events.ts';
 import type { Client } from '../../../client/client.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
-import { promptLine } from '../../terminal/conversation.ts';
+import { blockLines, isApart, visibleBlocks } from '../../terminal/conversation-lines.ts';
+import { type Block, noticeText, promptLine, toolText } from '../../terminal/conversation.ts';
+import { GrowingMarkdown } from '../../terminal/growing-markdown.ts';
 import { codeBlocks } from '../../terminal/markdown.ts';
-import { type Connection, follow } from '../follow.ts';
+import { charactersOf, type Connection, follow } from '../follow.ts';
 import { Observable } from '../observable.ts';
 import { ConversationPages } from './conversation-pages.ts';
 import {
@@ -12,10 +14,9 @@ import {
   emptyConversation,
   withEvents,
 } from './conversation-state.ts';
-import { ConversationText } from './conversation-text.ts';
 import type { Copyable, PaneModel } from './pane-model.ts';
 import { RenderThrottle } from './render-throttle.ts';
-import { Reader } from './reader.ts';
+import { ObjectCache, Reader, type Shape, type Text } from './reader.ts';
 
 export interface ConversationOptions {
   client: Client;
@@ -30,7 +31,6 @@ export class ConversationModel implements PaneModel {
   /** Whether tools are folded to a line, and thoughts left out. */
   readonly folded = new Observable(true);
   readonly reader: Reader;
-  readonly follows: Observable<boolean>;
   readonly #options: ConversationOptions;
   readonly #text = new ConversationText();
   readonly #stopped = new AbortController();
@@ -46,7 +46,6 @@ export class ConversationModel implements PaneModel {
     this.#pages = new ConversationPages(options.client, options.sessionId);
     this.#throttle = new RenderThrottle(options.clock, () => this.#show());
     this.reader = new Reader(this.#text);
-    this.follows = this.reader.follows;
   }
 
   start(): void {
@@ -58,7 +57,7 @@ export class ConversationModel implements PaneModel {
       signal: this.#stopped.signal,
       begin: () => this.#begin(),
       take: (events) => this.#take(events),
-      onConnection: (connection) => this.connection.set(connection),
+      connection: this.connection,
       // Some events are gone: the turns tell what they said.
       onGap: () => void this.#begin().catch(() => undefined),
     });
@@ -141,7 +140,7 @@ export class ConversationModel implements PaneModel {
   async #begin(): Promise<number> {
     const pages = new ConversationPages(this.#options.client, this.#options.sessionId);
     const { blocks, seq, open } = await pages.next();
-    const pieces = open.length === 0 ? [] : await pages.pieces(open, seq);
+    const pieces = await pages.pieces(open, seq);
     if (this.#stopped.signal.aborted) return seq;
     this.#pages = pages;
     this.#state = { ...withEvents({ ...emptyConversation, blocks }, pieces), seq };
@@ -152,7 +151,7 @@ export class ConversationModel implements PaneModel {
 
   #take(events: readonly RuntimeEventRecord[]): void {
     this.#state = withEvents(this.#state, events);
-    if (events.every(isDelta)) this.#throttle.grew(lengthOf(events));
+    if (events.every(isDelta)) this.#throttle.grew(charactersOf(events));
     else this.#throttle.now();
     for (const event of events)
       if (event.payload.truncated && event.turn_id !== null)
@@ -193,10 +192,62 @@ export class ConversationModel implements PaneModel {
   }
 }
 
-/** How many characters of text some events bring. */
-function lengthOf(events: readonly RuntimeEventRecord[]): number {
-  return events.reduce(
-    (sum, { payload }) => sum + ('text' in payload ? String(payload.text).length : 0),
-    0,
-  );
+/** The blocks of a conversation as text. Rendered lines are kept until the block or the shape changes. */
+class ConversationText implements Text {
+  blocks: readonly Block[] = [];
+  #folded = true;
+  readonly #rendered = new ObjectCache<Block, readonly string[]>();
+  readonly #growing = new Map<string, GrowingMarkdown>();
+
+  show(blocks: readonly Block[], folded: boolean): void {
+    this.#folded = folded;
+    this.blocks = visibleBlocks(blocks, { folded });
+  }
+
+  count(): number {
+    return this.blocks.length;
+  }
+
+  textOf(at: number): string {
+    const block = this.blocks[at];
+    if (!block) return '';
+    switch (block.type) {
+      case 'tool':
+        return this.#folded
+          ? toolText(block)
+          : `${toolText(block)}\n${JSON.stringify(block.input)}\n${block.output}`;
+      case 'approval':
+        return `${block.approval.kind} ${block.approval.title} ${block.approval.status}`;
+      case 'plan':
+        return block.entries.map(({ content }) => content).join('\n');
+      case 'notice':
+        return noticeText(block);
+      case 'end':
+        return `${block.status} ${block.message}`;
+      default:
+        return block.text;
+    }
+  }
+
+  linesOf(at: number, { columns, palette }: Shape): readonly string[] {
+    const block = this.blocks[at];
+    if (!block) return [];
+    const shape = { columns, palette, folded: this.#folded };
+    const apart = isApart(block, this.blocks[at - 1], shape);
+    const key = `${columns} ${palette.on} ${this.#folded} ${apart}`;
+    return this.#rendered.get(block, key, () => {
+      const own = this.#linesOf(block, shape);
+      return apart ? ['', ...own] : own;
+    });
+  }
+
+  #linesOf(block: Block, shape: Parameters<typeof blockLines>[1]): string[] {
+    if (block.type !== 'message' || block.status !== 'open') {
+      this.#growing.delete(block.key);
+      return blockLines(block, shape);
+    }
+    const growing = this.#growing.get(block.key) ?? new GrowingMarkdown();
+    this.#growing.set(block.key, growing);
+    return growing.lines(block.text, shape);
+  }
 }

@@ -1,10 +1,4 @@
-import {
-  type EventOf,
-  type KindIn,
-  type RuntimeEventRecord,
-  isDescribed,
-  isIn,
-} from '../../../api/events.ts';
+import { type EventOf, type KindIn, type RuntimeEventRecord, isIn } from '../../../api/events.ts';
 import { addDelta, type KnownBytes, type TextPiece } from '../../../client/streamed-text.ts';
 import {
   type Block,
@@ -25,7 +19,6 @@ export interface ConversationState {
 
 export const emptyConversation: ConversationState = { blocks: [], sizes: new Map(), seq: 0 };
 
-/** The kinds that `withEvents` reads. */
 export const conversationKinds = [
   'turn.*',
   'message.*',
@@ -64,11 +57,8 @@ function take(draft: Draft, event: RuntimeEventRecord): void {
       key: `${event.turn_id} plan`,
       entries: event.payload.entries,
     });
-  else takeNotice(draft, event);
-}
-
-function takeNotice(draft: Draft, event: RuntimeEventRecord): void {
-  if (isDescribed(event) && event.kind === 'session.notice') put(draft, blockOfNotice(event));
+  else if (isIn('session', event) && event.kind === 'session.notice')
+    put(draft, blockOfNotice(event));
 }
 
 function takeTurn(draft: Draft, event: EventOf<KindIn<'turn'>>): void {

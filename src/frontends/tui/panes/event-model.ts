@@ -11,7 +11,6 @@ import { Reader } from './reader.ts';
 
 /** This many events are read at first, and each time the reader comes to the top. */
 const PAGE = 500;
-/** The maximum number of rows that are kept. */
 export const MAX_ROWS = 5000;
 
 interface EventOptions {
@@ -33,7 +32,6 @@ export class EventModel implements PaneModel {
   readonly scope: Observable<EventScope>;
   readonly node: string | undefined;
   readonly reader: Reader;
-  readonly follows: Observable<boolean>;
   /** The number of events since the reader stopped following. */
   unseen = 0;
   gap: StreamGap | null = null;
@@ -59,9 +57,8 @@ export class EventModel implements PaneModel {
       },
       contains: (at, search) => this.#rows.slice(at, at + 1).some((row) => contains(row, search)),
     });
-    this.follows = this.reader.follows;
-    this.follows.subscribe(() => {
-      if (!this.follows.get()) return;
+    this.reader.follows.subscribe(() => {
+      if (!this.reader.follows.get()) return;
       this.unseen = 0;
       if (this.#isCut) this.#read(undefined);
     });
@@ -125,9 +122,7 @@ export class EventModel implements PaneModel {
       signal: reading.signal,
       begin: async () => after ?? this.#readNewest(reading.signal),
       take: (events) => this.#take(events),
-      onConnection: (connection) => {
-        if (!reading.signal.aborted) this.connection.set(connection);
-      },
+      connection: this.connection,
       onGap: (gap) => {
         this.gap = gap;
         this.reader.changed();
@@ -159,7 +154,7 @@ export class EventModel implements PaneModel {
 
   #take(events: readonly RuntimeEventRecord[]): void {
     const fresh = events.filter(({ seq }) => seq > this.seq.get());
-    if (!this.follows.get()) this.unseen += fresh.length;
+    if (!this.reader.follows.get()) this.unseen += fresh.length;
     this.#reach(fresh.at(-1)?.seq ?? this.seq.get());
     this.#show(withEvents(this.#rows, events, this.#isCut));
   }
@@ -174,7 +169,7 @@ export class EventModel implements PaneModel {
     const { cursor } = this.reader;
     const key = this.#rows[cursor]?.key;
     if (rows.length <= MAX_ROWS) this.#rows = rows;
-    else if (this.follows.get()) {
+    else if (this.reader.follows.get()) {
       this.#rows = rows.slice(-MAX_ROWS);
       this.#hasStart = false;
     } else {

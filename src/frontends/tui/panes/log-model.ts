@@ -6,14 +6,16 @@ import type { Clock } from '../../../core/lib/clock.ts';
 import { BATCH_MS, type Connection, untilAnswered } from '../follow.ts';
 import { Observable } from '../observable.ts';
 import {
-  type LogState,
-  type Output,
   emptyLog,
+  type LogLine,
+  type LogState,
+  LogText,
+  type Output,
+  type OutputFilter,
   outputs,
   withOlder,
   withPieces,
-} from './log-state.ts';
-import { LogText, type OutputFilter } from './log-text.ts';
+} from './log-text.ts';
 import type { Copyable, PaneModel } from './pane-model.ts';
 import { Reader } from './reader.ts';
 import { RenderThrottle } from './render-throttle.ts';
@@ -41,14 +43,13 @@ export class LogModel implements PaneModel {
   /** Whether the process has ended and all that it printed is there. */
   readonly ended = new Observable(false);
   readonly reader: Reader;
-  readonly follows: Observable<boolean>;
   readonly #options: LogOptions;
   readonly #text = new LogText();
   readonly #throttle: RenderThrottle;
   #state: LogState = emptyLog;
   /** Where in each output the known part begins, in bytes. */
   #from: Record<Output, number> = { stdout: 0, stderr: 0 };
-  #pieces: { output: Output; text: string }[] = [];
+  #pieces: LogLine[] = [];
   #reading = new AbortController();
   #stopped = false;
   #older: Promise<void> | undefined;
@@ -59,9 +60,8 @@ export class LogModel implements PaneModel {
     this.#options = options;
     this.#throttle = new RenderThrottle(options.clock, () => this.#show());
     this.reader = new Reader(this.#text);
-    this.follows = this.reader.follows;
-    this.follows.subscribe(() => {
-      if (this.#isCut && this.follows.get()) void this.#read();
+    this.reader.follows.subscribe(() => {
+      if (this.#isCut && this.reader.follows.get()) void this.#read();
     });
   }
 
@@ -117,19 +117,13 @@ export class LogModel implements PaneModel {
     const reading = new AbortController();
     this.#reading = reading;
     const { signal } = reading;
-    const onConnection = (connection: Connection) => {
-      if (!signal.aborted) this.connection.set(connection);
-    };
+    const { clock } = this.#options;
+    const { connection } = this;
     try {
-      const { clock } = this.#options;
-      const ends = await untilAnswered({
-        clock,
-        signal,
-        onConnection,
-        begin: () => this.#readEnd(signal),
-      });
+      const begin = () => this.#readEnd(signal);
+      const ends = await untilAnswered({ clock, signal, connection, begin });
       if (ends === null || signal.aborted) return;
-      onConnection({ state: 'live' });
+      connection.set({ state: 'live' });
       await Promise.all(outputs.map((output) => this.#follow(output, ends[output], reading)));
       if (signal.aborted) return;
       this.#flush();
@@ -138,7 +132,7 @@ export class LogModel implements PaneModel {
     } catch (error) {
       if (signal.aborted) return;
       if (!(error instanceof AppError)) throw error;
-      onConnection({ state: 'refused', why: error.message });
+      connection.set({ state: 'refused', why: error.message });
     }
   }
 
@@ -152,7 +146,7 @@ export class LogModel implements PaneModel {
     );
     const ends = { stdout: 0, stderr: 0 };
     let state = emptyLog;
-    const begun: { output: Output; text: string }[] = [];
+    const begun: LogLine[] = [];
     for (const output of outputs) {
       const { content, offset, bytes } = read[output] ?? { content: '', offset: 0, bytes: 0 };
       this.#from[output] = offset;
@@ -193,7 +187,7 @@ export class LogModel implements PaneModel {
     this.#reading.abort();
     this.#options.clock.after(FLOOD_MS, () => {
       if (this.#stopped) return;
-      if (this.follows.get()) void this.#read();
+      if (this.reader.follows.get()) void this.#read();
       else this.#isCut = true;
     });
   }
@@ -206,7 +200,7 @@ export class LogModel implements PaneModel {
     this.#throttle.grew(pieces.reduce((sum, { text }) => sum + text.length, 0));
     const { before, live } = this.#state;
     if (before.stdout.length + before.stderr.length + live.length <= MAX_LINES) return;
-    if (this.follows.get()) void this.#read();
+    if (this.reader.follows.get()) void this.#read();
     else {
       this.#isCut = true;
       this.#reading.abort();

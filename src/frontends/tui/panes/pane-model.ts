@@ -3,7 +3,6 @@ import type { Connection } from '../follow.ts';
 import type { Observable } from '../observable.ts';
 import type { Reader } from './reader.ts';
 
-/** A text that can be copied. */
 export interface Copyable {
   /** A label of one to three words. */
   name: string;
@@ -15,8 +14,6 @@ export interface PaneModel {
   readonly connection: Observable<Connection>;
   /** The newest event that it has; 0 for a log. */
   readonly seq: Observable<number>;
-  /** Whether the end is shown. */
-  readonly follows: Observable<boolean>;
   readonly reader: Reader;
   /** Begins to read and to follow. A server that dies and returns is followed again. */
   start: () => void;
@@ -40,7 +37,6 @@ export interface PaneProps<Model extends PaneModel = PaneModel> {
   /** Whether keys go to the pane. */
   isFocused: boolean;
   palette: Palette;
-  /** Shows a notice in the frame. */
   tell: (text: string) => void;
   onHold: (hold: Hold) => void;
 }

@@ -1,4 +1,4 @@
-import { type Palette, colorless, withoutColors } from '../../terminal/palette.ts';
+import { colorless, type LineShape, withoutColors } from '../../terminal/palette.ts';
 import { matchingLines, withMatches } from '../../terminal/search.ts';
 import { Observable } from '../observable.ts';
 
@@ -14,6 +14,19 @@ export interface Text {
   contains?: (at: number, search: string) => boolean;
 }
 
+/** Caches a value for each object until its key changes. */
+export class ObjectCache<Of extends object, Made> {
+  readonly #known = new WeakMap<Of, { key: string; made: Made }>();
+
+  get(of: Of, key: string, make: () => Made): Made {
+    const known = this.#known.get(of);
+    if (known?.key === key) return known.made;
+    const made = make();
+    this.#known.set(of, { key, made });
+    return made;
+  }
+}
+
 /** Where somebody is in a text, and what is searched for. */
 export class Reader {
   /** Counts the changes, of the text and of the place. */
@@ -27,7 +40,7 @@ export class Reader {
   /** The line with the cursor, or the last match; null: none, or the cursor follows the end. */
   #cursor: LinePosition | null = null;
   /** The matches in lines that were rendered once. */
-  #found = new WeakMap<readonly string[], { search: string; lines: number[] }>();
+  readonly #found = new ObjectCache<readonly string[], number[]>();
 
   constructor(text: Text) {
     this.#text = text;
@@ -37,7 +50,6 @@ export class Reader {
     return this.#search;
   }
 
-  /** The lines that are shown. */
   lines(shape: Shape): string[] {
     this.#shape = shape;
     const { found } = shape.palette;
@@ -64,7 +76,6 @@ export class Reader {
     this.#goTo(isBefore(place, top) ? place : isBefore(top, lowest) ? lowest : top);
   }
 
-  /** The lines that are shown, as text. */
   visibleText(): string {
     return this.#visible()
       .map(({ text }) => withoutColors(text).trimEnd())
@@ -170,11 +181,7 @@ export class Reader {
     const text = this.#text.textOf(at).toLowerCase();
     if (!words.every((word) => text.includes(word))) return [];
     const lines = this.#text.linesOf(at, this.#shape);
-    const known = this.#found.get(lines);
-    if (known?.search === this.#search) return known.lines;
-    const found = matchingLines(lines, this.#search);
-    this.#found.set(lines, { search: this.#search, lines: found });
-    return found;
+    return this.#found.get(lines, this.#search, () => matchingLines(lines, this.#search));
   }
 
   #goToMatch(place: LinePosition | null): void {
@@ -227,12 +234,9 @@ function shifted({ at, line }: LinePosition, by: number): LinePosition {
   return at + by < 0 ? { at: 0, line: 0 } : { at: at + by, line };
 }
 
-/** The size and the colours in which a pane is drawn. */
-export interface Shape {
+export interface Shape extends LineShape {
   /** How many lines of text are shown. */
   rows: number;
-  columns: number;
-  palette: Palette;
 }
 
 /** Text in blocks, of which only those are rendered that are looked at. */
@@ -242,7 +246,6 @@ export interface Blocks {
   linesOf: (at: number) => readonly string[];
 }
 
-/** A line of a block. */
 export interface LinePosition {
   at: number;
   line: number;

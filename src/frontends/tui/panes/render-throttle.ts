@@ -19,7 +19,6 @@ export class RenderThrottle {
     this.#show = show;
   }
 
-  /** The text has grown by so many characters. */
   grew(characters: number): void {
     const now = this.#clock.monotonic();
     this.#rate = this.#rate * Math.exp((this.#at - now) / 1000) + characters;
@@ -28,7 +27,6 @@ export class RenderThrottle {
     else this.#later ??= this.#clock.after(SLOW_MS, () => this.now());
   }
 
-  /** Shows the text at once. */
   now(): void {
     this.stop();
     this.#show();

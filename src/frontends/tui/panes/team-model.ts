@@ -1,17 +1,20 @@
 import { AppError } from '../../../api/errors.ts';
 import type { RuntimeEventRecord } from '../../../api/events.ts';
 import { endpoints } from '../../../api/index.ts';
-import type { Message } from '../../../api/team-messages.ts';
+import type { Delivery, Message } from '../../../api/team-messages.ts';
 import type { TeamView } from '../../../api/team-view.ts';
 import type { Client } from '../../../client/client.ts';
+import { deliveryStates } from '../../../client/delivery-states.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
+import { oneLine } from '../../../core/lib/plain.ts';
 import { inputText } from '../../terminal/conversation.ts';
-import type { Palette } from '../../terminal/palette.ts';
+import { markdownLines } from '../../terminal/markdown.ts';
+import type { LineShape } from '../../terminal/palette.ts';
+import { padded, truncated, widthOf } from '../../terminal/width.ts';
 import { type Connection, follow } from '../follow.ts';
 import { Observable } from '../observable.ts';
 import type { Copyable, PaneModel } from './pane-model.ts';
-import { Reader } from './reader.ts';
-import { TeamText, memberLines } from './team-text.ts';
+import { ObjectCache, Reader, type Shape, type Text } from './reader.ts';
 
 /** This many messages are read at first, and each time the reader comes to the top. */
 const PAGE = 50;
@@ -29,7 +32,6 @@ export class TeamModel implements PaneModel {
   readonly connection = new Observable<Connection>({ state: 'reading' });
   readonly seq = new Observable(0);
   readonly reader: Reader;
-  readonly follows: Observable<boolean>;
   readonly #options: TeamOptions;
   readonly #text = new TeamText();
   readonly #stopped = new AbortController();
@@ -44,7 +46,6 @@ export class TeamModel implements PaneModel {
   constructor(options: TeamOptions) {
     this.#options = options;
     this.reader = new Reader(this.#text);
-    this.follows = this.reader.follows;
   }
 
   start(): void {
@@ -57,7 +58,7 @@ export class TeamModel implements PaneModel {
       signal: this.#stopped.signal,
       begin: () => this.#read(),
       take: (events) => this.#take(events),
-      onConnection: (connection) => this.connection.set(connection),
+      connection: this.connection,
     });
   }
 
@@ -77,14 +78,13 @@ export class TeamModel implements PaneModel {
     return this.#hasAll() ? 'in all messages' : `in the last ${count} messages`;
   }
 
-  /** The members as lines, each in one. */
-  memberLines(shape: { columns: number; palette: Palette }): string[] {
+  memberLines(shape: LineShape): string[] {
     return this.#view ? memberLines(this.#view, shape) : [];
   }
 
   copyable(): Copyable[] {
     const last = this.#messages().at(-1);
-    const text = last ? inputText([last.input].flat()) : '';
+    const text = last ? textOf(last) : '';
     return [
       { name: 'last message', text },
       { name: 'visible text', text: this.reader.visibleText() },
@@ -152,4 +152,95 @@ export class TeamModel implements PaneModel {
     if (this.#view) this.#text.show(this.#view, this.#messages());
     this.reader.changed(before);
   }
+}
+
+/** The messages of a team as text, the newest last. */
+class TeamText implements Text {
+  #view: TeamView | null = null;
+  #messages: readonly Message[] = [];
+  readonly #rendered = new ObjectCache<Message, readonly string[]>();
+
+  /** `messages` are in the order in which they were sent. */
+  show(view: TeamView, messages: readonly Message[]): void {
+    this.#view = view;
+    this.#messages = messages;
+  }
+
+  count(): number {
+    return this.#messages.length;
+  }
+
+  textOf(at: number): string {
+    const message = this.#messages[at];
+    if (!message) return '';
+    return [...this.#names(message), textOf(message)].join(' ');
+  }
+
+  linesOf(at: number, shape: Shape): readonly string[] {
+    const message = this.#messages[at];
+    if (!message) return [];
+    const deliveries = this.#view?.deliveries_by_message_id?.[message.id] ?? [];
+    const { columns, palette } = shape;
+    const key = `${columns} ${palette.on} ${at === 0} ${deliveryStates(deliveries)}`;
+    return this.#rendered.get(message, key, () => {
+      const own = this.#messageLines(message, deliveries, shape);
+      return at === 0 ? own : ['', ...own];
+    });
+  }
+
+  #messageLines(message: Message, deliveries: readonly Delivery[], shape: LineShape): string[] {
+    const state = message.cancelled_at === null ? deliveryStates(deliveries) : 'cancelled';
+    const [from, to] = this.#names(message);
+    const head = [`${from} → ${to}`, timeOf(message.created_at), state].filter(Boolean).join('  ');
+    return [
+      shape.palette.accent(truncated(head, shape.columns)),
+      ...markdownLines(textOf(message), shape),
+    ];
+  }
+
+  #names({ sender_agent_id: from, recipient_agent_id: to }: Message): [from: string, to: string] {
+    return [this.#nameOf(from), to === null ? 'all' : this.#nameOf(to)];
+  }
+
+  #nameOf(id: string): string {
+    const member = this.#view?.members.find(({ agent_id }) => agent_id === id);
+    return oneLine(member?.title ?? '') || id.slice(-8);
+  }
+}
+
+/** The name of a team, and a line for each member: its state, its name, and what waits for it. */
+function memberLines({ team, members }: TeamView, { columns, palette }: LineShape): string[] {
+  const name = palette.strong(truncated(oneLine(team.name), columns));
+  const cells = members.map((one) => ({
+    state: one.state === 'waiting_for_approval' ? 'waiting' : one.state,
+    name: `${oneLine(one.title ?? '') || one.agent_id.slice(-8)}${one.agent_id === team.lead_agent_id ? ' (lead)' : ''}`,
+    rest: [
+      one.worktree?.worktree_name ?? '',
+      one.pending_deliveries > 0 ? `${one.pending_deliveries} pending` : '',
+    ]
+      .filter(Boolean)
+      .join('  '),
+  }));
+  const width = Math.min(
+    Math.max(8, Math.floor(columns / 2)),
+    Math.max(0, ...cells.map((one) => widthOf(one.name))),
+  );
+  const rows = cells.map(({ state, name: who, rest }) => {
+    const style =
+      state === 'waiting' ? palette.warn : state === 'failed' ? palette.bad : palette.good;
+    const isIdle = state === 'idle' || state === 'closed';
+    const line = `${padded(state, 7)}  ${padded(who, width)}  ${rest}`.trimEnd();
+    const cut = truncated(line, columns);
+    return (isIdle ? palette.faint : style)(cut.slice(0, 7)) + cut.slice(7);
+  });
+  return [name, ...rows];
+}
+
+function textOf({ input }: Message): string {
+  return inputText([input].flat());
+}
+
+/** The time of day at this terminal: `14:03`. */
+function timeOf(ms: number): string {
+  return new Date(ms).toTimeString().slice(0, 5);
 }

@@ -1,10 +1,10 @@
 import { AppError } from '../../../api/errors.ts';
+import type { Client } from '../../../client/client.ts';
 import type { Acts } from '../acts.ts';
 import { nameOf } from '../list/row-text.ts';
 import { type ListItem, sessionIdOf } from '../list/list-items.ts';
 import type { Overview } from '../overview.ts';
-import type { Answer } from './question.ts';
-import { stopping } from './stop.ts';
+import { type Answer, stopping } from './stop.ts';
 import { counted } from '../../../core/lib/counted.ts';
 
 /** A question about several rows, which lists them all before it is answered once. */
@@ -37,28 +37,29 @@ export function declining(things: readonly ListItem[], { approvals }: Overview, 
     if (own.length === 0) return [{ thing, effect: 'skip: no pending approval', answers: [] }];
     return own
       .filter(({ id }) => thing.id === id || !things.some((other) => other.id === id))
-      .map((approval) => ({
-        thing: { kind: 'approval', id: approval.id, approval, session: null },
-        effect: 'decline',
-        answers: [
-          {
-            keys: 'y',
-            label: 'y decline',
-            work: () => acts.decide(approval, { decision: 'decline', reason: null }),
-          },
-        ],
-      }));
+      .map((approval) => {
+        const work = () => acts.decide(approval, { decision: 'decline', reason: null });
+        return {
+          thing: { kind: 'approval', id: approval.id, approval, session: null },
+          effect: 'decline',
+          answers: [{ keys: 'y', label: 'y decline', work }],
+        };
+      });
   });
   return batch('Decline', rows, { y: { label: 'decline', done: 'Declined' } });
 }
 
 /** Interrupts turns and kills processes, or closes the sessions, too. */
-export function stoppingAll(things: readonly ListItem[], overview: Overview, acts: Acts): Batch {
+export function stoppingAll(
+  things: readonly ListItem[],
+  overview: Overview,
+  client: Client,
+): Batch {
   // A session that is marked, and its request, too, is one thing to stop.
   const targets = new Map(things.map((thing) => [targetOf(thing, overview).id, thing]));
   const rows = [...targets.values()].map((marked): BatchRow => {
     const thing = targetOf(marked, overview);
-    const question = stopping(thing, overview, acts);
+    const question = stopping(thing, overview, client);
     if (typeof question === 'string') return { thing, effect: `skip: ${question}`, answers: [] };
     return { thing, effect: effectOf(thing, question.answers), answers: question.answers };
   });
@@ -83,7 +84,6 @@ export function pinning(things: readonly ListItem[], acts: Acts): Batch {
   });
 }
 
-/** How many rows a key changes. */
 export function countFor({ rows }: Batch, key: string): number {
   return rows.filter(({ answers }) => answers.some(({ keys }) => keys.includes(key))).length;
 }

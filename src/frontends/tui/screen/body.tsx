@@ -97,9 +97,7 @@ function liveNodes({ overviewStore }: ScreenContext): string[] {
 
 function ListAndPane({ shown }: { shown: ScreenState }): ReactNode {
   const { view, mode, height, columns, peeks, isWide } = shown;
-  const isActive = mode.name === 'list' || mode.name === 'filter';
   const hasThing = view.choices.length > 0;
-  const listed = { shown, view, isActive, marked: shown.marks.ids };
   const isInPane = mode.name === 'pane' || mode.name === 'say';
   if (!hasThing && !isInPane) return <Nothing shown={shown} />;
   if (isWide) {
@@ -107,8 +105,10 @@ function ListAndPane({ shown }: { shown: ScreenState }): ReactNode {
     const width = Math.max(40, Math.min(64, Math.floor(columns * 0.36)));
     return (
       <Box height={height}>
-        <PointedList {...listed} columns={width} height={height} />
-        <Divider height={height} />
+        <PointedList shown={shown} columns={width} height={height} />
+        <Box width={2} height={height} flexShrink={0}>
+          <Tint tone="faint">{Array.from({ length: height }, () => '│').join('\n')}</Tint>
+        </Box>
         <PanePart shown={shown} rows={height} columns={columns - width - 2} />
       </Box>
     );
@@ -117,21 +117,13 @@ function ListAndPane({ shown }: { shown: ScreenState }): ReactNode {
   const below = peeks ? Math.floor(height / 2) : 0;
   return (
     <Box flexDirection="column" height={height}>
-      <PointedList {...listed} columns={columns} height={height - below} />
+      <PointedList shown={shown} columns={columns} height={height - below} />
       {below > 0 && (
         <>
           <Tint tone="faint">{'─'.repeat(columns)}</Tint>
           <PanePart shown={shown} rows={below - 1} columns={columns} />
         </>
       )}
-    </Box>
-  );
-}
-
-function Divider({ height }: { height: number }): ReactNode {
-  return (
-    <Box width={2} height={height} flexShrink={0}>
-      <Tint tone="faint">{Array.from({ length: height }, () => '│').join('\n')}</Tint>
     </Box>
   );
 }
@@ -148,7 +140,11 @@ function Nothing({ shown }: { shown: ScreenState }): ReactNode {
       : `No sessions: press ${place.keys.label('new_session')} to open one`;
   return (
     <Box height={height} flexDirection="column" paddingLeft={2} paddingTop={1}>
-      {isLive && <Tint tone="faint">{text}</Tint>}
+      {isLive && (
+        <Tint tone="faint" wrap="wrap">
+          {text}
+        </Tint>
+      )}
     </Box>
   );
 }
@@ -241,17 +237,13 @@ const readerKeys: Keys = [
   ['/ n N', 'Search; previous match, next match; esc ends the search'],
 ];
 
-const conversationKeys: Keys = [
-  ...readerKeys,
-  ['t', 'Expand or collapse tool calls and reasoning'],
-  ['[ ]', 'Previous prompt, next prompt'],
-  ['o', 'List the prompts; ⏎ goes to the selected one'],
-];
-
-const logKeys: Keys = [...readerKeys, ['o', 'Show stdout and stderr, stdout only, stderr only']];
-
 const paneKeys: Record<Pane['kind'], Keys> = {
-  conversation: conversationKeys,
-  log: logKeys,
+  conversation: [
+    ...readerKeys,
+    ['t', 'Expand or collapse tool calls and reasoning'],
+    ['[ ]', 'Previous prompt, next prompt'],
+    ['o', 'List the prompts; ⏎ goes to the selected one'],
+  ],
+  log: [...readerKeys, ['o', 'Show stdout and stderr, stdout only, stderr only']],
   team: readerKeys,
 };

@@ -6,22 +6,19 @@ import { endpoints } from '../../../api/index.ts';
 import { describeGap, oneLine } from '../../../client/event-summary.ts';
 import { plain } from '../../../core/lib/plain.ts';
 import { wrapped } from '../../terminal/width.ts';
-import { describeResolved } from '../approval-answer.ts';
 import { Bar } from '../bar.tsx';
 import { ApprovalDialog, type Asked } from '../dialogs/approval.tsx';
-import { Lines } from '../dialogs/lines.tsx';
-import { useScroll } from '../dialogs/scroll.ts';
+import { Lines, useScroll } from '../dialogs/dialog.tsx';
 import { Help, type Keys } from '../help.tsx';
 import { type KeyTable, useKeys } from '../keyboard.ts';
 import { Link } from '../link.tsx';
 import { Notice, noticeLines } from '../notice.tsx';
-import { Colors } from '../palette.ts';
-import { describeScope, readKinds, scopes } from '../panes/event-filter.ts';
+import { describeScope, readKinds, scopes } from '../panes/event-row.ts';
 import type { EventModel } from '../panes/event-model.ts';
 import { ReaderPane, searchText } from '../panes/pane.tsx';
 import { Prompt } from '../prompt.tsx';
 import { type Notices, useNotice, useNow, useResolved, useSource } from '../react-hooks.ts';
-import { Tint } from '../tint.tsx';
+import { Colors, Tint } from '../tint.tsx';
 import type { ScreenContext } from './screen-context.ts';
 
 interface EventPageProps {
@@ -42,7 +39,6 @@ type Layer =
 const list: Layer = { name: 'list' };
 const ignoreHold = () => undefined;
 
-/** The page at one moment. */
 interface Page extends EventPageProps {
   notices: Notices;
   layer: Layer;
@@ -62,7 +58,10 @@ export function EventPage(props: EventPageProps): ReactNode {
   const connection = useSource(model.connection);
   const waiting = [...useSource(overviewStore.overview).approvals.values()];
   const notices = useNotice(place.clock, overviewStore);
-  const [layer, setLayer] = useLayer(place, notices);
+  const [layer, setLayer] = useState<Layer>(list);
+  useResolved(place, notices.tell, (id) =>
+    setLayer((at) => (at.name === 'approval' && at.asked.approval.id === id ? list : at)),
+  );
   const [turn, setTurn] = useState(0);
   const index = waiting.length > 0 ? turn % waiting.length : 0;
   const approval = waiting[index];
@@ -85,7 +84,7 @@ export function EventPage(props: EventPageProps): ReactNode {
     <Bar
       rows={footRows}
       left={<Notice lines={said} hint={statusOf(model, place.client.url)} />}
-      right={<Tint tone="faint">{right}</Tint>}
+      right={right}
     />
   );
   return (
@@ -121,16 +120,6 @@ export function EventPage(props: EventPageProps): ReactNode {
       )}
     </Box>
   );
-}
-
-/** The layer of the page. The dialog of an approval closes when the approval is resolved. */
-function useLayer({ overviewStore, acts }: ScreenContext, { tell }: Notices) {
-  const [layer, setLayer] = useState<Layer>(list);
-  useResolved(overviewStore, (resolved) => {
-    tell(describeResolved(resolved, acts.isMine(resolved.id)));
-    setLayer((at) => (at.name === 'approval' && at.asked.approval.id === resolved.id ? list : at));
-  });
-  return [layer, setLayer] as const;
 }
 
 function overlayOf({ layer, back, columns, showDetail }: Page, rows: number): ReactNode {
@@ -179,7 +168,7 @@ function listKeys({
   };
   return {
     ...Object.fromEntries(scopes.map((scope) => [scope.key, () => narrow(scope)])),
-    ' ': () => (model.follows.get() ? reader.select(reader.cursor) : reader.toEnd()),
+    ' ': () => (reader.follows.get() ? reader.select(reader.cursor) : reader.toEnd()),
     return: showDetail(0),
     f: () => setLayer({ name: 'filter' }),
     e: () => model.open({}),
@@ -223,7 +212,7 @@ function Head({ model, place }: Pick<EventPageProps, 'model' | 'place'>): ReactN
   const scope = useSource(model.scope);
   const title = useTitle(place, scope.sessionId);
   const now = useNow(place.clock);
-  const { unseen, follows, node } = model;
+  const { unseen, reader, node } = model;
   const paused = unseen > 0 ? `paused, ${unseen} new  ` : 'paused  ';
   return (
     <Bar
@@ -235,7 +224,7 @@ function Head({ model, place }: Pick<EventPageProps, 'model' | 'place'>): ReactN
       }
       right={
         <Text>
-          <Tint tone="asks">{follows.get() ? '' : paused}</Tint>
+          <Tint tone="asks">{reader.follows.get() ? '' : paused}</Tint>
           <Link connection={useSource(model.connection)} now={now} />
         </Text>
       }

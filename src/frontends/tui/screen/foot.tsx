@@ -7,11 +7,10 @@ import { Notice, noticeLines } from '../notice.tsx';
 import { Prompt } from '../prompt.tsx';
 import { Tint } from '../tint.tsx';
 import type { OwnKeys } from './own-keys.ts';
-import type { Question } from './question.ts';
 import { SavePrompt } from './save.tsx';
 import type { ScreenState } from './screen-state.ts';
+import type { Question } from './stop.ts';
 import type { Choice } from '../list/layout.ts';
-import type { ListItem } from '../list/list-items.ts';
 
 /** The last line: the question of the mode, else a notice or the keys for what is selected. */
 export function Foot({ shown }: { shown: ScreenState }): ReactNode {
@@ -71,8 +70,8 @@ export function Foot({ shown }: { shown: ScreenState }): ReactNode {
       return (
         <Bar
           rows={Math.max(1, shown.said.length)}
-          left={<Hint shown={shown} />}
-          right={<Tint tone="faint">{rightOf(mode.name, columns, place.keys)}</Tint>}
+          left={<Notice lines={shown.said} hint={hintFor(shown)} />}
+          right={rightOf(mode.name, columns, place.keys)}
         />
       );
   }
@@ -106,13 +105,15 @@ function rightOf(mode: string, columns: number, keys: OwnKeys): string {
   return columns < 60 ? 'esc' : 'esc back';
 }
 
-function Hint({ shown }: { shown: ScreenState }): ReactNode {
-  const { place, mode, said, view, marks } = shown;
-  const isMarked = marks.things.length > 0 && mode.name === 'list';
-  const hints = isMarked ? markedHint(place.keys) : hintOf(view.chosen, place.keys);
+/** The most useful keys for the marked rows, or for the selected row or section. */
+function hintFor({ place: { keys }, mode, view, marks }: ScreenState): string {
+  if (mode.name !== 'list' && mode.name !== 'pane') return '';
+  const hints =
+    marks.things.length > 0 && mode.name === 'list'
+      ? [keys.hint('decline'), keys.hint('stop'), keys.hint('pin'), 'esc clear marks']
+      : hintsOf(view.chosen, keys);
   const filter = view.filter === '' ? '' : `/${view.filter}  `;
-  const hint = mode.name === 'list' || mode.name === 'pane' ? filter + hints : '';
-  return <Notice lines={said} hint={hint} />;
+  return filter + hints.join('  ');
 }
 
 /** Asks a question that single keys answer. Any other key answers it with no. */
@@ -157,20 +158,11 @@ function CopyMenu({ shown }: { shown: ScreenState }): ReactNode {
   );
 }
 
-/** The most useful keys for the selected row or section, in a few words. */
-function hintOf(chosen: Choice | undefined, keys: OwnKeys): string {
-  if (!chosen) return keys.hint('new_session');
-  if ('section' in chosen) return keys.hint('open', 'expand');
-  return hintsFor(chosen.thing, keys).join('  ');
-}
-
-/** The keys for the marked rows. */
-function markedHint(keys: OwnKeys): string {
-  return [keys.hint('decline'), keys.hint('stop'), keys.hint('pin'), 'esc clear marks'].join('  ');
-}
-
-function hintsFor(thing: ListItem, keys: OwnKeys): string[] {
+function hintsOf(chosen: Choice | undefined, keys: OwnKeys): string[] {
   const hint = keys.hint.bind(keys);
+  if (!chosen) return [hint('new_session')];
+  if ('section' in chosen) return [hint('open', 'expand')];
+  const { thing } = chosen;
   const answer = [hint('approve'), hint('decline'), hint('open'), hint('stop')];
   switch (thing.kind) {
     case 'approval':

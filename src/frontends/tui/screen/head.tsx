@@ -1,7 +1,7 @@
 import { Text } from 'ink';
 import type { ReactNode } from 'react';
 import { Bar } from '../bar.tsx';
-import { duration } from '../duration.ts';
+import { ago } from '../../terminal/time.ts';
 import { Link } from '../link.tsx';
 import { lenses } from '../list/sections.ts';
 import type { NodeState } from '../overview-store.ts';
@@ -83,7 +83,7 @@ function NodesHealth({ nodes, now }: { nodes: readonly NodeState[]; now: number 
     ) : (
       <Tint tone="good">{`${live} live`}</Tint>
     );
-  const since = first.since === null ? '' : ` ${duration(now - first.since)}`;
+  const since = first.since === null ? '' : ` ${ago(now - first.since)}`;
   const what = first.since === null ? first.server?.health.status : 'unreachable';
   const text =
     away.length > 1

@@ -1,15 +1,13 @@
+import { endpoints } from '../../../api/index.ts';
 import type { Session } from '../../../api/sessions.ts';
 import type { ActionName } from '../../../core/lib/screen-actions.ts';
 import { type KeyTable, moveKeys } from '../keyboard.ts';
 import { type ListItem, sessionIdOf } from '../list/list-items.ts';
 import { nameOf, sessionTitleOf } from '../list/row-text.ts';
 import { lenses, orders } from '../list/sections.ts';
-import type { VisitProgram } from '../visit.ts';
 import { type Batch, declining, pinning, stoppingAll } from './batch.ts';
-import { list } from './mode.ts';
-import { canSave } from './save.tsx';
-import { clientOf } from './screen-context.ts';
-import type { ScreenState } from './screen-state.ts';
+import { clientOf, type VisitProgram } from './screen-context.ts';
+import { list, type ScreenState } from './screen-state.ts';
 import { stopping } from './stop.ts';
 
 export function listKeys(shown: ScreenState): KeyTable {
@@ -42,7 +40,6 @@ export function paneKeys(shown: ScreenState): KeyTable {
   };
 }
 
-/** Every action of the screen. */
 export function actionKeys(shown: ScreenState): Record<ActionName, () => void> {
   const { place, view, setMode, setPeeks, onLeave } = shown;
   const { listState } = place;
@@ -108,7 +105,10 @@ function listItemKeys(shown: ScreenState) {
       else tell('only sessions with a worktree can be merged');
     }),
     copy: withListItem(() => setMode({ name: 'copy' })),
-    save: withListItem((thing) => save(shown, thing)),
+    save: withListItem((thing) => {
+      if (thing.kind === 'team') tell('only conversations and logs can be saved');
+      else setMode({ name: 'save', thing });
+    }),
     events: withListItem((thing) => onEvents(scopeOf(thing), thing.id)),
     all_events: () => onEvents({}, shown.thing?.id),
     search: () => setMode({ name: 'search' }),
@@ -121,12 +121,12 @@ function listItemKeys(shown: ScreenState) {
 
 /** The keys that act on all marked rows in place of the selected one. */
 function markedKeys({ marks, place, setMode }: ScreenState) {
-  const { overviewStore, acts } = place;
+  const { overviewStore, acts, client } = place;
   const overview = overviewStore.overview.get();
   const ask = (of: () => Batch) => () => setMode({ name: 'batch', batch: of() });
   return {
     decline: ask(() => declining(marks.things, overview, acts)),
-    stop: ask(() => stoppingAll(marks.things, overview, acts)),
+    stop: ask(() => stoppingAll(marks.things, overview, client)),
     pin: ask(() => pinning(marks.things, acts)),
   };
 }
@@ -170,7 +170,6 @@ function scopeOf(thing: ListItem) {
   return { sessionId: sessionIdOf(thing) ?? thing.id };
 }
 
-/** The session of a thing, if it is in the list. */
 function sessionOf({ place }: ScreenState, thing: ListItem) {
   const { sessions } = place.overviewStore.overview.get();
   return sessions.get(sessionIdOf(thing) ?? '')?.session ?? null;
@@ -187,20 +186,23 @@ function say(shown: ScreenState, thing: ListItem): void {
 }
 
 function stop({ place, setMode, tell }: ScreenState, thing: ListItem): void {
-  const question = stopping(thing, place.overviewStore.overview.get(), place.acts);
+  const question = stopping(thing, place.overviewStore.overview.get(), place.client);
   if (typeof question === 'string') tell(question);
   else setMode({ name: 'confirm', question });
 }
 
 function restart(shown: ScreenState, thing: ListItem): void {
   const { place, setMode, tell, attempt } = shown;
-  const { acts } = place;
-  if (thing.kind === 'session' && thing.now.session.status === 'failed')
-    return attempt(acts.resume(thing.now.session));
+  const { client } = place;
+  if (thing.kind === 'session' && thing.now.session.status === 'failed') {
+    const call = { params: { session_id: thing.id }, body: {} };
+    return attempt(client.call(endpoints.resumeSession, call));
+  }
   if (thing.kind !== 'process') return tell('select a process or a failed session');
   const work = async () => {
-    const { process_id } = await acts.restart(thing.process);
-    place.listState.selectOnceThere(process_id);
+    const call = { params: { process_id: thing.id }, body: {} };
+    const { process } = await client.call(endpoints.restartProcess, call);
+    place.listState.selectOnceThere(process.process_id);
     tell(`Restarted "${nameOf(thing)}"`);
   };
   if (thing.process.ended_at !== null) return attempt(work());
@@ -220,11 +222,6 @@ function answer(shown: ScreenState, thing: ListItem, intent: 'accept' | 'decline
     shown.tell(
       `no pending approval here: press ${shown.place.keys.label('next')} for the next one`,
     );
-}
-
-function save({ setMode, tell }: ScreenState, thing: ListItem): void {
-  if (canSave(thing)) setMode({ name: 'save', thing });
-  else tell('only conversations and logs can be saved');
 }
 
 function snooze({ place, attempt, setMode }: ScreenState, session: Session): void {

@@ -11,7 +11,6 @@ export class OwnKeys {
     this.#configured = configured;
   }
 
-  /** The table of some actions by their keys. */
   table(actions: Partial<Record<ActionName, () => void>>): KeyTable {
     return Object.fromEntries(
       Object.entries(actions).map(([name, act]) => [
@@ -31,7 +30,6 @@ export class OwnKeys {
     return `${this.label(action)} ${words}`;
   }
 
-  /** The lines of the help. */
   help(): Keys {
     const own = new Map(
       Object.entries(defaultKeys).map(([name, key]) => [
@@ -48,7 +46,6 @@ export class OwnKeys {
   }
 }
 
-/** The name of an action as people read it. */
 export function wordsOf(action: ActionName): string {
   return action.replaceAll('_', ' ');
 }

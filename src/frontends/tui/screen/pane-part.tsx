@@ -1,16 +1,15 @@
 import { Box, Text } from 'ink';
 import { type ReactNode, useContext } from 'react';
 import { AppError } from '../../../api/errors.ts';
+import { endpoints } from '../../../api/index.ts';
 import type { Session } from '../../../api/sessions.ts';
 import { oneLine } from '../../../core/lib/plain.ts';
 import { Say } from '../forms/say.tsx';
 import type { ListItem } from '../list/list-items.ts';
 import { limitText, rowTextOf } from '../list/row-text.ts';
-import { Colors } from '../palette.ts';
-import { ConversationPane, LogPane, TeamPane } from '../panes/pane-kinds.tsx';
-import { PointerBox } from '../pointer.tsx';
-import { Tint } from '../tint.tsx';
-import { inPane } from './pointed.tsx';
+import { ConversationPane, LogPane, TeamPane } from '../panes/pane.tsx';
+import { Colors, Tint } from '../tint.tsx';
+import { inPane, PointerBox } from './pointed.tsx';
 import type { ScreenState } from './screen-state.ts';
 
 interface PartProps {
@@ -43,7 +42,7 @@ export function PanePart({ shown, rows, columns }: PartProps): ReactNode {
             session={saying.session}
             drafts={place.drafts}
             history={place.history}
-            acts={place.acts}
+            client={place.client}
             columns={columns}
             rows={below - 1}
             onLeave={shown.back}
@@ -105,7 +104,11 @@ async function send(shown: ScreenState, session: Session, text: string): Promise
 
 /** Queues it, and forgets the draft. */
 async function queue({ place, tell }: ScreenState, session: Session, text: string): Promise<void> {
-  const { session_holds: holds } = await place.acts.addToQueue(session.id, text);
+  const call = {
+    params: { session_id: session.id },
+    body: { input: { type: 'text' as const, text } },
+  };
+  const { session_holds: holds } = await place.client.call(endpoints.addToQueue, call);
   place.drafts.delete(session.id);
   const why = holds.map(({ message }) => oneLine(message)).join('; ');
   tell(

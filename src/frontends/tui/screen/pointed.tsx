@@ -1,46 +1,61 @@
-import type { ReactNode } from 'react';
+import { Box, type BoxProps, type DOMElement } from 'ink';
+import { type ReactNode, useContext, useRef } from 'react';
+import { Listeners, useListener } from '../keyboard.ts';
 import { type Line, layout } from '../list/layout.ts';
-import type { ListView } from '../list/list-state.ts';
 import { List, rowHeightOf } from '../list/list.tsx';
-import { PointerBox } from '../pointer.tsx';
 import { type Pointed, WHEEL_LINES } from '../read-pointer.ts';
 import type { ScreenState } from './screen-state.ts';
 
+/** A box that gets what a mouse does over it. */
+export function PointerBox({
+  onPointer,
+  ...rest
+}: BoxProps & { onPointer: (pointed: Pointed) => void; children: ReactNode }): ReactNode {
+  const element = useRef<DOMElement>(null);
+  const region = { element: () => element.current, handle: onPointer };
+  useListener(useContext(Listeners).regions, region);
+  return <Box ref={element} {...rest} />;
+}
+
 interface PointedListProps {
   shown: ScreenState;
-  view: ListView;
-  marked: ReadonlySet<string>;
-  isActive: boolean;
   columns: number;
   height: number;
 }
 
 /** The list, whose rows can be clicked: a click selects a row, and folds or unfolds a section; the wheel moves the place. */
-export function PointedList({ shown, ...listed }: PointedListProps): ReactNode {
+export function PointedList(props: PointedListProps): ReactNode {
+  const { view, marks, mode } = props.shown;
   return (
-    <PointerBox flexShrink={0} onPointer={(pointed) => inList(shown, listed, pointed)}>
-      <List {...listed} />
+    <PointerBox flexShrink={0} onPointer={(pointed) => inList(props, pointed)}>
+      <List
+        view={view}
+        marked={marks.ids}
+        isActive={mode.name === 'list' || mode.name === 'filter'}
+        columns={props.columns}
+        height={props.height}
+      />
     </PointerBox>
   );
 }
 
-function inList(
-  { mode, setMode, place: { listState } }: ScreenState,
-  { view, columns, height }: Omit<PointedListProps, 'shown' | 'marked'>,
-  { what, y }: Pointed,
-): void {
+function inList(props: PointedListProps, { what, y }: Pointed): void {
+  const { mode, setMode, place } = props.shown;
+  const { listState } = place;
   // A question, or a text that is being written, keeps what it is about.
   if (mode.name !== 'list' && mode.name !== 'pane') return;
   if (what !== 'click') return listState.step(what === 'up' ? -1 : 1);
-  const line = lineAt(view, columns, height, y);
+  const line = lineAt(props, y);
   if (!line) return;
   if (mode.name === 'pane') setMode({ name: 'list' });
   if ('heading' in line) listState.fold(line.heading.name, !line.heading.isFolded);
   else listState.select(line.thing.id);
 }
 
-/** The heading or the row in a line of the list. */
-function lineAt(view: ListView, columns: number, height: number, y: number): Line | undefined {
+function lineAt(
+  { shown: { view }, columns, height }: PointedListProps,
+  y: number,
+): Line | undefined {
   const rowHeight = rowHeightOf(columns, height);
   let end = 0;
   return layout(view.sections, view.chosen?.id, height, rowHeight).find((line) => {

@@ -15,14 +15,17 @@ import type { Clock } from '../../../core/lib/clock.ts';
 import { conversationMarkdown } from '../../terminal/conversation.ts';
 import { ConversationPages } from '../panes/conversation-pages.ts';
 import { emptyConversation, withEvents } from '../panes/conversation-state.ts';
-import { type Output, outputs } from '../panes/log-state.ts';
+import { type Output, outputs } from '../panes/log-text.ts';
 
 /** Asks for the file to which the conversation or log of a row is saved, and asks again before it replaces one. */
 export function SavePrompt({ shown, thing }: { shown: ScreenState; thing: ListItem }): ReactNode {
   const { place, back, attempt, tell, setMode, columns } = shown;
   const { directory } = place.terminal;
   const save = async (file: string, replaces: boolean) => {
-    const { text, missing } = await wholeTextOf(shown, thing);
+    const { client, clock } = place;
+    const { text, missing } = await (thing.kind === 'process'
+      ? wholeLog(client, clock, thing.id)
+      : wholeConversation(client, sessionIdOf(thing) ?? thing.id));
     write(file, text, replaces);
     const lost = missing === 0 ? '' : `; ${missing} bytes of the output are no longer stored`;
     tell(`Saved ${file} (${Buffer.byteLength(text)} bytes${lost})`);
@@ -53,18 +56,6 @@ export function SavePrompt({ shown, thing }: { shown: ScreenState; thing: ListIt
   );
 }
 
-/** Whether a row has a text that can be saved. */
-export function canSave(thing: ListItem): boolean {
-  return thing.kind !== 'team';
-}
-
-async function wholeTextOf({ place }: ScreenState, thing: ListItem): Promise<WholeText> {
-  const { client, clock } = place;
-  return thing.kind === 'process'
-    ? wholeLog(client, clock, thing.id)
-    : wholeConversation(client, sessionIdOf(thing) ?? thing.id);
-}
-
 /** A name for the file: what the row is called, in the characters that every file system has. */
 function fileNameFor(thing: ListItem): string {
   const session = thing.kind === 'approval' ? thing.session?.title : undefined;
@@ -86,7 +77,6 @@ function write(file: string, text: string, replaces: boolean): void {
   }
 }
 
-/** The whole text of a conversation or log. */
 interface WholeText {
   text: string;
   /** How many bytes of it the server no longer stores. */
@@ -97,7 +87,7 @@ interface WholeText {
 async function wholeConversation(client: Client, sessionId: string): Promise<WholeText> {
   const pages = new ConversationPages(client, sessionId);
   const { blocks, seq, open } = await pages.next();
-  const pieces = open.length === 0 ? [] : await pages.pieces(open, seq);
+  const pieces = await pages.pieces(open, seq);
   const read = [withEvents({ ...emptyConversation, blocks }, pieces).blocks];
   while (!pages.isAtStart) read.push((await pages.next()).blocks);
   return { text: conversationMarkdown(read.toReversed().flat()), missing: 0 };

@@ -1,4 +1,5 @@
 import type { Client } from '../../../client/client.ts';
+import type { Edit } from '../../../client/review.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
 import type { PromptHistory } from '../../../core/lib/prompt-history.ts';
 import type { DiffLayout } from '../../../core/lib/screen-settings.ts';
@@ -10,7 +11,6 @@ import type { Observable } from '../observable.ts';
 import type { OverviewStore } from '../overview-store.ts';
 import type { Notices } from '../react-hooks.ts';
 import type { Terminal } from '../terminal.ts';
-import type { LentVisit } from '../visit.ts';
 import type { OwnKeys } from './own-keys.ts';
 
 /** The client of the server with a name, else of the one that has the thing with an id; of one server, the only one. */
@@ -36,10 +36,11 @@ export interface ScreenContext {
   /** The same on one of several servers, by its name. */
   actsOn: (node: string) => Acts;
   terminal: Terminal;
+  /** Has a person edit a text on the terminal; null where that cannot be. */
+  edit: Edit | null;
   /** Opens a shell or an editor on the terminal; null where that cannot be. */
   visit: LentVisit | null;
   keys: OwnKeys;
-  /** How the diff dialog shows changed lines. */
   diff: DiffLayout;
   /** The prompts that were sent before; null where nothing is kept. */
   history: PromptHistory | null;
@@ -49,7 +50,6 @@ export interface ScreenContext {
   choices: Observable<Choices>;
 }
 
-/** The properties of every dialog. */
 export interface DialogProps {
   place: ScreenContext;
   notices: Notices;
@@ -57,3 +57,24 @@ export interface DialogProps {
   columns: number;
   onLeave: () => void;
 }
+
+/** A program of the user that works in a directory. */
+export type VisitProgram = 'shell' | 'editor';
+
+interface VisitLocation {
+  directory: string;
+  /** The address of the server that has named the directory. */
+  url: string;
+}
+
+/**
+ * Checks a visit of a directory, and resolves with the function that runs the program until the user leaves it. Only that
+ * function uses the terminal. Throws an AppError if the server is on another machine, or the directory is missing.
+ */
+export type Visit = (
+  program: VisitProgram,
+  location: VisitLocation,
+) => Promise<() => Promise<void>>;
+
+/** Runs a program in a directory, on the terminal of the screen. Throws an AppError. */
+export type LentVisit = (program: VisitProgram, location: VisitLocation) => Promise<void>;

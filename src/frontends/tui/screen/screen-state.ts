@@ -1,20 +1,39 @@
+import { useState } from 'react';
+import type { Session } from '../../../api/sessions.ts';
 import type { EventScope } from '../../../client/event-scope.ts';
+import type { Asked } from '../dialogs/approval.tsx';
 import type { ListItem } from '../list/list-items.ts';
 import type { ListView } from '../list/list-state.ts';
 import type { Copyable, Hold } from '../panes/pane-model.ts';
 import type { Notices } from '../react-hooks.ts';
-import type { Marks } from './marks.ts';
-import type { Mode } from './mode.ts';
+import type { Batch } from './batch.ts';
 import type { ScreenContext } from './screen-context.ts';
+import type { Question } from './stop.ts';
 import type { Pane } from './use-pane.ts';
+
+/** The part of the screen that has the keys: the list, the pane, or a dialog over both. */
+export type Mode =
+  | { name: 'list' | 'pane' | 'filter' | 'help' | 'new' | 'copy' | 'server' | 'usage' | 'search' }
+  | { name: 'palette' }
+  | {
+      name: 'say' | 'snooze' | 'rename' | 'queue' | 'diff' | 'finish' | 'settings';
+      session: Session;
+    }
+  | { name: 'sheet'; asked: Asked }
+  | { name: 'confirm'; question: Question }
+  | { name: 'batch'; batch: Batch }
+  | { name: 'save'; thing: ListItem };
+
+/** The part of the screen below a dialog, which has the keys when the dialog closes. */
+export type Base = 'list' | 'pane';
+
+export const list: Mode = { name: 'list' };
 
 /** The page at one moment: what its keys and its parts need of it. */
 export interface ScreenState extends Notices {
   place: ScreenContext;
   view: ListView;
-  /** The thing that is selected. */
   thing: ListItem | undefined;
-  /** The rows that are marked. */
   marks: Marks;
   mode: Mode;
   setMode: (mode: Mode) => void;
@@ -25,7 +44,6 @@ export interface ScreenState extends Notices {
   setHold: (hold: Hold) => void;
   /** The pane of what is selected; null until the selection rests. */
   pane: Pane | null;
-  /** The texts of the selected item that can be copied. */
   copyable: () => readonly Copyable[];
   /** Whether the pane is shown below the list, or alone where it is beside the list otherwise. */
   peeks: boolean;
@@ -42,4 +60,30 @@ export interface ScreenState extends Notices {
   /** Shows the events of a scope; of several servers, of the one that has the thing with this id. */
   onEvents: (scope: EventScope, id?: string) => void;
   onLeave: () => void;
+}
+
+/** The rows that a person has marked, to act on all of them at once. */
+export interface Marks {
+  /** The marked rows, in the order of the list. */
+  things: readonly ListItem[];
+  ids: ReadonlySet<string>;
+  toggle: (id: string) => void;
+  /** Marks these rows only. */
+  set: (ids: readonly string[]) => void;
+}
+
+/** The marks of rows. A row that leaves the list leaves the marks. */
+export function useMarks(all: readonly ListItem[]): Marks {
+  const [ids, setIds] = useState<ReadonlySet<string>>(new Set());
+  return {
+    things: ids.size === 0 ? [] : all.filter(({ id }) => ids.has(id)),
+    ids,
+    toggle: (id) =>
+      setIds((before) => {
+        const next = new Set(before);
+        if (!next.delete(id)) next.add(id);
+        return next;
+      }),
+    set: (next) => setIds(new Set(next)),
+  };
 }

@@ -1,7 +1,6 @@
 import { Box, Text } from 'ink';
 import { type ReactNode, useEffect, useEffectEvent, useState } from 'react';
 import type { EventScope } from '../../../client/event-scope.ts';
-import { describeResolved } from '../approval-answer.ts';
 import { useKeys } from '../keyboard.ts';
 import type { Hold, PaneModel } from '../panes/pane-model.ts';
 import { useNotice, useResolved, useSource } from '../react-hooks.ts';
@@ -9,10 +8,8 @@ import { Body } from './body.tsx';
 import { Foot, saidIn } from './foot.tsx';
 import { Head } from './head.tsx';
 import { listKeys, paneKeys } from './keys.ts';
-import { useMarks } from './marks.ts';
-import { type Base, type Mode, list } from './mode.ts';
 import type { ScreenContext } from './screen-context.ts';
-import type { ScreenState } from './screen-state.ts';
+import { type Base, list, type Mode, type ScreenState, useMarks } from './screen-state.ts';
 import { usePane, useTarget } from './use-pane.ts';
 import { plain } from '../../../core/lib/plain.ts';
 import type { ListItem } from '../list/list-items.ts';
@@ -26,21 +23,14 @@ export interface ScreenProps {
   place: ScreenContext;
   rows: number;
   columns: number;
-  /** A notice that is shown at first. */
   notice?: string | undefined;
   onEvents: (scope: EventScope, id?: string) => void;
   onLeave: () => void;
 }
 
 /** The list of all items, and the pane of the selected one. */
-export function Screen({
-  place,
-  rows,
-  columns,
-  notice: first,
-  onEvents,
-  onLeave,
-}: ScreenProps): ReactNode {
+export function Screen(props: ScreenProps): ReactNode {
+  const { place, rows, columns, notice: first, onEvents, onLeave } = props;
   const view = useSource(place.listState.view);
   const notices = useNotice(place.clock, place.overviewStore);
   const [mode, setAnyMode] = useState<Mode>(list);
@@ -51,17 +41,15 @@ export function Screen({
   };
   const [peeks, setPeeks] = useState(false);
   const [hold, setHold] = useState<Hold>(null);
-  const { overviewStore, acts } = place;
-  const connection = useSource(overviewStore.connection);
+  const connection = useSource(place.overviewStore.connection);
   const said = saidIn(mode.name, { notice: notices.notice, connection }, columns, place.keys);
   const isWide = columns >= WIDE;
   const thing = view.chosen && 'thing' in view.chosen ? view.chosen.thing : undefined;
 
   const marks = useMarks(view.things);
 
-  useResolved(overviewStore, (resolved) => {
-    notices.tell(describeResolved(resolved, acts.isMine(resolved.id)));
-    if (mode.name === 'sheet' && mode.asked.approval.id === resolved.id) setMode({ name: base });
+  useResolved(place, notices.tell, (id) => {
+    if (mode.name === 'sheet' && mode.asked.approval.id === id) setMode({ name: base });
   });
   useFirstNotice(notices.tell, first);
   useAlerts(place);
@@ -108,7 +96,6 @@ export function Screen({
   );
 }
 
-/** Shows the notice with which the screen opens. */
 function useFirstNotice(tell: (text: string) => void, first: string | undefined): void {
   const tellFirst = useEffectEvent(() => {
     if (first !== undefined) tell(first);
@@ -146,11 +133,11 @@ function useSeen(
       wait?.[Symbol.dispose]();
       // If the server refuses this, the session stays unseen until the next attempt.
       const tell = () => void acts.update(id, { seen_seq: news }).catch(() => undefined);
-      const isShown = hasFocus.get() && model.follows.get() && model.seq.get() >= news;
+      const isShown = hasFocus.get() && model.reader.follows.get() && model.seq.get() >= news;
       wait = isShown ? clock.after(LOOK_MS, tell) : undefined;
     };
     look();
-    const stops = [hasFocus, model.follows, model.seq].map((one) => one.subscribe(look));
+    const stops = [hasFocus, model.reader.follows, model.seq].map((one) => one.subscribe(look));
     return () => {
       for (const stop of stops) stop();
       wait?.[Symbol.dispose]();

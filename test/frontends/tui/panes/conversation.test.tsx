@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { sharedDemo } from '../../../support/demo-server.ts';
 import { systemClock } from '../../../../src/core/lib/clock.ts';
 import { ConversationModel } from '../../../../src/frontends/tui/panes/conversation-model.ts';
-import { ConversationPane } from '../../../../src/frontends/tui/panes/pane-kinds.tsx';
+import { ConversationPane } from '../../../../src/frontends/tui/panes/pane.tsx';
 import { keys } from '../../../support/tui/stage.tsx';
 import { testPane } from '../../../support/tui/pane-stage.tsx';
 import { openSession, runTurn, send } from '../../../support/turns.ts';

@@ -7,7 +7,7 @@ import { systemClock } from '../../../../src/core/lib/clock.ts';
 import { paletteFor } from '../../../../src/frontends/terminal/palette.ts';
 import { BATCH_MS } from '../../../../src/frontends/tui/follow.ts';
 import { ConversationModel } from '../../../../src/frontends/tui/panes/conversation-model.ts';
-import { ConversationPane } from '../../../../src/frontends/tui/panes/pane-kinds.tsx';
+import { ConversationPane } from '../../../../src/frontends/tui/panes/pane.tsx';
 import { atLength, isAtLength } from '../../../support/at-length.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
 import { openSession, runTurn } from '../../../support/turns.ts';

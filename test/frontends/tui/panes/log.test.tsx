@@ -5,7 +5,7 @@ import { systemClock } from '../../../../src/core/lib/clock.ts';
 import { LogModel } from '../../../../src/frontends/tui/panes/log-model.ts';
 import { testPane } from '../../../support/tui/pane-stage.tsx';
 import { keys } from '../../../support/tui/stage.tsx';
-import { LogPane } from '../../../../src/frontends/tui/panes/pane-kinds.tsx';
+import { LogPane } from '../../../../src/frontends/tui/panes/pane.tsx';
 
 const server = sharedDemo();
 

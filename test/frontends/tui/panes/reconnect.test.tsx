@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { endpoints } from '../../../../src/api/index.ts';
 import { systemClock } from '../../../../src/core/lib/clock.ts';
 import { ConversationModel } from '../../../../src/frontends/tui/panes/conversation-model.ts';
-import { ConversationPane, LogPane } from '../../../../src/frontends/tui/panes/pane-kinds.tsx';
+import { ConversationPane, LogPane } from '../../../../src/frontends/tui/panes/pane.tsx';
 import { LogModel } from '../../../../src/frontends/tui/panes/log-model.ts';
 import { testDemo } from '../../../support/demo-server.ts';
 import { keptPort } from '../../../support/kept-port.ts';

@@ -6,7 +6,7 @@ import { TeamModel } from '../../../../src/frontends/tui/panes/team-model.ts';
 import { testPane } from '../../../support/tui/pane-stage.tsx';
 import { keys } from '../../../support/tui/stage.tsx';
 import { openSession } from '../../../support/turns.ts';
-import { TeamPane } from '../../../../src/frontends/tui/panes/pane-kinds.tsx';
+import { TeamPane } from '../../../../src/frontends/tui/panes/pane.tsx';
 
 const server = sharedDemo();
 
