@@ -44,7 +44,7 @@ export class Broadcasts {
   async send(
     message: Message,
     limit: Failure | null,
-    saveResponse: SaveResponse,
+    saveResponse?: SaveResponse,
   ): Promise<{ message: Message; deliveries: Delivery[] }> {
     const deliveries: Delivery[] = [];
     const hold = (tx: Writer, recipient: string) =>
@@ -60,7 +60,7 @@ export class Broadcasts {
       await this.#deps.db.transact((tx) => {
         this.#assertNotCancelled(tx, message);
         for (const recipient of last) hold(tx, recipient);
-        saveResponse(tx, { message, deliveries });
+        saveResponse?.(tx, { message, deliveries });
         tx.whenDurable(() => {
           this.#deps.failpoint('broadcast.stored');
           this.#dispatch(message);

@@ -10,7 +10,7 @@ import type {
 import type { Team } from '../../api/teams.ts';
 import { AppError } from '../../api/errors.ts';
 import type { ServerParts } from '../../core/events/server-parts.ts';
-import { type SaveResponse, saveNothing } from '../../core/store/idempotency-store.ts';
+import type { SaveResponse } from '../../core/store/idempotency-store.ts';
 import type { Blobs } from '../conversations/sessions/blobs.ts';
 import type { Session } from '../../api/sessions.ts';
 import type { SessionStore } from '../conversations/sessions/store.ts';
@@ -75,18 +75,18 @@ export class MessageService {
   send(
     teamId: string,
     body: BodyOf<typeof sendMessage>,
-    saveResponse: SaveResponse = saveNothing,
+    saveResponse?: SaveResponse,
   ): Promise<Sent> {
-    return this.#send(teamId, body, saveResponse, () => imagesAt(body.image_paths));
+    return this.#send(teamId, body, () => imagesAt(body.image_paths), saveResponse);
   }
 
   broadcast(
     teamId: string,
     { include_sender, ...body }: BodyOf<typeof broadcast>,
-    saveResponse: SaveResponse = saveNothing,
+    saveResponse?: SaveResponse,
   ): Promise<Sent> {
     const all = { recipient_agent_id: null, include_sender: include_sender ?? false };
-    return this.#send(teamId, { ...body, ...all }, saveResponse, () => imagesAt(body.image_paths));
+    return this.#send(teamId, { ...body, ...all }, () => imagesAt(body.image_paths), saveResponse);
   }
 
   /**
@@ -94,7 +94,7 @@ export class MessageService {
    * other check has passed. It throws if the agent may not send the message, and resolves with the message's images.
    */
   sendAsAgent(teamId: string, draft: Draft, admit: () => Promise<InputItem[]>): Promise<Sent> {
-    return this.#send(teamId, { ...draft, isHop: true }, saveNothing, admit);
+    return this.#send(teamId, { ...draft, isHop: true }, admit);
   }
 
   list(
@@ -119,11 +119,7 @@ export class MessageService {
   }
 
   /** Cancels a message and its waiting deliveries. */
-  cancel(
-    teamId: string,
-    messageId: string,
-    saveResponse: SaveResponse = saveNothing,
-  ): Promise<Message> {
+  cancel(teamId: string, messageId: string, saveResponse?: SaveResponse): Promise<Message> {
     return this.#deps.db.transact((tx) => {
       this.#deps.store.openTeam(tx, teamId);
       const message = this.#deps.store.message(tx, teamId, messageId);
@@ -137,24 +133,17 @@ export class MessageService {
       };
       if (message.cancelled_at === null) this.#deps.store.cancelMessage(tx, now);
       for (const delivery of waiting) this.#deps.dispatcher.cancel(tx, delivery);
-      saveResponse(tx, now);
       return now;
-    });
+    }, saveResponse);
   }
 
-  retry(
-    teamId: string,
-    deliveryId: string,
-    saveResponse: SaveResponse = saveNothing,
-  ): Promise<Delivery> {
+  retry(teamId: string, deliveryId: string, saveResponse?: SaveResponse): Promise<Delivery> {
     return this.#deps.db.transact((tx) => {
       this.#deps.store.openTeam(tx, teamId);
       const delivery = this.#deps.store.delivery(tx, teamId, deliveryId);
       this.#deps.dispatcher.retry(tx, delivery);
-      const now = this.#deps.store.delivery(tx, teamId, deliveryId);
-      saveResponse(tx, now);
-      return now;
-    });
+      return this.#deps.store.delivery(tx, teamId, deliveryId);
+    }, saveResponse);
   }
 
   /** Resets the hops of a session's teams, and releases the deliveries that had exceeded the limit. */
@@ -241,8 +230,8 @@ export class MessageService {
   async #send(
     teamId: string,
     draft: Draft,
-    saveResponse: SaveResponse,
     admit: () => InputItem[] | Promise<InputItem[]>,
+    saveResponse?: SaveResponse,
   ): Promise<Sent> {
     this.#deps.assertRoom();
     await this.#deps.db.read((rx) => this.#check(rx, teamId, draft));
@@ -252,7 +241,7 @@ export class MessageService {
       const checked = { ...draft, recipients, content };
       if (recipients.length > ONE_TRANSACTION_RECIPIENTS) return this.#begin(tx, team, checked);
       const sent = this.store(tx, team, checked);
-      saveResponse(tx, sent);
+      saveResponse?.(tx, sent);
       return sent;
     });
     if ('deliveries' in stored) return stored;

@@ -4,7 +4,7 @@ import type { Session } from '../../api/sessions.ts';
 import type { SpawnedMember, spawnMember, Team } from '../../api/teams.ts';
 import { AppError, conflictError, invalidError } from '../../api/errors.ts';
 import type { ServerParts } from '../../core/events/server-parts.ts';
-import { type SaveResponse, saveNothing } from '../../core/store/idempotency-store.ts';
+import type { SaveResponse } from '../../core/store/idempotency-store.ts';
 import type { NewSession, SessionService } from '../conversations/sessions/service.ts';
 import type { Worktree } from '../../api/worktrees.ts';
 import { OneAtATime } from '../../core/lib/one-at-a-time.ts';
@@ -73,9 +73,9 @@ export class SpawnService {
   async spawn(
     teamId: string,
     request: SpawnRequest,
-    saveResponse: SaveResponse = saveNothing,
+    saveResponse?: SaveResponse,
   ): Promise<SpawnedMember> {
-    return (await this.#begin(teamId, request, saveResponse, null)).done;
+    return (await this.#begin(teamId, request, null, saveResponse)).done;
   }
 
   /**
@@ -87,14 +87,14 @@ export class SpawnService {
     request: SpawnRequest,
     spawner: Spawner,
   ): Promise<{ operation_id: string; done: Promise<SpawnedMember> }> {
-    return this.#begin(teamId, request, saveNothing, spawner);
+    return this.#begin(teamId, request, spawner);
   }
 
   async #begin(
     teamId: string,
     request: SpawnRequest,
-    saveResponse: SaveResponse,
     spawner: Spawner | null,
+    saveResponse?: SaveResponse,
   ): Promise<{ operation_id: string; done: Promise<SpawnedMember> }> {
     const spawn: Spawn = {
       id: this.#deps.ids.next('op'),
@@ -130,10 +130,8 @@ export class SpawnService {
           this.#deps.failpoint('spawn.prepared');
           return this.#deps.db.transact((tx) => {
             const parts = { session: { ...session, cwd }, content, ...workplace };
-            const spawned = this.#join(tx, spawn, request, parts);
-            saveResponse(tx, spawned);
-            return spawned;
-          });
+            return this.#join(tx, spawn, request, parts);
+          }, saveResponse);
         }),
       ),
     );

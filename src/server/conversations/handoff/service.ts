@@ -7,7 +7,7 @@ import { inheritedPermissionModes } from '../../../api/permission-modes.ts';
 import type { Session } from '../../../api/sessions.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { Failpoint } from '../../../core/lib/failpoint.ts';
-import { type SaveResponse, saveNothing } from '../../../core/store/idempotency-store.ts';
+import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import type { AgentPool } from '../sessions/agent-pool.ts';
@@ -58,11 +58,7 @@ export class HandoffService {
    * Opens a session that continues another one. The new session, its first turn, the moved claims and the change of the old
    * session are one transaction. Throws `turn_in_progress` or `conflict` if the old session is busy or was handed over before.
    */
-  async handOver(
-    sessionId: string,
-    body: Request,
-    saveResponse: SaveResponse = saveNothing,
-  ): Promise<Answer> {
+  async handOver(sessionId: string, body: Request, saveResponse?: SaveResponse): Promise<Answer> {
     const { db, store, sessions, log, readCheckout, failpoint } = this.#deps;
     const old = await sessions.get(sessionId);
     db.peek((rx) => this.#assertFree(rx, old));
@@ -85,10 +81,8 @@ export class HandoffService {
         const turn = this.#store(tx, session, { old: now, input });
         if (body.close === true)
           sessions.closeNow(tx, store.session(tx, sessionId), `handed over to ${session.id}`);
-        const stored = { session: store.session(tx, session.id), turn_id: turn.turn_id };
-        saveResponse(tx, stored);
-        return stored;
-      })
+        return { session: store.session(tx, session.id), turn_id: turn.turn_id };
+      }, saveResponse)
       .catch(async (error: unknown) => {
         await this.#removeRecord(session);
         throw error;

@@ -79,10 +79,7 @@ export class ImportService {
     const { provider } = body;
     const agent = kinds.agentFor(provider, body.agent ?? null);
     const known = await db.read((rx) => this.#existing(rx, { provider, agent, ref: wish.ref }));
-    if (known) {
-      await db.transact((tx) => saveResponse(tx, known));
-      return known;
-    }
+    if (known) return db.transact(() => known, saveResponse);
     const conversations = reader.conversationsOf({ provider, agent });
     const found = await refusing(conversations.find(wish.ref, new AbortController().signal));
     if (!found)
@@ -96,10 +93,8 @@ export class ImportService {
     const draft = await sessions.draft({ ...body, cwd: body.cwd ?? found.cwd });
     const session = await db.transact((tx) => {
       const other = this.#existing(tx, { provider, agent, ref });
-      const opened = other ?? this.#create(tx, draft, found, { ...body, import: wish });
-      saveResponse(tx, opened);
-      return opened;
-    });
+      return other ?? this.#create(tx, draft, found, { ...body, import: wish });
+    }, saveResponse);
     // If this fails, the session is open all the same, and its next turn reads the past turns.
     await reader.read(session.id).catch(() => undefined);
     return session;
@@ -191,9 +186,8 @@ export class ImportService {
         });
       const handed = { ...now, imported, updated_at: clock.now() };
       sessionStore.updateSession(tx, handed, 'session.handed_back');
-      saveResponse(tx, answer);
       return answer;
-    });
+    }, saveResponse);
   }
 
   sessionClosed(tx: Writer, session: Session): void {

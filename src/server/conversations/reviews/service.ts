@@ -16,7 +16,7 @@ import type { QueueService } from '../queue/service.ts';
 import { assertNotClosed } from '../sessions/session.ts';
 import type { SessionService } from '../sessions/service.ts';
 import type { SessionStore } from '../sessions/store.ts';
-import { type SaveResponse, saveNothing } from '../../../core/store/idempotency-store.ts';
+import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
 import { RecordTable } from '../../../core/store/records.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import { revealed } from '../../../core/lib/plain.ts';
@@ -61,7 +61,7 @@ export class ReviewService {
     sessionId: string,
     body: BodyOf<typeof addReviewComment>,
     by: string,
-    saveResponse: SaveResponse = saveNothing,
+    saveResponse?: SaveResponse,
   ): Promise<ReviewComment> {
     const { db, log, clock, ids, sessionStore } = this.#deps;
     await db.read((rx) => assertNotClosed(sessionStore.session(rx, sessionId)));
@@ -95,10 +95,8 @@ export class ReviewService {
       };
       this.#table.insert(tx, comment);
       log.append(tx, { kind: 'review.added', session_id: sessionId, payload: { comment } });
-      const added = { ...comment, ...state };
-      saveResponse(tx, added);
-      return added;
-    });
+      return { ...comment, ...state };
+    }, saveResponse);
   }
 
   /** Changes what a comment says. */
@@ -151,7 +149,7 @@ export class ReviewService {
     sessionId: string,
     body: BodyOf<typeof sendReview>,
     by: string,
-    saveResponse: SaveResponse = saveNothing,
+    saveResponse?: SaveResponse,
   ): Promise<Sent> {
     const { text: said, queue: isQueued, expected_turn_id, ...settings } = body;
     if (isQueued && (expected_turn_id ?? null) !== null)
@@ -175,7 +173,7 @@ export class ReviewService {
         payload: { comment_ids, turn_id, entry_id },
       });
       sent = { session_id: sessionId, turn_id, entry_id, comments: comments.length };
-      saveResponse(tx, sent);
+      saveResponse?.(tx, sent);
     };
     if (isQueued)
       await this.#deps.queue.add(

@@ -5,7 +5,7 @@ import type { createSession, Session, Turn } from '../../../api/sessions.ts';
 import type { sendTurn } from '../../../api/turns.ts';
 import { AppError, invalidError } from '../../../api/errors.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
-import { type SaveResponse, saveNothing } from '../../../core/store/idempotency-store.ts';
+import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
 import {
   type Agent,
   type AgentAnswer,
@@ -81,13 +81,12 @@ export class SessionService extends SessionQueries {
   }
 
   /** Opens a session. Its agent starts with the first turn. */
-  async create(body: NewSession, saveResponse: SaveResponse = saveNothing): Promise<Session> {
+  async create(body: NewSession, saveResponse?: SaveResponse): Promise<Session> {
     const session = await this.draft(body);
-    await this.#deps.db.transact((tx) => {
+    return this.#deps.db.transact((tx) => {
       this.#deps.store.createSession(tx, session, body.mcp_servers);
-      saveResponse(tx, session);
-    });
-    return session;
+      return session;
+    }, saveResponse);
   }
 
   /** Returns the record of a new session, not stored yet. Throws if a cheap check shows that it cannot be opened. */
@@ -144,7 +143,7 @@ export class SessionService extends SessionQueries {
   async send(
     sessionId: string,
     body: BodyOf<typeof sendTurn>,
-    saveResponse: SaveResponse = saveNothing,
+    saveResponse?: SaveResponse,
   ): Promise<Turn> {
     const input = await this.prepareInput(sessionId, body);
     const before = this.#deps.db.peek((rx) => this.#deps.store.sessions.get(rx, sessionId));
@@ -153,7 +152,7 @@ export class SessionService extends SessionQueries {
       const session = this.#deps.store.session(tx, sessionId);
       assertAcceptsTurn(session, body.expected_turn_id);
       const turn = this.sendNow(tx, session, { source: 'user', input, ...requestedSettings(body) });
-      saveResponse(tx, acceptance(turn));
+      saveResponse?.(tx, acceptance(turn));
       return turn;
     });
   }
@@ -192,11 +191,7 @@ export class SessionService extends SessionQueries {
   }
 
   /** Interrupts a turn. It ends as interrupted, unless its own end was stored first. Throws `turn_not_active`. */
-  interrupt(
-    sessionId: string,
-    turnId: string,
-    saveResponse: SaveResponse = saveNothing,
-  ): Promise<Turn> {
+  interrupt(sessionId: string, turnId: string, saveResponse?: SaveResponse): Promise<Turn> {
     return this.#deps.db.transact((tx) => {
       const turn = this.#deps.store.turn(tx, sessionId, turnId);
       if (hasEnded(turn))
@@ -204,10 +199,8 @@ export class SessionService extends SessionQueries {
           'turn_not_active',
           `turn ${turnId} has already ended with status ${turn.status}`,
         );
-      const interrupted = this.#stopTurn(tx, turn);
-      saveResponse(tx, interrupted);
-      return interrupted;
-    });
+      return this.#stopTurn(tx, turn);
+    }, saveResponse);
   }
 
   /**
@@ -227,17 +220,11 @@ export class SessionService extends SessionQueries {
   }
 
   /** Closes a session with its turn, inbox, claims and processes in one transaction. Its agent is ended after that. */
-  close(
-    sessionId: string,
-    reason: string | null,
-    saveResponse: SaveResponse = saveNothing,
-  ): Promise<Session> {
+  close(sessionId: string, reason: string | null, saveResponse?: SaveResponse): Promise<Session> {
     return this.#deps.db.transact((tx) => {
       const session = this.#deps.store.session(tx, sessionId);
-      const closed = session.status === 'closed' ? session : this.closeNow(tx, session, reason);
-      saveResponse(tx, closed);
-      return closed;
-    });
+      return session.status === 'closed' ? session : this.closeNow(tx, session, reason);
+    }, saveResponse);
   }
 
   /** Closes an open session, as {@link close} does. */
@@ -257,7 +244,7 @@ export class SessionService extends SessionQueries {
    * Makes a failed session ready again. Throws `session_failed` if its provider no longer has the session. A session
    * that has not failed is returned unchanged.
    */
-  async resume(sessionId: string, saveResponse: SaveResponse = saveNothing): Promise<Session> {
+  async resume(sessionId: string, saveResponse?: SaveResponse): Promise<Session> {
     const session = await this.get(sessionId);
     assertNotClosed(session);
     if (session.status !== 'failed') return session;
@@ -270,15 +257,11 @@ export class SessionService extends SessionQueries {
     return this.#deps.db.transact((tx) => {
       const now = this.#deps.store.session(tx, sessionId);
       if (now.status !== 'failed') return now;
-      const ready: Session = {
-        ...now,
-        status: 'ready',
-        failure: null,
-        updated_at: this.#deps.clock.now(),
-      };
+      const updated_at = this.#deps.clock.now();
+      const ready: Session = { ...now, status: 'ready', failure: null, updated_at };
       this.#deps.store.updateSession(tx, ready, 'session.resumed');
       this.#deps.inbox.takeBack(tx, sessionId);
-      saveResponse(tx, ready);
+      saveResponse?.(tx, ready);
       return ready;
     });
   }
@@ -314,23 +297,24 @@ export class SessionService extends SessionQueries {
     approvalId: string,
     body: BodyOf<typeof decideApproval>,
     by: string,
-    saveResponse: SaveResponse = saveNothing,
+    saveResponse?: SaveResponse,
   ): Promise<Approval> {
     const status = decisionOf(body.decision);
     const scope = body.scope ?? 'once';
     const answers = body.answers ?? null;
-    return this.#resolve(sessionId, approvalId, saveResponse, (approval) => {
+    const resolutionOf = (approval: Approval): Resolution => {
       if (approval.status === 'pending' && status === 'accepted') {
         assertOffered(approval, scope);
         assertAnswers(approval, answers);
       }
       return { status, scope, decidedBy: by, reason: body.reason ?? null, answers };
-    });
+    };
+    return this.#resolve(sessionId, approvalId, resolutionOf, saveResponse);
   }
 
   /** Expires an approval that nobody answered in time. Its agent receives a decline. */
   async expire(approval: Approval): Promise<void> {
-    await this.#resolve(approval.session_id, approval.id, saveNothing, (now) =>
+    await this.#resolve(approval.session_id, approval.id, (now) =>
       now.status === 'pending' ? EXPIRED : null,
     );
   }
@@ -338,8 +322,8 @@ export class SessionService extends SessionQueries {
   async #resolve(
     sessionId: string,
     approvalId: string,
-    saveResponse: SaveResponse,
     resolutionOf: (approval: Approval) => Resolution | null,
+    saveResponse?: SaveResponse,
   ): Promise<Approval> {
     const { db, broker, store } = this.#deps;
     let isLate = false;
@@ -350,7 +334,7 @@ export class SessionService extends SessionQueries {
       isLate = broker.isLate(approval, resolution);
       const resolved = broker.resolve(tx, approval, isLate ? EXPIRED : resolution);
       this.#continueWithoutAgent(tx, store.turn(tx, sessionId, approval.turn_id), resolved);
-      if (!isLate) saveResponse(tx, resolved);
+      if (!isLate) saveResponse?.(tx, resolved);
       return resolved;
     });
     if (!isLate) return result;

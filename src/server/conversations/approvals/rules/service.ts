@@ -12,7 +12,7 @@ import { conflictError, invalidError, notFoundError } from '../../../../api/erro
 import type { AgentRequest } from '../../../../agents/provider.ts';
 import { workingDirectory } from '../../sessions/working-directory.ts';
 import type { ServerParts } from '../../../../core/events/server-parts.ts';
-import { type SaveResponse, saveNothing } from '../../../../core/store/idempotency-store.ts';
+import type { SaveResponse } from '../../../../core/store/idempotency-store.ts';
 import { type RecordPage, RecordTable } from '../../../../core/store/records.ts';
 import { evaluateRules, ruleText } from './evaluate-rules.ts';
 import { CommandNames } from './command-names.ts';
@@ -102,7 +102,7 @@ export class RuleService {
   async add(
     body: BodyOf<typeof addApprovalRule>,
     by: string,
-    saveResponse: SaveResponse = saveNothing,
+    saveResponse?: SaveResponse,
   ): Promise<ApprovalRule> {
     const { db, clock, ids, logger } = this.#deps;
     const {
@@ -131,7 +131,7 @@ export class RuleService {
       if (same) this.#table.update(tx, record);
       else this.#table.insert(tx, record);
       const rule = withRefusal(record);
-      saveResponse(tx, rule);
+      saveResponse?.(tx, rule);
       tx.whenDurable(() => {
         this.#rules = same
           ? this.#rules.map((one) => (one.id === rule.id ? rule : one))

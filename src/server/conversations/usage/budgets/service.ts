@@ -10,7 +10,7 @@ import type { ServerParts } from '../../../../core/events/server-parts.ts';
 import { isTimeZone, ownTimeZone } from '../../../../core/lib/cron.ts';
 import { assertNotClosed } from '../../sessions/session.ts';
 import type { SessionStore } from '../../sessions/store.ts';
-import { type SaveResponse, saveNothing } from '../../../../core/store/idempotency-store.ts';
+import type { SaveResponse } from '../../../../core/store/idempotency-store.ts';
 import type { RecordPage } from '../../../../core/store/records.ts';
 import type { Reader } from '../../../../core/store/transaction.ts';
 import type { BudgetGuard } from './guard.ts';
@@ -48,7 +48,7 @@ export class BudgetService {
   async set(
     body: BodyOf<typeof setBudget>,
     by: string,
-    saveResponse: SaveResponse = saveNothing,
+    saveResponse?: SaveResponse,
   ): Promise<Budget> {
     const { db, store, guard, clock, ids, logger } = this.#deps;
     const wish = budgetRequestOf(body);
@@ -76,10 +76,8 @@ export class BudgetService {
         created_at: before?.created_at ?? now,
         updated_at: now,
       };
-      const put = guard.put(tx, budget, before);
-      saveResponse(tx, put);
-      return put;
-    });
+      return guard.put(tx, budget, before);
+    }, saveResponse);
     logger.info({ budget_id: set.id, limit: set.limit, by }, 'a budget was set');
     return set;
   }
