@@ -95,7 +95,6 @@ export class Broadcasts {
     await Promise.all(this.#underWay);
   }
 
-  /** Stores a delivery as held. */
   #hold(tx: Writer, message: Message, recipient: string, limit: Failure | null): Delivery {
     const delivery = newDelivery(
       this.#deps.ids.next('dlv'),

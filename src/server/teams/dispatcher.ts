@@ -101,13 +101,11 @@ export class Dispatcher {
     );
   }
 
-  /** Cancels a waiting delivery. */
   cancel(tx: Writer, delivery: Delivery): void {
     this.#deps.inbox.entries.remove(tx, OWNER, delivery.id);
     this.#deps.store.moveDelivery(tx, cancel(delivery, this.#deps.clock.now()));
   }
 
-  /** Fails a waiting delivery. */
   giveUp(tx: Writer, delivery: Delivery, error: Failure): void {
     this.#deps.inbox.entries.remove(tx, OWNER, delivery.id);
     this.#fail(tx, delivery, error);

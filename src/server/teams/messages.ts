@@ -118,7 +118,6 @@ export class MessageService {
     });
   }
 
-  /** Cancels a message and its waiting deliveries. */
   cancel(teamId: string, messageId: string, saveResponse?: SaveResponse): Promise<Message> {
     return this.#deps.db.transact((tx) => {
       this.#deps.store.openTeam(tx, teamId);
@@ -200,7 +199,6 @@ export class MessageService {
     return { message, deliveries: this.#deps.store.deliveriesOf(tx, message.id) };
   }
 
-  /** Stores a message to many recipients, without its deliveries. */
   #begin(tx: Writer, team: Team, draft: CheckedDraft): { message: Message; limit: Failure | null } {
     const message = this.#message(team, draft);
     this.#deps.store.createMessage(tx, message);
@@ -274,7 +272,6 @@ export class MessageService {
 
 const HOP_LIMIT = 'hop_limit';
 
-/** Returns image files as items of an input. */
 export function imagesAt(paths: readonly string[] | null | undefined): InputItem[] {
   return (paths ?? []).map((path) => ({ type: 'image', path }));
 }

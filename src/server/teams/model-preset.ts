@@ -13,7 +13,6 @@ export interface ModelPreset {
   agent: string | null;
   model: string | null;
   thinking_effort: string | null;
-  /** The agent's own mode. */
   agent_mode: string | null;
 }
 

@@ -135,7 +135,6 @@ export class TeamService {
     }, saveResponse);
   }
 
-  /** Interrupts the active turns of all members. */
   interruptAll(id: string, saveResponse?: SaveResponse): Promise<ResponseOf<typeof interruptTeam>> {
     return this.#deps.db.transact((tx) => {
       const agents = this.#deps.store.agents(tx, this.#deps.store.openTeam(tx, id).id);
@@ -152,7 +151,6 @@ export class TeamService {
     return this.#deps.db.read((rx) => this.#deps.store.teamsOf(rx, agentId));
   }
 
-  /** Resolves with the number of waiting deliveries of all teams. */
   waitingCount(): Promise<number> {
     return this.#deps.db.read((rx) => this.#deps.store.allWaitingCount(rx));
   }

@@ -36,7 +36,6 @@ export interface Spawner {
 
 /** The parts of a spawn that were approved with the member. */
 export interface Admission {
-  /** The images of the first message. */
   images: InputItem[];
   /** Whether the init script of the worktree runs this time, even if nobody has consented to its content. */
   runsScript: boolean;
@@ -69,7 +68,6 @@ export class SpawnService {
     this.#deps = deps;
   }
 
-  /** Opens a session as a member of a team, and sends it its first message. */
   async spawn(
     teamId: string,
     request: SpawnRequest,
@@ -153,7 +151,6 @@ export class SpawnService {
       await this.#underWay.run(spawn.id, () => this.#undo(spawn, error));
   }
 
-  /** Resolves when no spawn is under way. */
   idle(): Promise<void> {
     return this.#underWay.idle();
   }
@@ -304,10 +301,8 @@ export class SpawnService {
   }
 }
 
-/** The workplace of a member: a worktree, or, without one, the directory of the requesting session. */
 interface Workplace {
   worktree: Worktree | null;
-  /** Whether the worktree was created for the member. */
   created: boolean;
 }
 

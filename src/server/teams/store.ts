@@ -10,7 +10,6 @@ import type { Statement } from '../../core/store/statement.ts';
 import { assertNotDeleted } from './team.ts';
 import type { Reader, Writer } from '../../core/store/transaction.ts';
 
-/** A member that is being spawned. */
 export interface Spawn {
   id: string;
   team_id: string;
@@ -28,7 +27,6 @@ export class TeamStore {
   readonly deliveries: RecordTable<Delivery>;
   readonly spawns: RecordTable<Spawn>;
   readonly #members: RecordTable<Member>;
-  /** The sessions that are in no team. */
   readonly #withoutTeam: EmptyKeys;
   readonly #log: EventLog;
   readonly #hops: Statement<[number]>;
@@ -130,12 +128,10 @@ export class TeamStore {
     return this.agents(rx, this.team(rx, teamId).id);
   }
 
-  /** Returns the name of a team. Null if the team does not exist. */
   nameOf(rx: Reader, teamId: string): string | null {
     return this.teams.get(rx, teamId)?.name ?? null;
   }
 
-  /** Returns the member that a session is; undefined if it is not in the team. */
   member(rx: Reader, teamId: string, agentId: string): Member | undefined {
     return this.#members.get(rx, memberId({ team_id: teamId, agent_id: agentId }));
   }
@@ -226,14 +222,12 @@ export class TeamStore {
     return this.#waitingOf.get(rx, agentId, teamId)?.[0] ?? 0;
   }
 
-  /** Returns the newest message that a member sent in a team. */
   lastSent(rx: Reader, teamId: string, agentId: string): Message | undefined {
     const where = 'team_id = ? AND sender_agent_id = ?';
     const order = { index: 'team_messages_sender', where, order: 'n DESC' };
     return this.messages.first(rx, order, 1, teamId, agentId)[0];
   }
 
-  /** Returns the id of the newest message to a member in a team. */
   lastReceivedId(rx: Reader, teamId: string, agentId: string): string | undefined {
     const where = 'team_id = ? AND recipient_agent_id = ?';
     const order = { index: 'team_deliveries_recipient', where, order: 'n DESC' };
@@ -245,7 +239,6 @@ export class TeamStore {
     return this.#waiting.get(rx)?.[0] ?? 0;
   }
 
-  /** Returns the waiting deliveries of all teams, oldest first. */
   allWaiting(rx: Reader): Delivery[] {
     return this.deliveries.where(rx, "status IN ('pending', 'deferred')");
   }
@@ -319,7 +312,6 @@ export class TeamStore {
   }
 }
 
-/** Returns the ids of the scopes of an event about a member. */
 function idsOf({ team_id, agent_id: session_id }: Member) {
   return { team_id, session_id };
 }

@@ -13,10 +13,8 @@ export function assertNotDeleted(team: Team): void {
   throw new AppError('team_deleted', `team ${team.id} was deleted: create another team`);
 }
 
-/** A session that joins a team. */
 export type NewMember = Pick<Member, 'agent_id'> & Partial<BodyOf<typeof addMember>>;
 
-/** Returns the record of a session that joins a team at `now` (Unix milliseconds). */
 export function newMember(
   team: Team,
   { agent_id, title, added_by, worktree_id }: NewMember,

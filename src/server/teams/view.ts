@@ -13,12 +13,10 @@ import { contextRemaining, memberStateOf } from './team.ts';
 import type { Reader } from '../../core/store/transaction.ts';
 import type { StoredInputItem } from '../../api/input.ts';
 
-/** The maximum length of a member's last message in a view, in characters. */
 const EXCERPT_CHARACTERS = 200;
 
 /** The number of messages in one read. It is small because a message to a large team names all its recipients. */
 const MESSAGES_AT_ONCE = 8;
-/** The number of deliveries in one read. */
 const DELIVERIES_AT_ONCE = 200;
 /**
  * The maximum number of members in a part of a view, and of deliveries of each message, of which the newest are shown.
@@ -26,11 +24,9 @@ const DELIVERIES_AT_ONCE = 200;
 const PART_MEMBERS = 200;
 const PART_DELIVERIES = 20;
 
-/** A bounded part of a team's view. */
 export interface TeamPart {
   team: Team;
   member_count: number;
-  /** The number of members before this part. */
   from: number;
   members: MemberRow[];
   /** Newest first, each with the cursor of the messages before it; null: there are none. */
@@ -119,7 +115,6 @@ export class TeamViews {
     return messages;
   }
 
-  /** Yields a view as JSON, in pieces. */
   textInSlices(view: TeamView): AsyncIterable<string> {
     return jsonInSlices(this.#deps.clock, view);
   }
@@ -150,7 +145,6 @@ export class TeamViews {
     return rows;
   }
 
-  /** Resolves with the newest messages, newest first. */
   async #messages(teamId: string, limit: number): Promise<Message[]> {
     const messages: Message[] = [];
     let cursor: string | null | undefined;

@@ -18,7 +18,6 @@ interface ApprovalBrokerDeps extends Pick<ServerParts, 'db' | 'clock' | 'ids' | 
   store: SessionStore;
   /** The time after which a pending approval expires, in ms; null: it never expires. */
   timeoutMs: () => number | null;
-  /** The maximum number of pending approvals of one session. */
   maxPending: () => number;
   /** The approval rules. For the effect `ask`, a person decides. */
   rules: { decide: (request: AgentRequest, session: Session) => Promise<RuleDecision> };
@@ -41,7 +40,6 @@ export class ApprovalBroker {
     this.#deps = deps;
   }
 
-  /** Sets the function that expires an approval whose time has come. */
   onExpired(expire: (approval: Approval) => Promise<void>): void {
     this.#expire = expire;
   }
@@ -159,7 +157,6 @@ export class ApprovalBroker {
     return Math.min(Math.max(0, left), timeoutOf(approval));
   }
 
-  /** Returns the approval in which a person accepted an equal request for the session; null if there is none. */
   #consentTo(request: AgentRequest, { id }: Session): Approval | null {
     if (!request.isKeptByCadre) return null;
     const { db, store } = this.#deps;
@@ -280,7 +277,6 @@ function isOver(turn: Turn): boolean {
   return hasEnded(turn) || turn.interrupt_requested_at !== null;
 }
 
-/** Returns the scopes that an acceptance of a request may have. */
 function offersOf({ scopes }: AgentRequest): readonly ApprovalScope[] {
   return scopes ?? ['once'];
 }
@@ -290,7 +286,6 @@ function timeoutOf({ expires_at: end, created_at: begin }: Approval): number {
   return (end ?? begin) - begin;
 }
 
-/** Returns the value as it is after it was stored as JSON and read again. */
 function jsonRoundTrip(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value ?? null)) as unknown;
 }

@@ -36,7 +36,6 @@ export function resolveApproval(approval: Approval, resolution: Resolution, now:
   };
 }
 
-/** Maps the six values of `decision` in a request to the two statuses. */
 export function decisionOf(word: string): 'accepted' | 'declined' {
   return word.startsWith('accept') ? 'accepted' : 'declined';
 }
@@ -57,7 +56,6 @@ export function approvalInEvents(approval: Approval): ApprovalInEvents {
   return rest;
 }
 
-/** Returns the answer to the agent that asked. */
 export function answerOf(approval: Approval): AgentAnswer {
   const { status, answers, reason, scope } = approval;
   if (status === 'accepted') return { decision: 'accept', scope: scope ?? 'once', answers };
@@ -82,7 +80,6 @@ export function continuationPrompt(accepted: readonly Approval[]): string {
   );
 }
 
-/** The fields of an approval before its answer. */
 export const unanswered = {
   answers: null,
   held: false,

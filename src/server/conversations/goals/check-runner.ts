@@ -18,7 +18,6 @@ const RANK = 0;
 /** The wait before another try to start a check that the server has no room for, in ms. */
 const RETRY_MS = 1000;
 
-/** The processes that run checks. */
 export interface CheckProcesses {
   /** Accepts a command. `saveResponse` runs in the transaction that stores the process. */
   run: (body: BodyOf<typeof createProcess>, saveResponse: SaveResponse) => Promise<Process>;
@@ -27,7 +26,6 @@ export interface CheckProcesses {
   kill: (tx: Writer, processId: string, reason: string) => void;
   /** Resolves when a process has ended, and that is on disk. */
   done: (processId: string) => Promise<void>;
-  /** Returns the end of each stream of a process. */
   readTails: (processId: string) => Promise<{ stdout: string; stderr: string }>;
 }
 
@@ -51,7 +49,6 @@ export class CheckRunner {
     this.#deps = deps;
   }
 
-  /** Starts the checks that the last run of the server left. */
   open(): void {
     this.#isOpen = true;
     const { db, store } = this.#deps;
@@ -135,7 +132,6 @@ export class CheckRunner {
     return isDeepStrictEqual(this.#deps.store.active(rx, goal.session_id), goal);
   }
 
-  /** Ends a goal whose command no process can run. */
   async #refuse(goal: Goal, why: string): Promise<void> {
     const { db, clock, inbox, store } = this.#deps;
     const last: CheckResult = { ...nothing, stderr: why };

@@ -18,7 +18,6 @@ export class GoalStore {
   readonly #log: EventLog;
   readonly #table: RecordTable<Goal>;
   readonly #nextEnd: Statement<[number | null]>;
-  /** The sessions without an active goal. */
   readonly #without: EmptyKeys;
 
   constructor({ db, log }: { db: Database; log: EventLog }) {
@@ -34,12 +33,10 @@ export class GoalStore {
     return this.#table.get(rx, sessionId);
   }
 
-  /** Returns the goal of a session if it has not ended. */
   active(rx: Reader, sessionId: string): Goal | undefined {
     return this.#without.has(rx, sessionId) ? undefined : this.find(rx, sessionId);
   }
 
-  /** Stores a goal with its event. */
   write(tx: Writer, goal: Goal, kind: KindIn<'goal'>): void {
     this.#without.delete(goal.session_id);
     if (this.find(tx, goal.session_id)) this.#table.update(tx, goal);

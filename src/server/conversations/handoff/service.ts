@@ -17,10 +17,8 @@ import type { SessionStore } from '../sessions/store.ts';
 import { type CheckoutSummary, digestOf, fullRecordOf, inputFor } from './digest.ts';
 import { type ConversationRecord, readRecord } from './record.ts';
 
-/** The maximum number of turns that are read for a digest, and for a longer record. */
 const DIGEST_TURNS = 200;
 const RECORD_TURNS = 500;
-/** The name of the file with the longer record. */
 const RECORD = 'handoff-record.md';
 
 type Request = BodyOf<typeof handOffSession>;
@@ -46,7 +44,6 @@ interface TemporaryDirectory {
   inAgent: string;
 }
 
-/** Hands sessions over to other agents. */
 export class HandoffService {
   readonly #deps: HandoffDeps;
 

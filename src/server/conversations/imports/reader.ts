@@ -10,7 +10,6 @@ import type { AgentKinds } from '../sessions/agent-slots.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { Import, ImportStore } from './store.ts';
 
-/** The number of past turns that one transaction stores. */
 const BATCH = 50;
 /** The number of turns that are read at once, beyond a first reading. */
 const MAX_NEW = 200;
@@ -33,7 +32,6 @@ interface ImportReaderDeps extends Pick<
   kinds: AgentKinds;
 }
 
-/** The conversation that a session continues in the agent's own program. */
 type Continued = Pick<Session, 'provider' | 'agent'>;
 
 /** Stores the turns of conversations that ran outside of this server, each exactly once. */
@@ -46,7 +44,6 @@ export class ImportReader {
     this.#deps = deps;
   }
 
-  /** Continues the imports that the last run of the server left. */
   open(): void {
     const { db, store } = this.#deps;
     for (const { session_id } of db.peek((rx) => store.reading(rx))) this.start(session_id);
@@ -198,13 +195,11 @@ function comparable(text: string): string {
     .slice(0, COMPARED_TEXT);
 }
 
-/** Explains which process has a conversation open, and what to do. */
 export function inUseText({ pid, program, status }: ConversationHolder): string {
   const what = [`process ${pid ?? 'unknown'}`, ...(status === null ? [] : [status])].join(', ');
   return `the conversation is open in ${program} (${what}): quit ${program} there, and try again`;
 }
 
-/** The error of a request that a turn prevents. */
 export function turnRuns({ id, active_turn_id }: Session): AppError {
   return new AppError(
     'turn_in_progress',

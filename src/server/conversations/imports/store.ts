@@ -7,7 +7,6 @@ import { type RecordPage, RecordTable } from '../../../core/store/records.ts';
 import type { Statement } from '../../../core/store/statement.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 
-/** A conversation that a session continues. */
 export interface Import {
   session_id: string;
   /** Provider, agent and ref of the conversation. Null once the session is closed. */
@@ -21,7 +20,6 @@ export interface Import {
   head: ConversationMark | null;
 }
 
-/** The rows of imports and past turns. */
 export class ImportStore {
   readonly #log: EventLog;
   readonly #imports: RecordTable<Import>;
@@ -41,7 +39,6 @@ export class ImportStore {
     return this.#imports.get(rx, sessionId);
   }
 
-  /** Returns the import of a session that is not closed. */
   ofConversation(rx: Reader, conversation: string): Import | undefined {
     return this.#imports.where(rx, 'conversation = ?', conversation)[0];
   }

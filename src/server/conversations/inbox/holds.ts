@@ -26,11 +26,9 @@ export interface HoldSource {
   turnEnded?(tx: Writer, turn: Turn, context: TurnEndContext): void;
 }
 
-/** The consequences of the end of a turn. */
 export interface TurnEndContext {
   /** Whether no agent has seen the turn, and its entries wait to become another one. */
   isRetried: boolean;
-  /** Whether the session ends too. */
   isLast: boolean;
 }
 
@@ -60,7 +58,6 @@ export class Holds {
   readonly #count: Statement<[number]>;
   readonly #with: Statement<[sessionId: string]>;
   readonly #endAt: Statement;
-  /** The sessions without holds. */
   readonly #without: EmptyKeys;
 
   constructor(deps: { db: Database; log: EventLog; clock: Clock; scheduler: Scheduler }) {
@@ -109,7 +106,6 @@ export class Holds {
     return [...this.#stored(rx, sessionId), ...derived];
   }
 
-  /** Lets the sources hold a session that could begin its next turn. Returns whether one does. */
   holdNow(tx: Writer, sessionId: string): boolean {
     return this.#sources.some((source) => source.holdNow?.(tx, sessionId) === true);
   }
@@ -184,7 +180,6 @@ export class Holds {
     this.#write(tx, this.#putPlain, [sessionId, NO_AGENT, message, null, until, failures]);
   }
 
-  /** Returns the number of turns in a row of a session that got no agent. */
   failures(rx: Reader, sessionId: string): number {
     return this.#failures.get(rx, sessionId, NO_AGENT)?.[0] ?? 0;
   }
@@ -212,7 +207,6 @@ export class Holds {
     return this.#with.all(rx, code).map(([sessionId]) => sessionId);
   }
 
-  /** Forgets the holds of a session that was closed. */
   forget(tx: Writer, sessionId: string): void {
     this.#endAll.run(tx, sessionId);
   }

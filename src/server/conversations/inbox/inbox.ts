@@ -26,7 +26,6 @@ export interface InboxSource {
   readonly isAlone?: boolean;
   /** Returns the input for the session's agent, the source of the turn, and settings that the turn has of its own. */
   content(rx: Reader, entry: InboxEntry): Content;
-  /** Called when the entry has become part of an accepted turn. */
   injecting(tx: Writer, ref: string, turn: Turn): void;
   /** Called when the turn of the entry has started. From now on an agent may have seen the entry. */
   injected(tx: Writer, ref: string, turn: Turn): void;
@@ -43,7 +42,6 @@ export interface InboxSource {
   reachable?(tx: Writer, ref: string): void;
 }
 
-/** The part of a turn that comes from one entry. */
 interface Content {
   source: Turn['source'];
   input: readonly StoredInputItem[];
@@ -56,11 +54,8 @@ interface InboxDeps extends Pick<ServerParts, 'db' | 'clock' | 'ids' | 'logger'>
   scheduler: Scheduler;
 }
 
-/** The part of the turn runner that the inbox calls. */
 interface InboxRunner {
-  /** Runs a turn that was accepted in this transaction, once that is on disk. */
   accepted: (tx: Writer, session: Session, turn: Turn) => void;
-  /** Stores the interrupt of a turn. Its agent is asked to end the turn once that is on disk. */
   requestInterrupt: (tx: Writer, turn: Turn, error: Turn['error']) => Turn;
   /** Starts the agent that a turn with such settings would need, without a turn. It never rejects. */
   tryAgent: (session: Session, settings: TurnSettings) => Promise<Trial>;
@@ -207,7 +202,6 @@ export class Inbox {
     this.#trials.lift(tx, sessionId);
   }
 
-  /** Interrupts the active turn of a session, so that its waiting entries become the next turn. */
   interruptNow(tx: Writer, sessionId: string): void {
     const turn = this.#deps.sessionStore.activeTurn(tx, sessionId);
     if (turn) this.interrupt(tx, turn);
@@ -248,7 +242,6 @@ export class Inbox {
     this.#trials.stop();
   }
 
-  /** Returns the entries of the next turn, in order, each with its content. */
   #next(rx: Reader, sessionId: string) {
     const entries: ({ entry: InboxEntry } & Content)[] = [];
     let bytes = 0;
@@ -278,7 +271,6 @@ export class Inbox {
     return this.#turns.tryAgent(next.session, settings);
   }
 
-  /** Makes the next turn of a session in a later transaction. */
   tryLater(sessionId: string): void {
     this.#due.push(sessionId);
     this.#beginDue();
@@ -319,7 +311,6 @@ export class Inbox {
     }
   }
 
-  /** Ends the holds whose time has come. */
   async #endPastHolds(signal: AbortSignal): Promise<void> {
     for (let isMore = true; isMore && !signal.aborted;)
       isMore = await this.#deps.db.transact((tx) => {

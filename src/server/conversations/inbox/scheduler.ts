@@ -11,7 +11,6 @@ const LOOK_EVERY_MS = 60_000;
 /** The time until the next look after one that failed, because the disk was full for example, in ms. */
 const RETRY_MS = 5000;
 
-/** A kind of rows with times. */
 export interface Scheduled {
   /** Returns the time of the next row, in Unix ms; null if no row has a time. */
   due: (rx: Reader) => number | null;
@@ -27,7 +26,6 @@ export class Scheduler {
   #isOpen = false;
   #looking: Promise<void> | undefined;
   #timer: Disposable | undefined;
-  /** When the timer fires, on the monotonic clock. */
   #firesAt = Infinity;
   #isFailing = false;
 
@@ -88,7 +86,6 @@ export class Scheduler {
     else if (next < Infinity) this.#setTimer(this.#waitFor(next));
   }
 
-  /** Returns the time of the next row, in Unix ms; Infinity if no row has a time. */
   #nextTime(): number {
     const times = this.#deps.db.peek((rx) => this.#scheduled.map(({ due }) => due(rx)));
     return Math.min(...times.map((at) => at ?? Infinity));

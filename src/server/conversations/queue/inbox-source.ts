@@ -101,12 +101,10 @@ export class QueueInboxSource {
     this.#forget(tx, entry, why);
   }
 
-  /** Returns the ids of the entries of a session, in their order. */
   order(rx: Reader, sessionId: string): string[] {
     return this.#deps.inbox.entries.order(rx, sessionId, OWNER);
   }
 
-  /** Orders the entries of a session. */
   arrange(tx: Writer, session_id: string, entry_ids: string[]): void {
     this.#deps.inbox.entries.arrange(tx, session_id, OWNER, entry_ids);
     this.#deps.log.append(tx, { kind: 'queue.moved', session_id, payload: { entry_ids } });
@@ -227,7 +225,6 @@ function newlyDue(before: StoredQueueEntry, { due_at, again_at }: StoredQueueEnt
   return due_at === before.due_at ? null : due_at;
 }
 
-/** Returns what an event of an entry is about. */
 function ofTurn({ session_id, turn_id }: StoredQueueEntry) {
   return turn_id === null ? { session_id } : { session_id, turn_id };
 }

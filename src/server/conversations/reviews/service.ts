@@ -99,7 +99,6 @@ export class ReviewService {
     }, saveResponse);
   }
 
-  /** Changes what a comment says. */
   async edit(sessionId: string, id: string, text: string): Promise<ReviewComment> {
     const { db, log, clock } = this.#deps;
     const comment = await db.transact((tx) => {

@@ -22,7 +22,6 @@ interface CheckOptions {
   bootId: string;
   signal: AbortSignal;
   onProgress: (texts: number) => void;
-  /** Called once with what is wrong. */
   onDamage: (problem: string) => void;
 }
 

@@ -8,7 +8,6 @@ export interface Document {
   session_id: string;
   turn_id: string | null;
   item_id: string | null;
-  /** When it was said, in Unix milliseconds. */
   at: number;
   text: string;
 }

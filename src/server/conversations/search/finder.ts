@@ -21,7 +21,6 @@ export interface SearchRequest {
   signal: AbortSignal;
 }
 
-/** A hit, and the number of its text. */
 export interface Found {
   doc: number;
   hit: SearchHit;
@@ -223,7 +222,6 @@ function windowAt(text: string, place: number): { from: number; to: number } {
   return { from, to: Math.max(to, place) };
 }
 
-/** A place that cuts no surrogate pair. */
 function whole(text: string, at: number): number {
   return /[\udc00-\udfff]/.test(text[at] ?? '') ? at - 1 : at;
 }

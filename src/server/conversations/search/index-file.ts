@@ -15,24 +15,19 @@ const MIDDLE = 2 ** 30;
  * of its steps is long, and a table whose sessions are all trimmed is dropped whole.
  */
 export const SHARD_TEXTS = 2 ** 14;
-/** How many pages of a full table are merged at a time. */
 const MERGE_PAGES = 16;
 const KEPT_FREE_PAGES = 4096;
 
-/** One text of the index. */
 export interface Entry {
   /** Where the text is: a row of a table of the store. */
   source: number;
-  /** The row of its session in the store. */
   session: number;
   at: number;
   /** Its words, and the marks by which it is filtered, with a space between them. */
   words: string;
-  /** The title of the session, if the text is a title. */
   title?: string;
 }
 
-/** The entries of one transaction. */
 export interface Batch {
   /** Oldest first. */
   entries: readonly Entry[];
@@ -58,7 +53,6 @@ interface Options {
   epoch: string;
   /** Changes with each boot of the machine: after a crash of the machine nobody knows what of the file is on the disk. */
   bootId: string;
-  /** The number of texts of a table of a new index. */
   shardTexts?: number;
   /** Called if the file is damaged, before a new one takes its place. */
   onDamage: (error: unknown) => void;
@@ -202,7 +196,6 @@ export class IndexFile {
       });
   }
 
-  /** The number after the last number of a table. */
   endOf(key: number): number {
     return (key + 1) * this.#shardTexts;
   }
@@ -329,7 +322,6 @@ export class IndexFile {
       );
   }
 
-  /** Whether a table gets no more texts. */
   #isFull(key: number): boolean {
     return this.endOf(key) <= this.#up && key * this.#shardTexts >= this.#down;
   }

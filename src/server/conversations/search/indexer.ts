@@ -10,7 +10,6 @@ import { indexText } from './words.ts';
 
 /** The maximum number of rows of a table in one step, and of sessions that are looked at for their titles. */
 const STEP_ROWS = 64;
-/** So many sessions are remembered with their marks. */
 const KNOWN_SESSIONS = 2000;
 /** How often the index is looked through for sessions that retention has trimmed, and a part checked, in milliseconds. */
 const SWEEP_EVERY_MS = 600_000;
@@ -42,12 +41,10 @@ export class Indexer {
     return this.isBuilt ? null : this.#older.backTo;
   }
 
-  /** The part of the rows that was read, from 0 to 1. */
   get done(): number {
     return this.#older.done;
   }
 
-  /** Notes where to begin, in a new index. */
   async begin(): Promise<void> {
     if ('turns' in this.#index.readPositions) return;
     const newest = await this.#rows.newest();

@@ -15,7 +15,6 @@ export const sessionMark = (n: number) => `${MARK}s${n}`;
 export const directoryMark = (directory: string) =>
   `${MARK}d${hash('sha256', directory, 'hex').slice(0, 16)}`;
 
-/** The marks of all texts of a session. */
 export function marksOf(n: number, { provider, cwd }: Session): string {
   return [
     sessionMark(n),
@@ -24,7 +23,6 @@ export function marksOf(n: number, { provider, cwd }: Session): string {
   ].join(' ');
 }
 
-/** A directory and all above it. */
 function directories(cwd: string): string[] {
   const above = path.dirname(cwd);
   return above === cwd ? [cwd] : [cwd, ...directories(above)];

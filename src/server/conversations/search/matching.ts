@@ -5,7 +5,6 @@ import { apart, type Word, wordsOf } from './words.ts';
 export interface Span {
   start: number;
   end: number;
-  /** The place of the term in the query. */
   term: number;
 }
 

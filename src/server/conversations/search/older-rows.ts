@@ -14,7 +14,6 @@ export class OlderRows {
   #step: Row[] = [];
   #backTo: number | null = null;
 
-  /** The places of a new index. */
   static before(newest: Record<Table, number>): ReadPositions {
     const below = tables.map((table) => [`${table} below`, newest[table] + 1]);
     const total = tables.reduce((sum, table) => sum + newest[table], 0);
@@ -36,7 +35,6 @@ export class OlderRows {
     return this.#backTo;
   }
 
-  /** The part of the rows that was read, from 0 to 1. */
   get done(): number {
     const total = this.#index.readPositions.total ?? 0;
     const rest = tables.reduce((sum, table) => sum + this.#below(table) - 1, 0);

@@ -1,15 +1,12 @@
 import { invalidError } from '../../../api/errors.ts';
 import { apart, type Word, wordsOf } from './words.ts';
 
-/** One thing that a query asks for. */
 export interface Term {
-  /** Words that follow each other. */
   words: readonly string[];
   /** The same with joined words apart, so that `camelCase` finds `camel_case`; null where nothing is joined. */
   apart: readonly string[] | null;
   /** Whether the last word may be the beginning of one. */
   isPrefix: boolean;
-  /** Whether what contains it is not wanted. */
   isExcluded: boolean;
 }
 

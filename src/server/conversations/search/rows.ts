@@ -9,22 +9,18 @@ import { type Document, itemDocument, promptOf, titleDocumentOf } from './docume
 export const tables = ['turns', 'items', 'sessions'] as const;
 export type Table = (typeof tables)[number];
 
-/** A row of the store that was read for the index. */
 export interface Row {
   table: Table;
   n: number;
-  /** When it was said, in Unix milliseconds. */
   at: number;
   sessionId: string;
   /** null: it has no text, or none yet. */
   document: Document | null;
-  /** Whether it is an item that is not complete. */
   isOpen: boolean;
 }
 
 export interface RowPage {
   rows: Row[];
-  /** Whether there are no more. */
   isEnd: boolean;
 }
 
@@ -61,7 +57,6 @@ export class Rows {
     this.#sessionRow = db.prepare('SELECT n FROM sessions WHERE id = ?');
   }
 
-  /** The newest row of each table, and the newest event. */
   newest(): Promise<Record<Table | 'events', number>> {
     return this.#db.read((rx) => ({
       ...(Object.fromEntries(
@@ -79,7 +74,6 @@ export class Rows {
     return this.#page(this.#before[table], table, n, limit);
   }
 
-  /** Items by their rows. */
   items(ns: readonly number[]): Promise<(Row | null)[]> {
     return this.#db.read((rx) =>
       ns.map((n) => {
@@ -97,7 +91,6 @@ export class Rows {
     });
   }
 
-  /** A session with its row; undefined where there is none. */
   session(id: string): Promise<{ n: number; session: Session } | undefined> {
     return this.#db.read((rx) => {
       const n = this.sessionRow(rx, id);
@@ -106,7 +99,6 @@ export class Rows {
     });
   }
 
-  /** The row of a session; undefined where there is none. */
   sessionRow(rx: Reader, id: string): number | undefined {
     return this.#sessionRow.get(rx, id)?.[0];
   }
@@ -143,7 +135,6 @@ export class Rows {
   }
 }
 
-/** The number of a row among the rows of all tables. */
 export function sourceOf({ table, n }: Pick<Row, 'table' | 'n'>): number {
   return n * TABLES + tables.indexOf(table);
 }

@@ -17,7 +17,6 @@ import { Upkeep } from './upkeep.ts';
 
 export interface SearchDeps extends Pick<ServerParts, 'db' | 'clock' | 'logger'> {
   store: SessionStore;
-  /** The data directory. */
   directory: string;
   wasm: () => Uint8Array;
   bootId: string;
@@ -25,7 +24,6 @@ export interface SearchDeps extends Pick<ServerParts, 'db' | 'clock' | 'logger'>
   teams: { agentsOf: (rx: Reader, teamId: string) => readonly string[] };
   /** Returns why nothing may be written now; null: it may. */
   shortage: () => string | null;
-  /** The number of texts of one table of the index; absent: 16,384. */
   shardTexts?: number;
 }
 
@@ -55,7 +53,6 @@ export class SearchService {
     this.#finder = new Finder({ ...deps, rows });
   }
 
-  /** Continues the index of an earlier run. */
   resume(): void {
     this.#upkeep.wake(0);
   }
@@ -95,13 +92,11 @@ export class SearchService {
     return this.#upkeep.status();
   }
 
-  /** Deletes the index. */
   async drop(): Promise<SearchIndex> {
     await this.#turns.run('search', () => this.#upkeep.drop());
     return this.status();
   }
 
-  /** Stops reading what is new, and closes the index. */
   async stop(): Promise<void> {
     await this.#upkeep.stop();
   }
@@ -141,7 +136,6 @@ export class SearchService {
     });
   }
 
-  /** The sessions that a query is about; null: all. */
   #sessions(rx: Reader, session?: string, team?: string): readonly string[] | null {
     const members = team === undefined ? null : this.#deps.teams.agentsOf(rx, team);
     if (session === undefined) return members;

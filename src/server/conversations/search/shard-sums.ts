@@ -79,7 +79,6 @@ export function readBlocks(file: Pick<SideFile, 'all'>, reading: Reading): boole
   return blocks.length === STEP_BLOCKS;
 }
 
-/** Returns the checksum of a table whose blocks were read. */
 export function sumOf(file: Pick<SideFile, 'all'>, { key, sum }: Reading): number {
   const segments = file.all(
     `SELECT level, idx, start_block, leaves_end_block, end_block, hex(root) FROM w${key}_segdir ORDER BY level, idx`,

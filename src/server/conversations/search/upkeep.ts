@@ -22,7 +22,6 @@ interface UpkeepDeps extends Pick<ServerParts, 'db' | 'clock' | 'logger'> {
 const WAIT_MS = 2000;
 /** After a step the index rests for so many times as long as the step took: turns come first. */
 const REST = 2;
-/** How long after a failure it is tried again, in milliseconds. */
 const RETRY_MS = 30_000;
 /** How long a search waits for new rows to be indexed, and the first one for a beginning, in milliseconds. */
 const CATCH_UP_MS = 400;
@@ -97,7 +96,6 @@ export class Upkeep {
     };
   }
 
-  /** Closes the index and deletes it. */
   drop(): Promise<void> {
     return this.#steps.run('step', async () => {
       this.#open?.index.abandon();
@@ -234,7 +232,6 @@ export class Upkeep {
     }
   }
 
-  /** Deletes the index after a failure. */
   async #begin(error: unknown): Promise<void> {
     this.#noteRebuild(error);
     await this.drop();

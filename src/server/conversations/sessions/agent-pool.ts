@@ -16,12 +16,10 @@ import {
 /** How long an agent has to end by itself before it is killed. */
 const AGENT_GRACE_MS = 2000;
 
-/** A live agent and the outputs that store its updates. */
 export interface LiveAgent {
   readonly session: Session;
   /** Set once `Provider.open` has resolved, which may be after the first updates. */
   agent: Agent;
-  /** Stores the updates of the agent's current turn. */
   output: TurnOutput | undefined;
   /** Stores the updates that the agent sends outside any turn. */
   aside: TurnOutput | undefined;
@@ -32,7 +30,6 @@ export interface LiveAgent {
 /** After so many ms, a turn that waits for a place says so. */
 const TELL_MS = 5000;
 
-/** One live agent in the pool. */
 interface Entry {
   live: LiveAgent;
   place: AgentSlot;
@@ -72,9 +69,7 @@ export class AgentPool {
   readonly #barred = new Map<string, Promise<void>>();
   /** Ends the start of an agent that no turn has asked for. */
   readonly #trying = new Map<string, AbortController>();
-  /** The queue of leases that wait for room. */
   readonly #waiting: Waiting[] = [];
-  /** The places of agents that are starting. */
   readonly #starting = new Set<AgentSlot>();
   /** Whether the agents of a kind were lasting when one was last started. */
   readonly #lasting = new Map<string, boolean>();
@@ -87,7 +82,6 @@ export class AgentPool {
     this.#deps = deps;
   }
 
-  /** Returns the live agent of a session, busy or idle. */
   find(sessionId: string): LiveAgent | undefined {
     return this.#entries.get(sessionId)?.live;
   }
@@ -292,7 +286,6 @@ export class AgentPool {
     }
   }
 
-  /** Ends every agent. Resolves once all have exited. */
   async endAll(graceMs = AGENT_GRACE_MS): Promise<void> {
     const ids = [...this.#entries.keys(), ...this.#barred.keys()];
     await Promise.all(ids.map((id) => this.end(id, graceMs)));
@@ -390,7 +383,6 @@ export class AgentPool {
   }
 }
 
-/** Returns the agent of an entry for one more turn. */
 function leased(entry: Entry): LiveAgent {
   entry.idle?.unload[Symbol.dispose]();
   entry.idle = undefined;

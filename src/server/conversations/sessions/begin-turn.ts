@@ -13,7 +13,6 @@ interface Rows extends Pick<ServerParts, 'clock' | 'ids'> {
   inbox: Inbox;
 }
 
-/** The facts about its agent that a session stores. */
 type Server = Pick<Agent, 'ref' | 'defaults' | 'asks'>;
 
 /** Stores that an agent is about to see a turn that has not ended. After a crash the turn counts as seen. */

@@ -8,10 +8,8 @@ import { syncDirectory } from '../../../core/lib/sync-directory.ts';
 import type { InputItem, StoredInputItem } from '../../../api/input.ts';
 
 const MAX_IMAGES = 8;
-/** The maximum size of one image, in bytes. */
 export const MAX_IMAGE_BYTES = 5 * 1024 * 1024;
 
-/** Recognises each media type by the first bytes of a file. */
 const signatures: readonly [mediaType: string, matches: (bytes: Buffer) => boolean][] = [
   ['image/png', (bytes) => bytes.subarray(0, 8).equals(Buffer.from('89504e470d0a1a0a', 'hex'))],
   ['image/jpeg', (bytes) => bytes.subarray(0, 3).equals(Buffer.from('ffd8ff', 'hex'))],
@@ -130,7 +128,6 @@ async function readImage(file: string): Promise<Buffer> {
   }
 }
 
-/** The stored images and files of agents that a check has read. */
 export interface ImagesReport {
   files: number;
   bytes: number;

@@ -5,7 +5,6 @@ import type { Writer } from '../../../core/store/transaction.ts';
 export interface SessionObserver {
   /** Runs in the transaction that closes a session, before the session is written. */
   closing?(tx: Writer, session: Session): void;
-  /** Runs in the transaction that fails a session. */
   failed?(tx: Writer, sessionId: string): void;
   /** Runs in the transaction that accepts a turn from a client. */
   turnSent?(tx: Writer, session: Session): void;

@@ -9,7 +9,6 @@ export interface OpenTool {
   status: ToolStatus;
 }
 
-/** Returns the item of a tool after a change. */
 export function changedTool(item: ToolItem, change: ToolChange): ToolItem {
   const tool = { ...item.tool };
   if (change.title !== undefined) tool.title = change.title;

@@ -42,7 +42,6 @@ interface Snapshot {
   usage: Usage | null;
 }
 
-/** An update that belongs to a turn's output. */
 export type OutputUpdate = Exclude<AgentUpdate, { type: 'title' | 'commands' }>;
 
 interface TurnOutputDeps extends Pick<ServerParts, 'db' | 'log' | 'clock' | 'ids'> {
@@ -299,7 +298,6 @@ export class TurnOutput {
     if (payload) this.#event(tx, { kind: 'session.notice', payload });
   }
 
-  /** The usage of the whole turn, with all of its agents. */
   #wholeUsage(): Usage | null {
     return addUsage(this.#deps.usedBefore ?? null, this.#usage);
   }
@@ -336,7 +334,6 @@ export class TurnOutput {
       });
   }
 
-  /** Writes the batched text of the open message or reasoning. */
   #writeBatch(tx: Writer): void {
     const speech = this.#speech;
     if (!speech) return;

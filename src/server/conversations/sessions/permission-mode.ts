@@ -7,7 +7,6 @@ import type { PermissionMode } from '../../../api/permission-modes.ts';
  */
 export type ModeKind = 'read_only' | 'asks' | 'writes' | 'full';
 
-/** The kinds of the modes that cadre knows. */
 const kindOf: Record<PermissionMode, ModeKind> = {
   read_only: 'read_only',
   default: 'asks',
@@ -39,7 +38,6 @@ export function inheritedMode(mode: string | null, isSameAgent: boolean): string
   return isSameAgent || isKnownToAll ? mode : 'require_approval';
 }
 
-/** The permission mode of a turn, and the agent's own mode. */
 export interface Modes {
   mode: string | null;
   agentMode: string | null;

@@ -96,7 +96,6 @@ export class SessionQueries {
     return this.#deps.db.read((rx) => this.#deps.store.approval(rx, sessionId, approvalId));
   }
 
-  /** Returns a page of the approvals of one session, or of all. */
   approvals({ status, session_id, limit, cursor }: ApprovalFilter): Promise<RecordPage<Approval>> {
     return this.#deps.db.read((rx) => {
       if (session_id !== undefined) this.#deps.store.session(rx, session_id);

@@ -21,7 +21,6 @@ export interface RunningTurn {
   begunFor: Agent | undefined;
   /** Whether an agent had seen the turn before, which then waited for approvals without one. */
   readonly wasSeen: boolean;
-  /** Whether it was sent to an agent. */
   isPrompted: boolean;
   /** Approvals that were accepted while the turn had no agent. Each answers one equal request of its next agent. */
   grants: Approval[];

@@ -41,10 +41,8 @@ import type { TurnRunner } from './turn-runner.ts';
 import { workingDirectory } from './working-directory.ts';
 import type { InputItem, StoredInputItem } from '../../../api/input.ts';
 
-/** The request that opens a session. */
 export type NewSession = Omit<BodyOf<typeof createSession>, 'worktree' | 'import'>;
 
-/** By what a session is served. */
 type Served = Pick<Session, 'provider' | 'agent'>;
 
 const EXPIRED: Resolution = { status: 'expired', reason: null };
@@ -80,7 +78,6 @@ export class SessionService extends SessionQueries {
     deps.broker.onExpired((approval) => this.expire(approval));
   }
 
-  /** Opens a session. Its agent starts with the first turn. */
   async create(body: NewSession, saveResponse?: SaveResponse): Promise<Session> {
     const session = await this.draft(body);
     return this.#deps.db.transact((tx) => {
@@ -227,7 +224,6 @@ export class SessionService extends SessionQueries {
     }, saveResponse);
   }
 
-  /** Closes an open session, as {@link close} does. */
   closeNow(tx: Writer, session: Session, reason: string | null): Session {
     const { store, runner, inbox, pool, clock, observers } = this.#deps;
     const turn = store.activeTurn(tx, session.id);

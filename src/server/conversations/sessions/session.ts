@@ -15,7 +15,6 @@ import { noUsage } from './turn.ts';
 const TITLE_CHARACTERS = 80;
 const LAST_WORDS_CHARACTERS = 200;
 
-/** The fields of a session that a person may change. */
 export type SessionChange = BodyOf<typeof updateSession>;
 
 type LastTurn = Pick<Session, 'last_turn_status' | 'last_turn_error'>;
@@ -41,7 +40,6 @@ type Opening = Pick<
   | 'created_at'
 >;
 
-/** Returns the record of a session without turns. */
 export function newSession(opening: Opening): Session {
   return {
     id: opening.id,
@@ -82,7 +80,6 @@ export function newSession(opening: Opening): Session {
   };
 }
 
-/** Returns the session with an accepted turn as its active one. */
 export function beginTurn(session: Session, turn: Turn, now: number): Session {
   const title = session.title ?? titleFrom(promptOf(turn));
   return {
@@ -207,7 +204,6 @@ export function assertNotClosed({ id, status }: Session): void {
     throw new AppError('session_closed', `session ${id} is closed: open a new session`);
 }
 
-/** Returns the session after its turn ended, free for the next one. */
 export function endTurn(session: Session, turn: Turn, now: number): Session {
   if (session.active_turn_id !== turn.turn_id) return session;
   return {

@@ -1,7 +1,6 @@
 import type { Session, Turn } from '../../../api/sessions.ts';
 import type { TurnSettings } from '../../../agents/provider.ts';
 
-/** The settings that a session or a turn requests for its agent; null: the default of the session or provider. */
 type RequestedSettings = Pick<Turn, 'permission_mode' | 'agent_mode' | 'model' | 'thinking_effort'>;
 
 /** Returns the settings in a request, with null for each that it omits. */

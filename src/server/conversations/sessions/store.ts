@@ -23,7 +23,6 @@ export class SessionStore {
   readonly items: RecordTable<Item>;
   readonly approvals: RecordTable<Approval>;
   readonly usage: TurnUsage;
-  /** The turns without approvals. */
   readonly #withoutApprovals: EmptyKeys;
   readonly #mcpServers: RecordTable<{ session_id: string; servers: readonly McpServer[] }>;
   readonly #log: EventLog;
@@ -86,7 +85,6 @@ export class SessionStore {
     this.#log.append(tx, { kind: 'session.created', session_id: session.id, payload: { session } });
   }
 
-  /** Returns the MCP servers that a client gave to the agent of a session. */
   mcpServers(rx: Reader, sessionId: string): readonly McpServer[] {
     return this.#mcpServers.get(rx, sessionId)?.servers ?? [];
   }
@@ -220,7 +218,6 @@ export class SessionStore {
     );
   }
 
-  /** Returns every pending approval, oldest first. */
   allPendingApprovals(rx: Reader): Approval[] {
     return this.approvals.where(rx, "status = 'pending'");
   }
@@ -238,7 +235,6 @@ export class SessionStore {
     return this.items.where(rx, "turn_id IS NULL AND status = 'open'");
   }
 
-  /** Returns the text of the last message item of a turn; null if there is none. */
   lastMessage(rx: Reader, turnId: string): string | null {
     return this.itemsOf(rx, turnId).findLast(({ kind }) => kind === 'message')?.text ?? null;
   }
@@ -264,7 +260,6 @@ export class SessionStore {
     return this.turns.first(rx, of, limit, sessionId);
   }
 
-  /** Returns the first turn of a session; undefined if it has none. */
   firstTurn(rx: Reader, sessionId: string): Turn | undefined {
     const of = { index: 'turns_session', where: 'session_id = ?', order: 'n' };
     return this.turns.first(rx, of, 1, sessionId)[0];
@@ -286,12 +281,10 @@ export class SessionStore {
     return this.turns.where(rx, "status IN ('accepted', 'running', 'waiting_for_approval')");
   }
 
-  /** Returns the sessions with an `active_turn_id`, oldest first. */
   sessionsWithActiveTurn(rx: Reader): Session[] {
     return this.sessions.where(rx, 'active_turn_id IS NOT NULL');
   }
 
-  /** Returns the sessions with the status running or waiting_for_approval, oldest first. */
   busySessions(rx: Reader): Session[] {
     return this.sessions.where(rx, "status IN ('running', 'waiting_for_approval')");
   }

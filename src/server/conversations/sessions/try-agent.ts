@@ -19,7 +19,6 @@ export async function offered(
   if (objection) throw objection;
 }
 
-/** Starts an agent, and asks whether it accepts some settings. */
 export async function tryAgent(
   start: () => Promise<LiveAgent | undefined>,
   settings: TurnSettings,

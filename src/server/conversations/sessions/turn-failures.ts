@@ -9,7 +9,6 @@ export function failureOf(error: unknown): { code: string; message: string } {
   };
 }
 
-/** Returns the outcome of a turn whose output could not be stored. */
 export function storageFailure(error: unknown): TurnOutcome {
   const message = `cannot store the output of the agent: ${error instanceof Error ? error.message : String(error)}`;
   return { status: 'failed', error: { code: 'storage_full', message } };

@@ -172,7 +172,6 @@ export class TurnRunner {
     void running.done.finally(() => kill[Symbol.dispose]());
   }
 
-  /** The number of turns that {@link stop} waits for. */
   get active(): number {
     return this.#activeTurns().length;
   }

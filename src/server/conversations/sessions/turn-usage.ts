@@ -5,7 +5,6 @@ import type { Database } from '../../../core/store/database.ts';
 import type { Statement } from '../../../core/store/statement.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 
-/** The columns by which turns are summed. */
 export type UsageKey = 'all' | 'session' | 'provider' | 'team';
 
 /** Sums of usage with what they are of. `second` is the agent, where the provider names agents. */
@@ -101,7 +100,6 @@ export class TurnUsage {
     this.#add.run(tx, turn.ended_at, turn.turn_id, id, provider, agent, ...numbersOf(turn.usage));
   }
 
-  /** Replaces what a turn has used, which had ended. */
   amend(tx: Writer, { ended_at, turn_id, usage }: Turn): void {
     this.#amend.run(tx, ...numbersOf(usage), ended_at, turn_id);
   }

@@ -21,7 +21,6 @@ interface UsageServiceDeps extends Pick<ServerParts, 'db' | 'clock'> {
   teams: { nameOf: (rx: Reader, id: string) => string | null };
 }
 
-/** Reports of the usage of turns. */
 export class UsageService {
   readonly #deps: UsageServiceDeps;
 
@@ -118,7 +117,6 @@ class SumsByKey {
     this.#sums.set(name, before ? { ...before, ...plus(before, sums) } : sums);
   }
 
-  /** All of them, the one with the most tokens first. */
   get largestFirst(): KeyedSums[] {
     return [...this.#sums.values()].toSorted(mostTokensFirst);
   }

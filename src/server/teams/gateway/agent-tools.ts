@@ -17,7 +17,6 @@ import type { SessionTokens } from '../../../core/access/session-tokens.ts';
 export function agentTools(dependencies: {
   gateway: ToolGateway;
   tokens: SessionTokens;
-  /** The MCP servers that a client gave to the agent of a session. */
   othersOf: (sessionId: string) => readonly McpServer[];
   url: () => string;
   clock: Clock;

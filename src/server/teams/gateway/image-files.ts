@@ -5,7 +5,6 @@ import { ForeignFileError, readForeignFile } from '../../../core/lib/foreign-fil
 import { MAX_IMAGE_BYTES } from '../../conversations/sessions/blobs.ts';
 import type { InputItem } from '../../../api/input.ts';
 
-/** An image file that an agent has named. */
 export interface ImageFile {
   /** The absolute path that the agent means; a relative one starts at the directory of its session. */
   path: string;

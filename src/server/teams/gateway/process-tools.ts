@@ -11,7 +11,6 @@ import { ToolError } from './envelope.ts';
 import { type ToolPolicy, inputDetails } from './tool-policy.ts';
 import { type Answer, type Caller, type Toolkit, toolkit } from './toolkit.ts';
 
-/** The default number of processes in an answer. */
 const SHOWN = 20;
 /** The part of a process's output that is read to show its end. */
 const TAIL = { stream: 'both', tail_lines: 100, max_bytes: ANSWER_BYTES } as const;
@@ -20,7 +19,6 @@ const RECORD_BYTES = 4096;
 /** The bytes reserved for the envelope and for the notes on omitted output. */
 const AROUND_BYTES = 1024;
 
-/** Returns the tools for the processes of the calling session. */
 export function processToolkit({
   processes,
   toolPolicy,

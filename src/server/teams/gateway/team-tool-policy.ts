@@ -165,7 +165,6 @@ function imageAction(isInside: boolean): 'image_inside_cwd' | 'image_outside_cwd
   return isInside ? 'image_inside_cwd' : 'image_outside_cwd';
 }
 
-/** Lists the images outside the session's directory. */
 function outside(files: readonly ImageFile[]): string {
   return files
     .filter(({ isInside }) => !isInside)

@@ -21,7 +21,6 @@ import {
   toolkit,
 } from './toolkit.ts';
 
-/** The default number of messages in an answer. */
 const SHOWN = 20;
 /** The fraction of an answer that members may use if it also shows messages. */
 const MEMBERS_SHARE = 0.6;
@@ -46,7 +45,6 @@ interface TeamToolsDeps {
   settings: () => Settings;
 }
 
-/** Returns the tools for members of teams. */
 export function teamToolkit(dependencies: TeamToolsDeps): Toolkit {
   const tools = new TeamTools(dependencies);
   return toolkit({
@@ -267,7 +265,6 @@ interface AddArgs {
   image_paths?: string[] | null | undefined;
 }
 
-/** Resolves paths against the directory of the agent's session. */
 function absolute(paths: readonly string[] | null | undefined, { cwd }: Session): string[] {
   return (paths ?? []).map((one) => path.resolve(cwd, one));
 }

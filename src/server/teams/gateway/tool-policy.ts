@@ -23,7 +23,6 @@ export interface Question {
   title: string;
   /** Everything that will happen. An acceptance holds for exactly these values. */
   request: Record<string, unknown>;
-  /** The same for people. */
   details: readonly ApprovalDetail[];
 }
 
@@ -41,7 +40,6 @@ export class ToolPolicy {
     this.#deps = deps;
   }
 
-  /** Returns the current circumstances of a call. */
   async circumstances(caller: Caller): Promise<Circumstances> {
     const freed = this.#deps.freed();
     if (!caller.session) return { mode: caller.mode, asked: 'nobody', freed };
@@ -140,7 +138,6 @@ function refusalOutside({ tool, action }: Effect, { mode }: Circumstances): Tool
   );
 }
 
-/** Returns a text as one line without control characters. */
 function oneLine(text: string): string {
   const visible = text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ').replaceAll(/ {2,}/g, ' ');
   return cutTitle(visible.trim());

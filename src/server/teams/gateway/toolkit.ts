@@ -24,11 +24,9 @@ export interface SessionCaller extends AnyCaller {
 interface ExternalCaller extends AnyCaller {
   session: null;
   isOperator: false;
-  /** The permission mode of its token. */
   mode: string | null;
 }
 
-/** The result of a tool. */
 export type Answer = Record<string, unknown>;
 
 /** Runs a tool with checked arguments. Throws ToolError or AppError. */
@@ -37,10 +35,8 @@ type Run<Description> =
     ? (args: z.output<Args>, caller: Caller) => Promise<Answer>
     : never;
 
-/** The functions of a namespace's tools. */
 export type Runs<Tools> = { [Name in keyof Tools]: Run<Tools[Name]> };
 
-/** The tools of a namespace. */
 export interface Toolkit {
   namespace: string;
   /** Returns why none of the tools can be called at the moment; null if they can. */

@@ -4,7 +4,6 @@ import { isRunningOption } from './known-safe.ts';
 import { hasSubcommands, isGroup, isWrapper, namesOf } from './programs.ts';
 import { wordsOf } from './shell-words.ts';
 
-/** A command by its words. */
 type Command = readonly string[];
 
 /** More commands within one are not looked for. */
@@ -26,7 +25,6 @@ export function commandsIn(command: Command): readonly Command[] {
 
 const ALIAS = /^alias\.([^=]+?)(?:\.command)?=(.*)$/is;
 
-/** The commands of the aliases that a git command sets for itself: `push x` of `git -c alias.p=push p x`. */
 function aliasesIn(command: Command): Command[] {
   const git = command.findIndex((word) => namesOf(word).includes('git'));
   if (git < 0) return [];
@@ -75,7 +73,6 @@ function fits(pattern: readonly string[], command: Command): boolean {
     names.some((name) => gapsIn(program, name) !== null),
   );
   if (programs.length === 0) return false;
-  /** Whether the words from a position on fit the words of the pattern behind its program. */
   const restFits = (at: number) =>
     (isOpen ? command.length - at >= others.length : command.length - at === others.length) &&
     others.every((wanted, offset) => gapsIn(wanted, command[at + offset] ?? '') !== null);

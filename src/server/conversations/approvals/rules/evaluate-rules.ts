@@ -37,7 +37,6 @@ export function ruleText(rule: ApprovalRule): string {
   return `${rule.effect} ${conditions.join(', ')}`;
 }
 
-/** A rule in words, and why one that was added to allow asks. */
 function whyBy(rule: ApprovalRule): string {
   return rule.refused === null ? ruleText(rule) : `${ruleText(rule)}: ${rule.refused}`;
 }
@@ -73,7 +72,6 @@ function whyNotAllowed(rules: readonly ApprovalRule[], action: RequestedAction):
   return 'no rule matches';
 }
 
-/** Whether any part of the action fits the rule. */
 function touches(rule: ApprovalRule, action: RequestedAction): boolean {
   if (!isFor(rule, action)) return false;
   const { command, path, directory } = rule;
@@ -94,7 +92,6 @@ function touches(rule: ApprovalRule, action: RequestedAction): boolean {
   );
 }
 
-/** Whether the whole action certainly fits the rule. */
 function covers(rule: ApprovalRule, action: RequestedAction): boolean {
   if (!isFor(rule, action)) return false;
   const { commands, files, kind, cwd } = action;

@@ -44,9 +44,7 @@ const MAX_PATH = 4096;
 const STAR = '\u0000';
 
 interface NameRules {
-  /** Whether a name fits one of the pattern that is not `**`. */
   fits: (wanted: string, name: string) => boolean;
-  /** Whether `**` stands for the name. */
   mayPass: (name: string) => boolean;
 }
 
@@ -71,7 +69,6 @@ function fitsNames(
   return at === names.length;
 }
 
-/** The names of a pattern between its `**`. */
 function runsOf(pattern: readonly string[]): string[][] {
   const runs: string[][] = [[]];
   for (const name of pattern)

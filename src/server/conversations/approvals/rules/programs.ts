@@ -63,7 +63,6 @@ const RUNNING_SUBCOMMANDS = new Set(
   ).split('|'),
 );
 
-/** Subcommands as {@link EXECUTING_SUBCOMMANDS} has them. */
 const EXECUTING = new Set(EXECUTING_SUBCOMMANDS.split('|'));
 
 /** Programs whose management commands may stand before a subcommand: `docker container run`. */
@@ -105,7 +104,6 @@ export function dangerIn(words: readonly string[], isConfirmed: boolean): string
     : `${option} may match other options: write the options in full, or confirm the rule with i_know`;
 }
 
-/** Whether a command runs another one that its arguments name. */
 export function isWrapper([program = '', subcommand = '']: readonly string[]): boolean {
   const name = kindOf(program);
   return RUNNERS.has(name) || EXECUTING.has(`${name} ${subcommand}`);

@@ -25,7 +25,6 @@ export class RealPaths {
   readonly #clock: Clock;
   readonly #files: Pick<typeof fs, 'lstat' | 'realpath'>;
   #running: Promise<unknown> | null = null;
-  /** When that call was made, by the monotonic clock. */
   #since = 0;
 
   constructor({
@@ -103,5 +102,4 @@ export class RealPaths {
 
 type Call = <R>(one: () => Promise<R>) => Promise<R>;
 
-/** The file system did not answer in time. */
 class NoAnswer extends Error {}

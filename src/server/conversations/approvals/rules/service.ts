@@ -220,7 +220,6 @@ function assertUsable({
 
 type Conditions = Pick<ApprovalRule, 'effect' | 'command' | 'path' | 'i_know'>;
 
-/** A field of a rule and why it cannot be as it is. */
 interface Refusal {
   field: 'command' | 'path';
   why: string;
@@ -259,7 +258,6 @@ function whyNoFile(pattern: string): string | null {
   return null;
 }
 
-/** Returns the fields in which two rules with the same decisions are equal. */
 function conditionsOf(
   rule: Pick<ApprovalRule, 'effect' | 'provider' | 'tool' | 'command' | 'path' | 'directory'>,
 ): string {

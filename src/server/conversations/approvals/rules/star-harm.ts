@@ -2,7 +2,6 @@ import { shorten } from '../../../../core/lib/shorten.ts';
 import { type Gap, gapsIn } from './glob.ts';
 import { isHidden, reachesOwnName } from './own-names.ts';
 
-/** The facts about a command in addition to its words. */
 export interface StarContext {
   /** Whether its program takes `name:path` as an address. */
   takesAddresses: boolean;

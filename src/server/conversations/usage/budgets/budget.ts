@@ -20,14 +20,12 @@ export function usedUp({ allowed, spent }: Pick<Budget, 'allowed' | 'spent'>): M
   });
 }
 
-/** Returns what a budget has spent, from the sums of its turns. */
 export function spentBy(sums: UsageSums): Budget['spent'] {
   const { turns, turns_without_tokens, turns_without_cost } = sums;
   const [tokens, cost_usd] = [sums.total_tokens ?? 0, sums.cost_usd ?? 0];
   return { tokens, cost_usd, turns, turns_without_tokens, turns_without_cost };
 }
 
-/** Returns what is spent after one more turn. */
 export function withTurn(spent: Budget['spent'], usage: Usage | null): Budget['spent'] {
   const tokens = tokensOf(usage);
   const cost = usage?.cost_usd ?? null;
@@ -106,7 +104,6 @@ export function isSound({ limit, allowed, spent }: Budget): boolean {
   );
 }
 
-/** Whether a budget lets no turn begin at a moment. */
 export function isHolding(budget: Budget, now: number): boolean {
   return budget.status !== 'open' && !isDayOver(budget, now);
 }

@@ -33,11 +33,8 @@ interface BudgetGuardDeps extends Pick<ServerParts, 'db' | 'clock'> {
   teams: BudgetTeams;
 }
 
-/** The rows of teams, as budgets read them. */
 interface BudgetTeams {
-  /** Returns the teams that a session is in, without deleted ones. */
   teamsOf: (rx: Reader, sessionId: string) => { id: string }[];
-  /** Returns the ids of the sessions in a team. */
   agents: (rx: Reader, teamId: string) => string[];
 }
 
@@ -47,7 +44,6 @@ interface BudgetTeams {
  */
 export class BudgetGuard implements HoldSource {
   readonly #deps: BudgetGuardDeps;
-  /** The usage so far of running turns, for hard budgets. */
   readonly #running = new Map<string, { session_id: string; usage: Usage }>();
 
   constructor(deps: BudgetGuardDeps) {
@@ -109,7 +105,6 @@ export class BudgetGuard implements HoldSource {
     }
   }
 
-  /** Returns why no turn of a session begins. */
   holdsOf(rx: Reader, sessionId: string): Hold[] {
     const { store, asking, clock } = this.#deps;
     if (store.isEmpty(rx)) return [];
@@ -134,7 +129,6 @@ export class BudgetGuard implements HoldSource {
     );
   }
 
-  /** Takes the answer to the approval of a budget. */
   answered(tx: Writer, approval: Approval): void {
     if (approval.kind !== 'budget') return;
     const { store, clock, inbox } = this.#deps;

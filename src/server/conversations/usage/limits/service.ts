@@ -159,7 +159,6 @@ export class Limits implements HoldSource {
     this.#letGo(tx, this.#waiting(tx, session));
   }
 
-  /** Returns the sessions of an account that wait for a usage limit. */
   #waiting(rx: Reader, account: Account): Session[] {
     const { sessionStore, inbox } = this.#deps;
     return inbox.holds
