@@ -1,5 +1,6 @@
 import { MCP_SESSION_VARIABLE } from '../../api/tool-names.ts';
 import { killCarriers } from '../../core/children/identity.ts';
+import type { SessionObserver } from '../conversations/sessions/observer.ts';
 import type { Base } from './base.ts';
 import type { Nouns } from './build.ts';
 
@@ -7,9 +8,9 @@ import type { Nouns } from './build.ts';
 export function connect({ logger }: Base, nouns: Nouns): void {
   const { children, providers, sessions, goals, processes } = nouns;
   const { worktrees, snapshots, teams, gateway } = nouns;
-  const { observers, budgets } = sessions;
+  const { observer, budgets } = sessions;
   providers.connectTools(gateway.toolsFor);
-  observers.add({
+  Object.assign(observer, {
     closing(tx, session) {
       const { id, provider } = session;
       tx.whenDurable(() => {
@@ -35,5 +36,5 @@ export function connect({ logger }: Base, nouns: Nouns): void {
       gateway.offers.turnEnded(session, turn.turn_id);
       snapshots.taker.after(session, turn);
     },
-  });
+  } satisfies SessionObserver);
 }

@@ -33,10 +33,7 @@ interface DispatcherDeps {
 /** Puts deliveries into the inboxes of their recipients, and follows them there. */
 export class Dispatcher {
   readonly #deps: DispatcherDeps;
-  /**
-   * The message that was read last. It is cached because a broadcast reads it for each recipient and its text never
-   * changes.
-   */
+  /** The message that was read last, cached because a broadcast reads it for each recipient. */
   #lastRead: Message | undefined;
 
   constructor(deps: DispatcherDeps) {
@@ -62,9 +59,7 @@ export class Dispatcher {
     this.#deps.inbox.beginNextTurn(tx, recipient);
   }
 
-  /**
-   * Holds a delivery until it is dispatched or released. With `error`, the delivery is also deferred for that reason.
-   */
+  /** Holds a delivery until it is dispatched or released. `error`: why it is also deferred. */
   hold(tx: Writer, delivery: Delivery, message: Message, error: Failure | null): Delivery {
     this.#put(tx, delivery, message, { held: true });
     if (!error) return delivery;
@@ -211,9 +206,7 @@ function unreachable({ id, status }: Session): Failure | null {
 
 const unreachableBecause = { closed: 'is closed', failed: 'has failed: resume it, then retry' };
 
-/**
- * Returns the input for a recipient: the framed message, then its images. `title` is the sender's title in the team.
- */
+/** Returns the input for a recipient: the framed message, then its images. `title`: of the sender in the team. */
 export function messageInput(message: Message, title: string | null): StoredInputItem[] {
   const { id, sender_agent_id, scope, team_id, input, images } = message;
   const items: StoredInputItem[] = Array.isArray(input) ? input : [input];

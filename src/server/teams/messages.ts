@@ -25,9 +25,7 @@ import type { InputItem, StoredImage, StoredInputItem } from '../../api/input.ts
 
 type Sent = ResponseOf<typeof sendMessage>;
 
-/**
- * A message to be sent: to one member or, if the recipient is null, to all; with `include_sender`, to the sender too.
- */
+/** A message to one member or, if the recipient is null, to all; with `include_sender`, to the sender too. */
 type Draft = Omit<BodyOf<typeof sendMessage>, 'recipient_agent_id'> & {
   recipient_agent_id: string | null;
   include_sender?: boolean;
@@ -257,9 +255,7 @@ export class MessageService {
     return { team, recipients };
   }
 
-  /**
-   * Counts a message that an agent sends on its own initiative. If it exceeds the limit, returns the deferral's error.
-   */
+  /** Counts a message that an agent sends on its own initiative. Returns an error if the limit is exceeded. */
   #countHop(tx: Writer, { id }: Team): Failure | null {
     const max = this.#deps.maxHops();
     const hops = this.#deps.store.hops(tx, id) + 1;

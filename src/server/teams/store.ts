@@ -14,9 +14,7 @@ export interface Spawn {
   id: string;
   team_id: string;
   source_session_id: string;
-  /**
-   * Whether an agent requested it and `teams.max_spawned_per_session` counts it; absent in records of older versions.
-   */
+  /** Whether `teams.max_spawned_per_session` counts it; absent in records of older versions. */
   by_agent?: boolean;
 }
 
@@ -271,9 +269,7 @@ export class TeamStore {
     return (this.#liveOf.get(rx, rootId)?.[0] ?? 0) + underWay.length;
   }
 
-  /**
-   * Returns the spawns with a worktree that are under way; at startup, those that the previous run left. Oldest first.
-   */
+  /** Returns the spawns with a worktree that are under way, or that the previous run left. */
   unfinishedSpawns(rx: Reader): Spawn[] {
     return this.spawns.where(rx, 'TRUE');
   }

@@ -46,10 +46,7 @@ function noMember(team: Team, agentId: string): AppError {
   return notFoundError(`session "${agentId}" is not a member of team ${team.id}`);
 }
 
-/**
- * Returns the team after a member left it. If that was the lead, the oldest member leads. Throws `conflict` for the
- * last.
- */
+/** Returns the team without a member. The oldest member replaces a lead. Throws `conflict` for the last member. */
 export function withoutMember(
   team: Team,
   members: readonly Member[],

@@ -26,10 +26,7 @@ interface ApprovalBrokerDeps extends Pick<ServerParts, 'db' | 'clock' | 'ids' | 
   budgets: { answered: (tx: Writer, approval: Approval) => void };
 }
 
-/**
- * Opens approvals for agents and resolves them for people. The rows hold what is pending and each decision; memory
- * holds only the agents that wait for one.
- */
+/** Opens approvals for agents and resolves them for people. Only the agents that wait for an answer are in memory. */
 export class ApprovalBroker {
   readonly #deps: ApprovalBrokerDeps;
   #closed = false;
@@ -44,10 +41,7 @@ export class ApprovalBroker {
     this.#expire = expire;
   }
 
-  /**
-   * Decides a request by the rules; else opens an approval for the turn and waits for its decision. Throws `too_many`
-   * if too many are pending.
-   */
+  /** Decides a request by the rules; else opens an approval and waits for its answer. Throws `too_many`. */
   async ask(
     sessionId: string,
     turnId: string,
@@ -73,10 +67,7 @@ export class ApprovalBroker {
     }
   }
 
-  /**
-   * Whether a person answers an approval after its time. The wall clock decides, because the timers stand still while the
-   * machine sleeps.
-   */
+  /** Whether a person answers after the timeout. The wall clock decides: timers stand still while the machine sleeps. */
   isLate(approval: Approval, resolution: Resolution): boolean {
     return 'decidedBy' in resolution && approval.status === 'pending' && this.#isOverdue(approval);
   }

@@ -52,10 +52,7 @@ export function endedGoal(goal: Goal, reason: Goal['reason'], now: number): Goal
   return { ...goal, status: 'ended', reason, updated_at: now, ended_at: now };
 }
 
-/**
- * Returns the next step of a goal after a turn: a check, the wait for another turn, or the reason for its end. `isFollowed`: the next
- * turn of the session is certain.
- */
+/** Returns the next step of a goal after a turn. `isFollowed`: the next turn of the session is certain. */
 export function afterTurn(
   { status, error }: Turn,
   how: { isRetried: boolean; isLast: boolean; isFollowed: boolean },

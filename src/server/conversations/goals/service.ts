@@ -172,10 +172,7 @@ export class GoalService implements HoldSource {
         const text = goal ? promptAfter(goal) : '';
         return { source: 'goal', input: [{ type: 'text', text }] };
       },
-      injecting: () => undefined,
-      injected: () => undefined,
       deferred: (tx, ref) => store.active(tx, ref)?.status === 'waiting',
-      ended: () => false,
       unreachable: (_tx, _ref, { status }) => status !== 'closed',
     };
   }

@@ -112,7 +112,7 @@ export class ImportReader {
   async #read(sessionId: string): Promise<number> {
     const { db, store, sessionStore, failpoint } = this.#deps;
     const { signal } = this.#stopping;
-    const row = db.peek((rx) => store.find(rx, sessionId));
+    const row = db.peek((rx) => store.imports.get(rx, sessionId));
     if (!row || row.conversation === null) return 0;
     const session = db.peek((rx) => sessionStore.session(rx, sessionId));
     const max = row.status === 'reading' ? row.history : MAX_NEW;
@@ -136,7 +136,7 @@ export class ImportReader {
   #store(sessionId: string, turns: readonly StoredTurn[]): Promise<number> {
     const { db, store, ids, clock } = this.#deps;
     return db.transact((tx) => {
-      if (store.find(tx, sessionId)?.conversation == null) return 0;
+      if (store.imports.get(tx, sessionId)?.conversation == null) return 0;
       const missing = turns.filter(({ ref }) => !store.hasTurn(tx, sessionId, ref));
       for (const { occurredAt, items, ...turn } of missing) {
         store.addTurn(tx, {
@@ -155,9 +155,9 @@ export class ImportReader {
   async #finish(row: Import, omitted: number): Promise<void> {
     const { db, store, sessionStore, clock } = this.#deps;
     await db.transact((tx) => {
-      const now = store.find(tx, row.session_id);
+      const now = store.imports.get(tx, row.session_id);
       if (now?.conversation == null) return;
-      store.update(tx, { ...now, head: row.head, status: 'done' });
+      store.imports.update(tx, { ...now, head: row.head, status: 'done' });
       const session = sessionStore.session(tx, row.session_id);
       const { imported } = session;
       const past_turns = store.countTurns(tx, row.session_id);

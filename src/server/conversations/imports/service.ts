@@ -65,10 +65,7 @@ export class ImportService {
     }));
   }
 
-  /**
-   * Opens a session that continues a conversation, and stores its past turns. Returns the open session with this
-   * conversation if there is one.
-   */
+  /** Opens a session that continues a conversation. Returns the open session with this conversation if there is one. */
   async open(
     { import: wish, worktree, ...body }: Request & { import: Wish },
     saveResponse: SaveResponse,
@@ -115,7 +112,7 @@ export class ImportService {
       imported: { program, past_turns: 0, omitted_turns: 0, complete: false },
     };
     sessionStore.createSession(tx, session, mcp_servers);
-    store.insert(tx, {
+    store.imports.insert(tx, {
       session_id: session.id,
       conversation: keyOf({ provider, agent, ref }),
       ref,
@@ -135,13 +132,13 @@ export class ImportService {
   }
 
   pastTurns(
-    sessionId: string,
-    query: QueryOf<typeof listPastTurns>,
+    session_id: string,
+    { limit, cursor }: QueryOf<typeof listPastTurns>,
   ): Promise<RecordPage<PastTurn>> {
     const { db, store, sessionStore } = this.#deps;
     return db.read((rx) => {
-      sessionStore.session(rx, sessionId);
-      return store.turns(rx, sessionId, query);
+      sessionStore.session(rx, session_id);
+      return store.turns.page(rx, { session_id }, limit, cursor);
     });
   }
 
@@ -175,8 +172,8 @@ export class ImportService {
         omitted_turns: 0,
         complete: true,
       };
-      if (!store.find(tx, sessionId))
-        store.insert(tx, {
+      if (!store.imports.get(tx, sessionId))
+        store.imports.insert(tx, {
           session_id: sessionId,
           conversation: keyOf({ ...now, ref }),
           ref,

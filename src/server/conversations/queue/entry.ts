@@ -177,10 +177,7 @@ function restated(entry: Entry, now: number): Entry {
   return { ...entry, status, next_at: hold === null ? next : null, updated_at: now };
 }
 
-/**
- * A run of a schedule that could not be begun within this time is missed, in ms: it covers a restart of the server, and
- * the time between two looks at the clock.
- */
+/** A run that could not begin within this time, in ms, is missed. It covers a restart of the server. */
 const LATE_MS = 5 * 60_000;
 const MAX_COUNTED = 1000;
 

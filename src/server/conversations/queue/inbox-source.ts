@@ -34,10 +34,7 @@ interface QueueInboxDeps extends Pick<ServerParts, 'db' | 'log' | 'clock'> {
   scheduler: Scheduler;
 }
 
-/**
- * Keeps each entry of the queue as an entry of its session's inbox, from when it is added until it is removed: held there
- * while it is not due. The inbox decides when it becomes a turn.
- */
+/** Keeps each entry of the queue in its session's inbox, held while it is not due. The inbox decides when it is a turn. */
 export class QueueInboxSource {
   readonly #deps: QueueInboxDeps;
 

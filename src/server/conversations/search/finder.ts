@@ -7,8 +7,7 @@ import type { Database } from '../../../core/store/database.ts';
 import type { Reader } from '../../../core/store/transaction.ts';
 import type { Document } from './documents.ts';
 import type { Candidate, IndexFile } from './index-file.ts';
-import { type Span, scoreOf, spansIn } from './matching.ts';
-import { type Term, matchExpression } from './query.ts';
+import { type Span, scoreOf, spansIn, type Term, matchExpression } from './query.ts';
 import type { Rows } from './rows.ts';
 
 export interface SearchRequest {

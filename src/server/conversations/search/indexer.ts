@@ -1,9 +1,8 @@
 import type { Session } from '../../../api/sessions.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
 import { yieldToEventLoop } from '../../../core/lib/slices.ts';
-import { type Document, titleDocumentOf } from './documents.ts';
+import { type Document, titleDocumentOf, kindMark, marksOf } from './documents.ts';
 import type { Entry, IndexFile, ReadPositions } from './index-file.ts';
-import { kindMark, marksOf } from './marks.ts';
 import { OlderRows } from './older-rows.ts';
 import { type Row, type Rows, sourceOf, type Table, tables } from './rows.ts';
 import { indexText } from './words.ts';
@@ -167,10 +166,7 @@ export class Indexer {
     return made;
   }
 
-  /**
-   * Drops the tables of which all sessions are trimmed, and begins to check a full one. Resolves with false if it is not
-   * time for that.
-   */
+  /** Drops tables whose sessions are all trimmed, and begins to check a full one. Resolves with false if it is too early. */
   async #sweep(): Promise<boolean> {
     const now = this.#clock.monotonic();
     if (now - this.#sweptAt < SWEEP_EVERY_MS) return false;

@@ -33,10 +33,7 @@ export class ShardSums {
     this.#reading = { key, after: -1, sum: 0 };
   }
 
-  /**
-   * Continues a check, or computes the checksum of one of the full tables that has none. Returns false if there is
-   * nothing to do. Throws SqliteError if a table is not what was written.
-   */
+  /** Continues a check, or computes a missing checksum. Returns false if there is nothing to do. Throws SqliteError. */
   step(keys: readonly number[]): boolean {
     const fresh = keys.find((key) => !this.#stored.has(key));
     if (fresh !== undefined) this.#reading ??= { key: fresh, after: -1, sum: 0 };

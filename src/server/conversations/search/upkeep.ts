@@ -63,10 +63,7 @@ export class Upkeep {
     });
   }
 
-  /**
-   * Runs `fn` with the index, which has all rows that are stored now, as far as it is built. Where the index turns out
-   * to be damaged, it is made anew, and `fn` runs once more.
-   */
+  /** Runs `fn` with the index, up to date as far as it is built. A damaged index is made anew, and `fn` runs once more. */
   async using<T>(fn: (index: IndexFile) => Promise<T>): Promise<T> {
     try {
       return await this.#using(fn);

@@ -36,10 +36,7 @@ interface Entry {
   sink: AgentSink;
   /** The number of turns that lease the agent. The next turn may lease it before the last one has released it. */
   leases: number;
-  /**
-   * Set while no turn leases the agent: the start of the idle time (monotonic, in ms), the idle timeout, and whether the
-   * agent may be ended to make room.
-   */
+  /** Set while no turn leases the agent: start of the idle time (monotonic, ms), timeout, and whether it may be ended. */
   idle: { since: number; unload: Disposable; isEndable: boolean } | undefined;
 }
 
@@ -271,9 +268,7 @@ export class AgentPool {
     else await this.#barred.get(sessionId);
   }
 
-  /**
-   * Runs `work` while the session has no agent and gets none. Resolves with undefined, without `work`, if it has one.
-   */
+  /** Runs `work` while the session has and gets no agent. Resolves with undefined, without `work`, if it has one. */
   async whileIdle<T>(sessionId: string, work: () => Promise<T>): Promise<T | undefined> {
     if (this.#entries.has(sessionId) || this.#barred.has(sessionId)) return undefined;
     const done = Promise.withResolvers<void>();
@@ -340,10 +335,7 @@ export class AgentPool {
     if (this.#entries.get(id) === entry) this.#entries.delete(id);
   }
 
-  /**
-   * Resolves when there is room for one more agent, and reserves it. Leases are served in FIFO order; one that is beyond
-   * a quota lets others pass.
-   */
+  /** Reserves room for one more agent, once there is some. First come, first served, but for leases beyond a quota. */
   async #reserveRoom(
     place: AgentSlot,
     signal: AbortSignal,

@@ -25,10 +25,7 @@ export interface AgentSlot {
   readonly family: string;
   readonly sessionId: string;
   readonly kind: string;
-  /**
-   * Whether its agent cannot be ended when idle, because no other agent could resume its session; null until an agent of
-   * its kind has started.
-   */
+  /** Whether no other agent could resume its session; null until an agent of its kind has started. */
   isLasting: boolean | null;
   /** Whether a turn runs on it, or it is starting. */
   isBusy: boolean;

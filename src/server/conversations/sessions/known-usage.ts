@@ -51,10 +51,7 @@ export class UsageReports {
   }
 }
 
-/**
- * Returns what a turn that was counted has used after a later report. A number that is summed never sinks: else the
- * agent could take back what budgets have counted.
- */
+/** Returns the usage after a later report. Sums never sink: else an agent could take back what budgets have counted. */
 export function amendedUsage(before: Usage | null, after: Usage): Usage {
   if (!before) return after;
   const amended = { ...after };

@@ -4,16 +4,18 @@ import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { EventBody } from '../../../core/events/event.ts';
 import type { AgentUpdate, ToolChange } from '../../../agents/provider.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
-import { type ClosedStatus, closingEvent } from './close-items.ts';
-import { inPieces, wholeCharacters } from './delta-pieces.ts';
-import { addUsage, UsageReports } from './known-usage.ts';
 import {
+  type ClosedStatus,
+  closingEvent,
+  inPieces,
+  wholeCharacters,
   changedTool,
   type OpenTool,
   someTools,
   type ToolItem,
   type ToolStatus,
-} from './open-tools.ts';
+} from './items.ts';
+import { addUsage, UsageReports } from './known-usage.ts';
 import type { SessionStore } from './store.ts';
 import { noUsage } from './turn.ts';
 
@@ -169,10 +171,7 @@ export class TurnOutput {
     return { text: this.#lastMessage, usage: this.#wholeUsage() };
   }
 
-  /**
-   * Closes open tools before the turn ends, as many in a transaction as keep nobody waiting. The transaction that ends
-   * the turn closes the rest.
-   */
+  /** Closes open tools in transactions that keep nobody waiting. The transaction that ends the turn closes the rest. */
   async closeTools(status: ClosedStatus): Promise<void> {
     for (;;) {
       const some = someTools(this.#tools);

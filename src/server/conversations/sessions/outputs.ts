@@ -25,9 +25,7 @@ interface AgentOutputsDeps extends Pick<ServerParts, 'db' | 'log' | 'clock' | 'i
   budgets: TurnBudgets;
 }
 
-/**
- * Opens the outputs of live agents: one for each turn, and one for the updates that an agent sends outside any turn.
- */
+/** Opens the outputs of live agents: one for each turn, and one for updates outside any turn. */
 export class AgentOutputs {
   readonly #deps: AgentOutputsDeps;
 

@@ -103,10 +103,7 @@ export class SessionQueries {
     });
   }
 
-  /**
-   * Returns the permission mode and the agent's own mode of the session's active turn, else of the session, and whether a
-   * person can be asked: that needs an active turn without an interrupt.
-   */
+  /** Returns the modes of the active turn, else of the session. A person can be asked in a turn without an interrupt. */
   permission(sessionId: string): Promise<Modes & { canAsk: boolean }> {
     return this.#deps.db.read((rx) => {
       const session = this.#deps.store.session(rx, sessionId);

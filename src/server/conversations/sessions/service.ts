@@ -6,22 +6,20 @@ import type { sendTurn } from '../../../api/turns.ts';
 import { AppError, invalidError } from '../../../api/errors.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
-import {
-  type Agent,
-  type AgentAnswer,
-  type AgentRequest,
-  ProviderError,
-  type TurnSettings,
-} from '../../../agents/provider.ts';
+import { type Agent, ProviderError, type TurnSettings } from '../../../agents/provider.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import type { AgentPool } from './agent-pool.ts';
 import type { AgentKinds } from './agent-slots.ts';
-import { assertAnswers } from '../approvals/answers.ts';
-import { assertOffered, decisionOf, type Resolution } from '../approvals/approval.ts';
+import {
+  assertAnswers,
+  assertOffered,
+  decisionOf,
+  type Resolution,
+} from '../approvals/approval.ts';
 import type { ApprovalBroker } from '../approvals/approval-broker.ts';
 import type { Blobs } from './blobs.ts';
 import type { Inbox } from '../inbox/inbox.ts';
-import type { SessionObservers } from './observers.ts';
+import type { SessionObserver } from './observer.ts';
 import { SessionQueries, type SessionQueriesDeps } from './queries.ts';
 import {
   assertNotClosed,
@@ -53,7 +51,7 @@ interface SessionServiceDeps extends SessionQueriesDeps, Pick<ServerParts, 'cloc
   broker: ApprovalBroker;
   inbox: Inbox;
   blobs: Blobs;
-  observers: SessionObservers;
+  observer: SessionObserver;
   limits: {
     turnSent: (tx: Writer, sessionId: string) => void;
     /** Runs in the transaction in which a person chooses what a session does after a usage limit. */
@@ -110,10 +108,7 @@ export class SessionService extends SessionQueries {
     });
   }
 
-  /**
-   * Changes what people keep with a session, and the settings of its next turns. Throws `invalid` for a `seen_seq` that no
-   * event can have yet, and for settings that the agent refuses.
-   */
+  /** Changes a session. Throws `invalid` for a `seen_seq` that no event can have, and for settings that agents refuse. */
   update(sessionId: string, change: SessionChange): Promise<Session> {
     const { db, store, clock } = this.#deps;
     return db.transact((tx) => {
@@ -160,7 +155,7 @@ export class SessionService extends SessionQueries {
     session: Session,
     fields: Pick<Turn, 'source' | 'input'> & Partial<ReturnType<typeof requestedSettings>>,
   ): Turn {
-    const { store, ids, clock, inbox, limits, observers, runner, budgets } = this.#deps;
+    const { store, ids, clock, inbox, limits, observer, runner, budgets } = this.#deps;
     const { id: session_id } = session;
     budgets.assertFree(tx, session_id);
     const about = { session_id, turn_id: ids.next('turn'), accepted_at: clock.now() };
@@ -168,15 +163,12 @@ export class SessionService extends SessionQueries {
     store.acceptTurn(tx, beginTurn(session, turn, turn.accepted_at), turn);
     inbox.turnSent(tx, turn);
     limits.turnSent(tx, session_id);
-    observers.turnSent(tx, session);
+    observer.turnSent?.(tx, session);
     runner.accepted(tx, session, turn);
     return turn;
   }
 
-  /**
-   * Returns the input of a turn as it is stored, with its images copied. Throws if there is no room for a turn, or its
-   * session's provider is known to refuse it.
-   */
+  /** Returns the input as it is stored, with its images copied. Throws if there is no room, or the provider refuses it. */
   async prepareInput(
     sessionId: string,
     body: Omit<BodyOf<typeof sendTurn>, 'expected_turn_id'>,
@@ -200,10 +192,7 @@ export class SessionService extends SessionQueries {
     }, saveResponse);
   }
 
-  /**
-   * Interrupts the active turn of a session, as {@link interrupt} does. Its agent is asked to end the turn once the
-   * transaction is on disk. Returns false if the session has no active turn.
-   */
+  /** Interrupts the active turn, as {@link interrupt} does. Returns false if the session has no active turn. */
   requestInterrupt(tx: Writer, sessionId: string): boolean {
     const turn = this.#deps.store.activeTurn(tx, sessionId);
     if (turn) this.#stopTurn(tx, turn);
@@ -225,21 +214,18 @@ export class SessionService extends SessionQueries {
   }
 
   closeNow(tx: Writer, session: Session, reason: string | null): Session {
-    const { store, runner, inbox, pool, clock, observers } = this.#deps;
+    const { store, runner, inbox, pool, clock, observer } = this.#deps;
     const turn = store.activeTurn(tx, session.id);
     if (turn) runner.endNow(tx, turn, { status: 'interrupted', error: null }, { isLast: true });
     inbox.giveUp(tx, { ...session, status: 'closed' });
-    observers.closing(tx, session);
+    observer.closing?.(tx, session);
     const closed = closedSession(store.session(tx, session.id), reason, clock.now());
     store.updateSession(tx, closed, 'session.closed');
     tx.whenDurable(() => void pool.end(session.id));
     return closed;
   }
 
-  /**
-   * Makes a failed session ready again. Throws `session_failed` if its provider no longer has the session. A session
-   * that has not failed is returned unchanged.
-   */
+  /** Makes a failed session ready again. Throws `session_failed` if its provider no longer has the session. */
   async resume(sessionId: string, saveResponse?: SaveResponse): Promise<Session> {
     const session = await this.get(sessionId);
     assertNotClosed(session);
@@ -276,18 +262,7 @@ export class SessionService extends SessionQueries {
     }
   }
 
-  /**
-   * Opens an approval in the active turn of a session, as its agent would, and waits for the answer. The answer is
-   * `cancelled` if the session has no active turn. Throws `too_many` if too many approvals of the session are pending.
-   */
-  ask(sessionId: string, request: AgentRequest, withdrawn: AbortSignal): Promise<AgentAnswer> {
-    return this.#deps.runner.ask(sessionId, request, withdrawn);
-  }
-
-  /**
-   * Answers an approval. The first answer wins. The turn continues, also if the server was restarted since. `by` is the
-   * id of the token of the request.
-   */
+  /** Answers an approval. The first answer wins. `by` is the id of the token of the request. */
   async decide(
     sessionId: string,
     approvalId: string,

@@ -42,17 +42,7 @@ type Opening = Pick<
 
 export function newSession(opening: Opening): Session {
   return {
-    id: opening.id,
-    provider: opening.provider,
-    agent: opening.agent,
-    model: opening.model,
-    cwd: opening.cwd,
-    permission_mode: opening.permission_mode,
-    agent_mode: opening.agent_mode,
-    agent_asks: opening.agent_asks,
-    thinking_effort: opening.thinking_effort,
-    metadata: opening.metadata,
-    title: opening.title,
+    ...opening,
     title_source: opening.title === null ? null : 'person',
     pinned: false,
     snoozed_until: null,
@@ -72,8 +62,6 @@ export function newSession(opening: Opening): Session {
     close_reason: null,
     failure: null,
     usage_limit: null,
-    after_limit: opening.after_limit,
-    created_at: opening.created_at,
     updated_at: opening.created_at,
     closed_at: null,
     trimmed: false,
@@ -112,9 +100,7 @@ export function titleFrom(prompt: string | null | undefined): string | null {
   return firstLine(prompt ?? '', TITLE_CHARACTERS);
 }
 
-/**
- * Returns the title that a person gives, on one line and without control characters. Throws `invalid` for a blank one.
- */
+/** Returns a person's title on one line, without control characters. Throws `invalid` for a blank one. */
 export function titleOfPerson(said: string): string {
   const title = lineWithoutControls(said);
   if (oneLine(title) === '')
@@ -129,10 +115,7 @@ function promptOf({ source, input }: Turn): string | undefined {
   return said?.type === 'text' ? said.text : undefined;
 }
 
-/**
- * Returns the session with what a person changed; the same session if nothing did. `seen_seq` only grows. Throws `invalid`
- * for a `seen_seq` that no event can have yet.
- */
+/** Returns the changed session; the same one if nothing changed. Throws `invalid` for a `seen_seq` of no event yet. */
 export function changeSession(
   session: Session,
   wish: SessionChange,

@@ -15,17 +15,27 @@ import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import type { AgentPool, LiveAgent } from './agent-pool.ts';
 import { continuationPrompt } from '../approvals/approval.ts';
 import type { ApprovalBroker } from '../approvals/approval-broker.ts';
-import { beginTurnInRows, changeAgentInRows } from './begin-turn.ts';
-import { cancelApprovals, endTurnInRows, outcomeOf } from './end-turn.ts';
-import { failSessionInRows } from './fail-session.ts';
-import type { SessionObservers } from './observers.ts';
+import {
+  beginTurnInRows,
+  changeAgentInRows,
+  cancelApprovals,
+  endTurnInRows,
+  outcomeOf,
+  failSessionInRows,
+} from './turn-rows.ts';
+import type { SessionObserver } from './observer.ts';
 import type { AgentOutputs } from './outputs.ts';
-import { isUnseen, type RunningTurn, runTurn, stopped } from './running-turn.ts';
+import {
+  isUnseen,
+  type RunningTurn,
+  runTurn,
+  stopped,
+  type TimeLimitDeps,
+  turnTimeLimit,
+} from './running-turn.ts';
 import { settingsOf } from './settings.ts';
-import { offered, type Trial, tryAgent } from './try-agent.ts';
+import { offered, type Trial, tryAgent, failureOf, storageFailure } from './try-agent.ts';
 import { hasEnded } from './turn.ts';
-import { failureOf, storageFailure } from './turn-failures.ts';
-import { type TimeLimitDeps, turnTimeLimit } from './turn-time-limit.ts';
 import type { StoredInputItem } from '../../../api/input.ts';
 
 /** The time that an agent has to end an interrupted turn before it is killed, in ms. */
@@ -39,7 +49,7 @@ interface TurnRunnerDeps extends TimeLimitDeps, Pick<ServerParts, 'log' | 'ids' 
   broker: ApprovalBroker;
   inbox: Inbox;
   outputs: AgentOutputs;
-  observers: SessionObservers;
+  observer: SessionObserver;
   imports: { prepare: (session: Session, signal: AbortSignal) => Promise<void> };
   /** Runs in the transaction that ends a turn, before the next one of its session begins. */
   limits: { turnDone: (tx: Writer, turn: Turn, outcome: TurnOutcome) => void };
@@ -220,7 +230,7 @@ export class TurnRunner {
       broken.resolve(storageFailure(error)),
     );
     const prompt = this.#promptOf(turn, running);
-    const before = this.#deps.observers.beforeTurn(session, turn, signal);
+    const before = this.#deps.observer.beforeTurn?.(session, turn, signal) ?? null;
     if (before !== null) await before;
     // The start is on disk before the agent sees the turn.
     if (!(await this.#begin(turn, live, running))) return;
@@ -250,7 +260,7 @@ export class TurnRunner {
     await this.#persist(turn, (tx) =>
       this.endNow(tx, store.turn(tx, turn.session_id, turn.turn_id), outcome),
     );
-    this.#deps.observers.afterTurn(session, turn);
+    this.#deps.observer.afterTurn?.(session, turn);
   }
 
   /** Starts the agent that a turn with some settings needs, without a turn. */
@@ -309,10 +319,7 @@ export class TurnRunner {
     }
   }
 
-  /**
-   * Stores that the agent is about to see the turn, unless that is stored already. Resolves with false if the turn has
-   * ended or the server stops.
-   */
+  /** Stores that the agent is about to see the turn. Resolves with false if the turn has ended or the server stops. */
   async #begin(turn: Turn, { agent }: LiveAgent, running: RunningTurn): Promise<boolean> {
     const { db, store } = this.#deps;
     const stored = (rx: Reader) => store.turn(rx, turn.session_id, turn.turn_id);
@@ -323,7 +330,7 @@ export class TurnRunner {
       const now = stored(tx);
       begun = isOpen(now);
       if (!begun) return;
-      if (running.begunFor) changeAgentInRows(tx, now, agent, this.#deps);
+      if (running.begunFor) changeAgentInRows(tx, now, agent, store);
       else beginTurnInRows(tx, now, agent, this.#deps);
     });
     if (isStored && begun) running.begunFor = agent;
@@ -393,7 +400,7 @@ export class TurnRunner {
       this.endNow(tx, now, { status: 'failed', error: failure }, { isLast });
       if (!isLast) return;
       failSessionInRows(tx, session_id, failure, this.#deps);
-      this.#deps.observers.failed(tx, session_id);
+      this.#deps.observer.failed?.(tx, session_id);
     });
   }
 }

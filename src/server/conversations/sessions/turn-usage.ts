@@ -30,10 +30,7 @@ const sums = ['input_tokens', 'output_tokens', 'cached_input_tokens', 'total_tok
   .join(', ');
 const SUMS = `count(*), ${sums}, count(${known('total_tokens')}), count(${known('cost_usd')})`;
 
-/**
- * The usage of turns: one row for each turn that an agent has seen. The row is written in the transaction that ends the turn,
- * which happens once; a later report of the agent replaces its numbers.
- */
+/** The usage of turns: one row for each turn that an agent has seen, written in the transaction that ends the turn. */
 export class TurnUsage {
   readonly #add: Statement;
   readonly #amend: Statement;

@@ -61,10 +61,7 @@ export function withTurnEnd(
   };
 }
 
-/**
- * Returns the turn for events after `turn.accepted`: without its input, which that event has, and without its text,
- * which its last `message.completed` has.
- */
+/** Returns the turn for later events: `turn.accepted` has its input, and its last `message.completed` its text. */
 export function turnInEvents({ input: _input, text: _text, ...turn }: Turn): TurnInEvents {
   return turn;
 }

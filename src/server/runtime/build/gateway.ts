@@ -35,6 +35,7 @@ export function buildGateway(
   const { sessions, processes, worktrees, teams, offers } = needs;
   const toolPolicy = new ToolPolicy({
     sessions: sessions.service,
+    runner: sessions.runner,
     freed: () => config.now.gateway.free,
   });
   const gate = new TeamToolPolicy({

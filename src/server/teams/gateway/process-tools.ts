@@ -7,9 +7,8 @@ import { lastBytesAsJson, jsonBytes } from '../../../core/lib/cut.ts';
 import type { ProcessService } from '../../work/processes/service.ts';
 import { workingDirectory } from '../../conversations/sessions/working-directory.ts';
 import { ANSWER_BYTES, bounded, boundedPage, fitted, type LeftOut } from './bounded.ts';
-import { ToolError } from './envelope.ts';
+import { ToolError, type Answer, type Caller, type Toolkit, toolkit } from './toolkit.ts';
 import { type ToolPolicy, inputDetails } from './tool-policy.ts';
-import { type Answer, type Caller, type Toolkit, toolkit } from './toolkit.ts';
 
 const SHOWN = 20;
 /** The part of a process's output that is read to show its end. */

@@ -5,7 +5,8 @@ import { cutTitle } from '../../../core/lib/cut-title.ts';
 import { filledFields } from '../../../core/lib/filled-fields.ts';
 import { type Modes, stricterMode } from '../../conversations/sessions/permission-mode.ts';
 import type { SessionService } from '../../conversations/sessions/service.ts';
-import { ToolError } from './envelope.ts';
+import type { TurnRunner } from '../../conversations/sessions/turn-runner.ts';
+import { ToolError, type Caller, type SessionCaller } from './toolkit.ts';
 import {
   type Circumstances,
   type Effect,
@@ -14,7 +15,6 @@ import {
   verdictOfAll,
   wayOut,
 } from './tool-policy-table.ts';
-import type { Caller, SessionCaller } from './toolkit.ts';
 
 /** The approval that a person is shown before the effects happen. */
 export interface Question {
@@ -27,7 +27,8 @@ export interface Question {
 }
 
 interface ToolPolicyDeps {
-  sessions: Pick<SessionService, 'permission' | 'ask'>;
+  sessions: Pick<SessionService, 'permission'>;
+  runner: Pick<TurnRunner, 'ask'>;
   /** Returns the tools that the operator has freed, by the current configuration. */
   freed: () => readonly ToolName[];
 }
@@ -97,7 +98,7 @@ export class ToolPolicy {
     const shown = { tool, ...request };
     const details = [...parts, ...inputDetails({ tool })];
     const asking = { kind, tool, title: oneLine(title), request: shown, details, subject: shown };
-    const answer = await this.#deps.sessions
+    const answer = await this.#deps.runner
       .ask(session.id, asking, signal)
       .catch((error: unknown) => {
         if (!(error instanceof AppError) || error.code !== 'too_many') throw error;

@@ -4,11 +4,11 @@ import type { Clock } from '../../../core/lib/clock.ts';
 import type { Logger } from '../../../core/lib/log.ts';
 import { agentKindOf, type Provider } from '../../../agents/provider.ts';
 import type { Session } from '../../../api/sessions.ts';
-import { failSessionInRows } from '../../conversations/sessions/fail-session.ts';
+import { failSessionInRows } from '../../conversations/sessions/turn-rows.ts';
 import { knownSession } from '../../conversations/sessions/session.ts';
 import type { AgentPool } from '../../conversations/sessions/agent-pool.ts';
 import type { Inbox } from '../../conversations/inbox/inbox.ts';
-import type { SessionObservers } from '../../conversations/sessions/observers.ts';
+import type { SessionObserver } from '../../conversations/sessions/observer.ts';
 import type { SessionStore } from '../../conversations/sessions/store.ts';
 import type { Database } from '../../../core/store/database.ts';
 
@@ -23,7 +23,7 @@ export async function verifySessions(options: {
   store: SessionStore;
   pool: AgentPool;
   inbox: Inbox;
-  observers: SessionObservers;
+  observer: SessionObserver;
   clock: Clock;
   logger: Logger;
   providers: readonly Provider[];
@@ -75,7 +75,7 @@ export async function verifySessions(options: {
       // The session was closed meanwhile, or has a turn, whose agent reports the loss.
       if (store.session(tx, id).status !== 'ready') return;
       failSessionInRows(tx, id, failure, options);
-      options.observers.failed(tx, id);
+      options.observer.failed?.(tx, id);
       tx.whenDurable(() => summary.sessions_failed.push({ session_id: id, ...failure }));
     });
   }

@@ -1,7 +1,6 @@
 import type { CommandPattern } from './command-pattern.ts';
 import { gapsIn } from './glob.ts';
-import { isRunningOption } from './known-safe.ts';
-import { hasSubcommands, isGroup, isWrapper, namesOf } from './programs.ts';
+import { isRunningOption, hasSubcommands, isGroup, isWrapper, namesOf } from './programs.ts';
 import { wordsOf } from './shell-words.ts';
 
 type Command = readonly string[];
@@ -9,10 +8,7 @@ type Command = readonly string[];
 /** More commands within one are not looked for. */
 const MAX_COMMANDS = 100;
 
-/**
- * The commands that rules to deny and ask look at: a command, and each text that a program in it may run as another one:
- * `git push` of `sudo sh -c 'git push'`.
- */
+/** Returns a command and the texts in it that a program may run as a command: `git push` of `sudo sh -c 'git push'`. */
 export function commandsIn(command: Command): readonly Command[] {
   const found = [command];
   for (const one of found) {
@@ -25,6 +21,7 @@ export function commandsIn(command: Command): readonly Command[] {
 
 const ALIAS = /^alias\.([^=]+?)(?:\.command)?=(.*)$/is;
 
+/** The commands of the aliases that a git command sets for itself: `push x` of `git -c alias.p=push p x`. */
 function aliasesIn(command: Command): Command[] {
   const git = command.findIndex((word) => namesOf(word).includes('git'));
   if (git < 0) return [];

@@ -72,6 +72,7 @@ function whyNotAllowed(rules: readonly ApprovalRule[], action: RequestedAction):
   return 'no rule matches';
 }
 
+/** Whether any part of the action fits the rule. */
 function touches(rule: ApprovalRule, action: RequestedAction): boolean {
   if (!isFor(rule, action)) return false;
   const { command, path, directory } = rule;
@@ -92,6 +93,7 @@ function touches(rule: ApprovalRule, action: RequestedAction): boolean {
   );
 }
 
+/** Whether the whole action certainly fits the rule. */
 function covers(rule: ApprovalRule, action: RequestedAction): boolean {
   if (!isFor(rule, action)) return false;
   const { commands, files, kind, cwd } = action;

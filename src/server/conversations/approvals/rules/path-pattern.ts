@@ -3,10 +3,7 @@ import type { Strictness } from './command-pattern.ts';
 import { gapsIn } from './glob.ts';
 import { isHidden } from './own-names.ts';
 
-/**
- * Whether an absolute path fits a pattern: `*` is any part of a name, `**` any number of names. A strict pattern has to
- * write the `.` that a hidden name begins with.
- */
+/** Whether an absolute path fits: `*` is any part of a name, `**` any number of names. Strict: `*` fits no hidden name. */
 export function fitsPath(
   pattern: string,
   directory: string,

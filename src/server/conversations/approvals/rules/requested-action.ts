@@ -3,10 +3,9 @@ import type { Approval, ApprovalDetail } from '../../../../api/approvals.ts';
 import type { Session } from '../../../../api/sessions.ts';
 import type { AgentRequest } from '../../../../agents/provider.ts';
 import { commandsIn } from './command-forms.ts';
-import type { CommandNames } from './command-names.ts';
-import { MAX_PATH, type RealPath } from './real-paths.ts';
+import { type CommandNames, MAX_PATH, type RealPath } from './real-paths.ts';
 import { readCommand, type Words } from './shell-words.ts';
-import type { StarContext } from './star-harm.ts';
+import type { StarContext } from './command-pattern.ts';
 
 export interface RequestedAction {
   /** Null if it is not known: rules for one provider do not fit then. */

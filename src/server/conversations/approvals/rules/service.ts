@@ -15,8 +15,7 @@ import type { ServerParts } from '../../../../core/events/server-parts.ts';
 import type { SaveResponse } from '../../../../core/store/idempotency-store.ts';
 import { type RecordPage, RecordTable } from '../../../../core/store/records.ts';
 import { evaluateRules, ruleText } from './evaluate-rules.ts';
-import { CommandNames } from './command-names.ts';
-import { RealPaths } from './real-paths.ts';
+import { CommandNames, RealPaths } from './real-paths.ts';
 import {
   type Lookups,
   type RequestedAction,

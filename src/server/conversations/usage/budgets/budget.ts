@@ -50,20 +50,21 @@ export function amended(
   return changed;
 }
 
-const nothing: Budget['spent'] = {
+const fields = [...measures, 'turns_without_tokens', 'turns_without_cost'] as const;
+export const nothing: Budget['spent'] = {
   tokens: 0,
   cost_usd: 0,
   turns: 0,
   turns_without_tokens: 0,
   turns_without_cost: 0,
 };
-const fields = [
-  'tokens',
-  'cost_usd',
-  'turns',
-  'turns_without_tokens',
-  'turns_without_cost',
-] as const;
+
+export const notReached = {
+  status: 'open' as const,
+  reached_at: null,
+  approval_id: null,
+  approval_session_id: null,
+};
 
 /** Returns the amounts that an acceptance allows: what is spent, and the limit once more. */
 export function onceMore({ limit, spent }: Pick<Budget, 'limit' | 'spent'>): BudgetAmounts {
@@ -83,10 +84,7 @@ export function dayAt(
   return { day_begins_at: startOfDay(now, time_zone), day_ends_at: endOfDay(now, time_zone) };
 }
 
-/**
- * Whether the day of a budget is over. A clock that is set back by less than a day does not bring a day back that was
- * used up.
- */
+/** Whether the day is over. A clock set back by less than a day does not bring back a day that was used up. */
 export function isDayOver(
   { day_begins_at, day_ends_at }: Pick<Budget, 'day_begins_at' | 'day_ends_at'>,
   now: number,

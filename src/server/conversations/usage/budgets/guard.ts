@@ -16,6 +16,7 @@ import {
   isDayOver,
   isHolding,
   isSound,
+  notReached,
   onceMore,
   spentBy,
   usedUp,
@@ -194,10 +195,7 @@ export class BudgetGuard implements HoldSource {
     if (budgets.some(({ status }) => status !== 'open')) inbox.wake(tx);
   }
 
-  /**
-   * Returns when the next day begins of a budget that is used up, in Unix ms; null: none is, or they have no days. A budget
-   * with sums out of range is due at once.
-   */
+  /** Returns when the next day of a used-up budget begins, in Unix ms; 0 for a budget with sums out of range. */
   #nextEnd(rx: Reader): number | null {
     const ends = this.#deps.store.all(rx).flatMap((one) => {
       if (!isSound(one)) return 0;
@@ -301,10 +299,3 @@ export class BudgetGuard implements HoldSource {
     return written;
   }
 }
-
-const notReached = {
-  status: 'open' as const,
-  reached_at: null,
-  approval_id: null,
-  approval_session_id: null,
-};

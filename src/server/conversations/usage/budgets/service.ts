@@ -13,6 +13,7 @@ import type { SessionStore } from '../../sessions/store.ts';
 import type { SaveResponse } from '../../../../core/store/idempotency-store.ts';
 import type { RecordPage } from '../../../../core/store/records.ts';
 import type { Reader } from '../../../../core/store/transaction.ts';
+import { dayAt, nothing, notReached } from './budget.ts';
 import type { BudgetGuard } from './guard.ts';
 import type { BudgetStore } from './store.ts';
 
@@ -65,13 +66,9 @@ export class BudgetService {
         id: before?.id ?? ids.next('bud'),
         ...wish,
         allowed: wish.limit,
-        spent: { tokens: 0, cost_usd: 0, turns: 0, turns_without_tokens: 0, turns_without_cost: 0 },
-        status: 'open',
-        reached_at: null,
-        approval_id: null,
-        approval_session_id: null,
-        day_begins_at: null,
-        day_ends_at: null,
+        ...notReached,
+        spent: nothing,
+        ...dayAt(null, now),
         created_by: by,
         created_at: before?.created_at ?? now,
         updated_at: now,
