@@ -24,7 +24,7 @@ export function connect({ logger }: Base, nouns: Nouns): void {
           );
       });
       worktrees.claims.releaseAllOf(tx, id);
-      budgets.guard.sessionClosed(tx, id);
+      budgets.guard.dropAll(tx, { session_id: id, team_id: null }, 'closed');
       goals.service.sessionClosed(tx, id);
       sessions.imports.service.sessionClosed(tx, session);
       processes.service.killAllOf(tx, id, 'session_closed');

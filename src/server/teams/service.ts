@@ -30,7 +30,7 @@ interface TeamServiceDeps extends Pick<ServerParts, 'db' | 'clock' | 'ids'> {
   dispatcher: Dispatcher;
   /** Throws `storage_full` if there is no room for new work. */
   assertRoom: () => void;
-  budgets: Pick<BudgetGuard, 'teamDeleted' | 'memberLeft'>;
+  budgets: Pick<BudgetGuard, 'dropAll' | 'memberLeft'>;
 }
 
 /** The use-cases of teams and their members. Each method resolves once its result is on disk. */
@@ -86,7 +86,7 @@ export class TeamService {
         { ...team, deleted_at: now, updated_at: now },
         'team.deleted',
       );
-      this.#deps.budgets.teamDeleted(tx, id);
+      this.#deps.budgets.dropAll(tx, { session_id: null, team_id: id }, 'deleted');
     });
   }
 

@@ -220,12 +220,7 @@ export class SpawnService {
     if (worktree) this.#deps.claims.make(tx, worktree.id, id, created ? 'owner' : 'consumer');
     const member = newMember(
       team,
-      {
-        agent_id: id,
-        title: request.title,
-        added_by: source.id,
-        worktree_id: worktree?.id,
-      },
+      { agent_id: id, title: request.title, added_by: source.id, worktree_id: worktree?.id },
       this.#deps.clock.now(),
     );
     this.#deps.store.addMember(tx, member, spawn.id);

@@ -1,5 +1,6 @@
 import type { KindIn } from '../../api/events.ts';
 import type { Delivery, Message } from '../../api/team-messages.ts';
+import type { CommsDiagnostics } from '../../api/team-view.ts';
 import type { Member, Team } from '../../api/teams.ts';
 import { notFoundError } from '../../api/errors.ts';
 import type { EventLog } from '../../core/events/log.ts';
@@ -287,12 +288,7 @@ export class TeamStore {
     this.#log.append(tx, { kind: 'team.spawn_failed', team_id, payload });
   }
 
-  counts(rx: Reader): {
-    teams: number;
-    messages: number;
-    spawns_under_way: number;
-    deliveries: Record<string, number>;
-  } {
+  counts(rx: Reader): CommsDiagnostics {
     const [teams, messages, spawns_under_way] = this.#totals.get(rx) ?? [0, 0, 0];
     return {
       teams,

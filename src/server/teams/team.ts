@@ -60,10 +60,7 @@ export function withoutMember(
       `session ${agentId} is the last member of team ${team.id}: delete the team instead`,
     );
   if (team.lead_agent_id !== agentId) return { team, isNewLead: false };
-  return {
-    team: { ...team, lead_agent_id: longest.agent_id, updated_at: now },
-    isNewLead: true,
-  };
+  return { team: { ...team, lead_agent_id: longest.agent_id, updated_at: now }, isNewLead: true };
 }
 
 const states: Record<Session['status'], MemberRow['state']> = {

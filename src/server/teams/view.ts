@@ -172,7 +172,9 @@ export class TeamViews {
   ): AsyncGenerator<RecordPage<T>, void> {
     for (let next: string | null | undefined = cursor; next !== null;) {
       const from: string | undefined = next;
-      const page: RecordPage<T> = await this.#deps.db.read((rx) => table.page(rx, filter, sizeOf(), from));
+      const page: RecordPage<T> = await this.#deps.db.read((rx) =>
+        table.page(rx, filter, sizeOf(), from),
+      );
       yield page;
       next = page.nextCursor;
       await yieldToEventLoop();

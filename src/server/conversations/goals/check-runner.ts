@@ -75,22 +75,18 @@ export class CheckRunner {
   async #run(sessionId: string): Promise<void> {
     this.#running.add(sessionId);
     try {
-      while (this.#isOpen && this.#due(sessionId)) await this.#step(sessionId);
+      for (let goal = this.#due(sessionId); goal; goal = this.#due(sessionId))
+        await this.#advance(goal).catch((error: unknown) => this.#retryLater(sessionId, error));
     } finally {
       this.#running.delete(sessionId);
     }
   }
 
-  async #step(sessionId: string): Promise<void> {
-    try {
-      const goal = this.#due(sessionId);
-      if (goal) await this.#advance(goal);
-    } catch (error) {
-      const isRefusal = error instanceof AppError && error.code !== 'internal';
-      if (!isRefusal)
-        this.#deps.logger.error({ err: error, session_id: sessionId }, 'cannot run a check');
-      await this.#deps.clock.sleep(RETRY_MS, this.#stopping.signal).catch(() => undefined);
-    }
+  async #retryLater(session_id: string, error: unknown): Promise<void> {
+    const { logger, clock } = this.#deps;
+    const isRefusal = error instanceof AppError && error.code !== 'internal';
+    if (!isRefusal) logger.error({ err: error, session_id }, 'cannot run a check');
+    await clock.sleep(RETRY_MS, this.#stopping.signal).catch(() => undefined);
   }
 
   /** Takes the next step of a check: starts its process, waits for the end of it, or stores its result. */
@@ -104,6 +100,7 @@ export class CheckRunner {
   }
 
   #due(sessionId: string): Goal | undefined {
+    if (!this.#isOpen) return undefined;
     const goal = this.#deps.db.peek((rx) => this.#deps.store.active(rx, sessionId));
     return goal?.status === 'checking' ? goal : undefined;
   }

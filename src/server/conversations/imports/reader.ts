@@ -1,6 +1,6 @@
 import type { Session, Turn } from '../../../api/sessions.ts';
 import type { ConversationHolder } from '../../../api/conversations.ts';
-import { AppError, conflictError } from '../../../api/errors.ts';
+import { conflictError } from '../../../api/errors.ts';
 import type { Conversations, StoredTurn } from '../../../agents/conversations.ts';
 import { ProviderError } from '../../../agents/provider.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
@@ -198,11 +198,4 @@ function comparable(text: string): string {
 export function inUseText({ pid, program, status }: ConversationHolder): string {
   const what = [`process ${pid ?? 'unknown'}`, ...(status === null ? [] : [status])].join(', ');
   return `the conversation is open in ${program} (${what}): quit ${program} there, and try again`;
-}
-
-export function turnRuns({ id, active_turn_id }: Session): AppError {
-  return new AppError(
-    'turn_in_progress',
-    `turn ${active_turn_id} of session ${id} is still running: wait until the turn ends`,
-  );
 }

@@ -18,9 +18,9 @@ import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import type { AgentPool } from '../sessions/agent-pool.ts';
 import type { AgentKinds } from '../sessions/agent-slots.ts';
 import type { SessionService } from '../sessions/service.ts';
-import { assertOpen } from '../sessions/session.ts';
+import { assertNoTurn, assertOpen } from '../sessions/session.ts';
 import type { SessionStore } from '../sessions/store.ts';
-import { type ImportReader, inUseText, turnRuns } from './reader.ts';
+import { type ImportReader, inUseText } from './reader.ts';
 import type { ImportStore } from './store.ts';
 
 interface ImportServiceDeps extends Pick<ServerParts, 'db' | 'clock'> {
@@ -199,7 +199,7 @@ export class ImportService {
 /** Throws if the session is closed, or a turn of it runs. */
 function assertIdle(session: Session): void {
   assertOpen(session);
-  if (session.active_turn_id !== null) throw turnRuns(session);
+  assertNoTurn(session);
 }
 
 function keyOf({ provider, agent, ref }: Pick<Session, 'provider' | 'agent'> & { ref: string }) {

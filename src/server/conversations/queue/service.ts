@@ -94,10 +94,7 @@ export class QueueService {
       if (filters.session_id !== undefined) this.#deps.sessionStore.session(rx, filters.session_id);
       const page = this.#deps.store.entries.page(rx, filters, limit, cursor);
       const lines = new Map<string, Line>();
-      return {
-        ...page,
-        records: page.records.map((entry) => this.#placed(rx, entry, lines)),
-      };
+      return { ...page, records: page.records.map((entry) => this.#placed(rx, entry, lines)) };
     });
   }
 

@@ -1,4 +1,3 @@
-import type { Session } from '../../../api/sessions.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
 import { yieldToEventLoop } from '../../../core/lib/slices.ts';
 import { type Document, titleDocumentOf, kindMark, marksOf } from './documents.ts';
@@ -81,7 +80,9 @@ export class Indexer {
     if (ids.length > 0) readPositions.events = seq;
     const titled = rows.flatMap(({ table, sessionId }) => (table === 'items' ? [] : [sessionId]));
     const entries = [
-      ...(await this.#entriesOf([...rows, ...arrived.rows].filter(isNoTitle))),
+      ...(await this.#entriesOf(
+        [...rows, ...arrived.rows].filter(({ table }) => table !== 'sessions'),
+      )),
       ...(await this.#titlesOf(new Set([...titled, ...ids]))),
     ];
     const waiting = rows.filter(({ isOpen }) => isOpen).map(({ n }) => n);
@@ -161,7 +162,7 @@ export class Indexer {
     if (known !== undefined) return known;
     if (this.#known.size >= KNOWN_SESSIONS) this.#known.clear();
     const found = await this.#rows.session(id);
-    const made = found ? sessionMarksOf(found.n, found.session) : null;
+    const made = found ? { n: found.n, marks: marksOf(found.n, found.session) } : null;
     this.#known.set(id, made);
     return made;
   }
@@ -183,14 +184,6 @@ export class Indexer {
     for (const n of this.#index.sessionsOf(key)) if (!(await this.#rows.isTrimmed(n))) return false;
     return true;
   }
-}
-
-function isNoTitle({ table }: Row): boolean {
-  return table !== 'sessions';
-}
-
-function sessionMarksOf(n: number, session: Session): NonNullable<SessionMarks> {
-  return { n, marks: marksOf(n, session) };
 }
 
 function entryOf(

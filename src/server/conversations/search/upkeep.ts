@@ -9,11 +9,12 @@ import { IndexFile } from './index-file.ts';
 import { Indexer } from './indexer.ts';
 import type { Rows } from './rows.ts';
 
-interface UpkeepDeps extends Pick<ServerParts, 'db' | 'clock' | 'logger'> {
+export interface UpkeepDeps extends Pick<ServerParts, 'db' | 'clock' | 'logger'> {
   rows: Rows;
   directory: string;
   wasm: () => Uint8Array;
   bootId: string;
+  /** Returns why nothing may be written now; null: it may. */
   shortage: () => string | null;
   shardTexts?: number;
 }

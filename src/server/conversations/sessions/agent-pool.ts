@@ -124,14 +124,8 @@ export class AgentPool {
     const place = this.#placeFor(session);
     await this.#reserveRoom(place, signal, onWait);
     this.#lastStart = this.#lastStart.then(yieldToEventLoop);
-    try {
-      await this.#lastStart;
-      return await this.#start({ session, kind, place }, sinkFor, signal);
-    } finally {
-      this.#starting.delete(place);
-      this.#moving--;
-      this.admit();
-    }
+    await this.#lastStart;
+    return this.#start({ session, kind, place }, sinkFor, signal);
   }
 
   /**
@@ -163,11 +157,8 @@ export class AgentPool {
       this.release(live);
       return live;
     } finally {
-      this.#starting.delete(place);
-      this.#moving--;
       this.#barred.delete(id);
       this.#trying.delete(id);
-      this.admit();
       done.resolve();
     }
   }
@@ -315,18 +306,24 @@ export class AgentPool {
       aside: undefined,
       last: undefined,
     } as unknown as LiveAgent;
-    const sink = sinkFor(live);
-    live.agent = await kind.open(session, sink, signal);
-    place.isLasting = !live.agent.canResume;
-    this.#lasting.set(place.kind, place.isLasting);
-    const entry: Entry = { live, place, sink, leases: 1, idle: undefined };
-    this.#entries.set(session.id, entry);
-    void live.agent.gone.then(() => {
-      this.#forget(entry);
+    try {
+      const sink = sinkFor(live);
+      live.agent = await kind.open(session, sink, signal);
+      place.isLasting = !live.agent.canResume;
+      this.#lasting.set(place.kind, place.isLasting);
+      const entry: Entry = { live, place, sink, leases: 1, idle: undefined };
+      this.#entries.set(session.id, entry);
+      void live.agent.gone.then(() => {
+        this.#forget(entry);
+        this.admit();
+        void this.#deps.outputs.closeAside(live);
+      });
+      return live;
+    } finally {
+      this.#starting.delete(place);
+      this.#moving--;
       this.admit();
-      void this.#deps.outputs.closeAside(live);
-    });
-    return live;
+    }
   }
 
   #forget(entry: Entry): void {

@@ -109,11 +109,7 @@ export class SessionQueries {
       const session = this.#deps.store.session(rx, sessionId);
       const turn = this.#deps.store.activeTurn(rx, sessionId);
       const { permissionMode, agentMode } = settingsOf(session, turn ?? session);
-      return {
-        mode: permissionMode,
-        agentMode,
-        canAsk: turn?.interrupt_requested_at === null,
-      };
+      return { mode: permissionMode, agentMode, canAsk: turn?.interrupt_requested_at === null };
     });
   }
 }

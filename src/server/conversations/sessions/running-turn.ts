@@ -55,10 +55,7 @@ export function runTurn(
 /** How a turn ends that the server cannot wait for. */
 export const stopped: TurnOutcome = {
   status: 'interrupted',
-  error: {
-    code: 'runtime_stopping',
-    message: 'the server was stopped before the turn ended',
-  },
+  error: { code: 'runtime_stopping', message: 'the server was stopped before the turn ended' },
 };
 
 /** Whether no agent has seen a turn, although it may be stored that one was about to. */

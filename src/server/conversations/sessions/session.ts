@@ -148,7 +148,7 @@ export function changeSession(
  * undefined or null: it expects none in particular.
  */
 export function assertAcceptsTurn(session: Session, expected: string | null | undefined): void {
-  const { id, last_turn_id: last, active_turn_id: active } = session;
+  const { id, last_turn_id: last } = session;
   if (expected !== undefined && expected !== null && expected !== last) {
     const found = last === null ? `${id} has no turns` : `the most recent turn of ${id} is ${last}`;
     throw new AppError(
@@ -163,12 +163,16 @@ export function assertAcceptsTurn(session: Session, expected: string | null | un
       `session ${id} has failed (${session.failure?.message ?? 'unknown'}): open a new session`,
     );
   }
-  if (active) {
+  assertNoTurn(session);
+}
+
+/** Throws `turn_in_progress` if a turn of the session runs. */
+export function assertNoTurn({ id, active_turn_id: active }: Session): void {
+  if (active)
     throw new AppError(
       'turn_in_progress',
       `turn ${active} of session ${id} is still running: wait until the turn ends`,
     );
-  }
 }
 
 /** Throws `session_closed` or `session_failed` for a session that accepts no new work. */

@@ -10,6 +10,12 @@ export type UsageKey = 'all' | 'session' | 'provider' | 'team';
 /** Sums of usage with what they are of. `second` is the agent, where the provider names agents. */
 export type KeyedSums = { key: string | null; second: string | null } & UsageSums;
 
+/** A session, a team, or, with two nulls, all sessions. */
+interface UsageOwner {
+  session_id: string | null;
+  team_id: string | null;
+}
+
 type SumRow = [
   turns: number,
   input: number | null,
@@ -120,11 +126,7 @@ export class TurnUsage {
   }
 
   /** Returns the sums of the turns of a session, a team or all sessions that ended from `since` on. */
-  sumOf(
-    rx: Reader,
-    { session_id, team_id }: { session_id: string | null; team_id: string | null },
-    since: number,
-  ): UsageSums {
+  sumOf(rx: Reader, { session_id, team_id }: UsageOwner, since: number): UsageSums {
     const row =
       session_id !== null
         ? this.#ofSession.get(rx, session_id, since)
@@ -135,10 +137,7 @@ export class TurnUsage {
   }
 
   /** Returns the id of the turn of a session, a team or all sessions that ended last; undefined: none did. */
-  last(
-    rx: Reader,
-    { session_id, team_id }: { session_id: string | null; team_id: string | null },
-  ): string | undefined {
+  last(rx: Reader, { session_id, team_id }: UsageOwner): string | undefined {
     if (session_id !== null) return this.#lastOfSession.get(rx, session_id)?.[0];
     return (team_id === null ? this.#lastOfAll.get(rx) : this.#lastOfTeam.get(rx, team_id))?.[0];
   }

@@ -51,14 +51,7 @@ export function withTurnEnd(
   output: { text: string | null; usage: Usage | null },
   now: number,
 ): Turn {
-  return {
-    ...turn,
-    status: end.status,
-    error: end.error,
-    text: output.text,
-    usage: output.usage,
-    ended_at: now,
-  };
+  return { ...turn, ...end, ...output, ended_at: now };
 }
 
 /** Returns the turn for later events: `turn.accepted` has its input, and its last `message.completed` its text. */

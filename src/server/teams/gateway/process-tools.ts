@@ -102,16 +102,10 @@ async function allowedDirectory(
       ...inputDetails(body, ['command', 'cwd']),
     ],
   }));
-  await assertSame(cwd, before);
-  return cwd;
-}
-
-/** Throws `unauthorized` for a directory that is not what it was before. */
-async function assertSame(directory: string, before: string | null): Promise<void> {
-  if ((await identityOf(directory)) === before) return;
+  if ((await identityOf(cwd)) === before) return cwd;
   throw new ToolError(
     'unauthorized',
-    `cadre_process_run: the directory ${directory} was replaced while the call waited for approval: call the tool again`,
+    `cadre_process_run: the directory ${cwd} was replaced while the call waited for approval: call the tool again`,
   );
 }
 

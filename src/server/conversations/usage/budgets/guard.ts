@@ -23,7 +23,7 @@ import {
   withTurn,
 } from './budget.ts';
 import type { BudgetAsking } from './asking.ts';
-import type { BudgetStore } from './store.ts';
+import type { BudgetOwner, BudgetStore } from './store.ts';
 
 interface BudgetGuardDeps extends Pick<ServerParts, 'db' | 'clock'> {
   store: BudgetStore;
@@ -31,12 +31,10 @@ interface BudgetGuardDeps extends Pick<ServerParts, 'db' | 'clock'> {
   sessionStore: SessionStore;
   inbox: Inbox;
   scheduler: Scheduler;
-  teams: BudgetTeams;
-}
-
-interface BudgetTeams {
-  teamsOf: (rx: Reader, sessionId: string) => { id: string }[];
-  agents: (rx: Reader, teamId: string) => string[];
+  teams: {
+    teamsOf: (rx: Reader, sessionId: string) => { id: string }[];
+    agents: (rx: Reader, teamId: string) => string[];
+  };
 }
 
 /**
@@ -50,10 +48,7 @@ export class BudgetGuard implements HoldSource {
   constructor(deps: BudgetGuardDeps) {
     this.#deps = deps;
     deps.inbox.holds.register(this);
-    deps.scheduler.register({
-      due: (rx) => this.#nextEnd(rx),
-      act: () => this.#beginDays(),
-    });
+    deps.scheduler.register({ due: (rx) => this.#nextEnd(rx), act: () => this.#beginDays() });
   }
 
   /** Counts a turn that has ended. Must be called once for each, before the session begins its next one. */
@@ -176,16 +171,9 @@ export class BudgetGuard implements HoldSource {
     if (budget.status !== 'open') inbox.wake(tx);
   }
 
-  /** Must be called when a session is closed: its budgets go with it. */
-  sessionClosed(tx: Writer, session_id: string): void {
-    for (const budget of this.#deps.store.of(tx, { session_id, team_id: null }))
-      this.drop(tx, budget, 'closed');
-  }
-
-  /** Must be called when a team is deleted: its budgets go with it. */
-  teamDeleted(tx: Writer, team_id: string): void {
-    for (const budget of this.#deps.store.of(tx, { session_id: null, team_id }))
-      this.drop(tx, budget, 'deleted');
+  /** Must be called when a session is closed or a team is deleted: its budgets go with it. */
+  dropAll(tx: Writer, owner: BudgetOwner, why: 'closed' | 'deleted'): void {
+    for (const budget of this.#deps.store.of(tx, owner)) this.drop(tx, budget, why);
   }
 
   /** Must be called when a session has left a team, whose budgets hold it no more. */
