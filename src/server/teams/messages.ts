@@ -87,10 +87,7 @@ export class MessageService {
     return this.#send(teamId, { ...body, ...all }, () => imagesAt(body.image_paths), saveResponse);
   }
 
-  /**
-   * Sends a message for an agent that calls the tool, counted towards `teams.max_hops`. `admit` is called once every
-   * other check has passed. It throws if the agent may not send the message, and resolves with the message's images.
-   */
+  /** Sends a message for an agent, counted towards `teams.max_hops`. `admit` runs last: it throws, or returns the images. */
   sendAsAgent(teamId: string, draft: Draft, admit: () => Promise<InputItem[]>): Promise<Sent> {
     return this.#send(teamId, { ...draft, isHop: true }, admit);
   }

@@ -76,10 +76,7 @@ export class SpawnService {
     return (await this.#begin(teamId, request, null, saveResponse)).done;
   }
 
-  /**
-   * Begins to spawn a member for an agent. Resolves once every check has passed; `done` resolves with the member.
-   * Throws `too_many` if the agent's family has as many members as it may have.
-   */
+  /** Begins to spawn a member for an agent. `done` resolves with the member. Throws `too_many` if the family is full. */
   beginAsAgent(
     teamId: string,
     request: SpawnRequest,
@@ -138,10 +135,7 @@ export class SpawnService {
     return { operation_id: spawn.id, done };
   }
 
-  /**
-   * Ends the spawns that the previous run of the server left unfinished. Their worktrees are removed before, by
-   * {@link WorktreeService.undoUnused}.
-   */
+  /** Ends the spawns that the last run left, after {@link WorktreeService.undoUnused} has removed their worktrees. */
   async undoUnfinished(): Promise<void> {
     const error = {
       code: 'runtime_restarted',

@@ -82,12 +82,7 @@ export class ApprovalBroker {
     const decided = resolveApproval(approval, resolution, this.#deps.clock.now());
     // No agent receives it, and the one that resumes the turn gets it as the answer to one equal request.
     const resolved = isHeld ? { ...decided, held: true, scope: 'once' as const } : decided;
-    this.#deps.store.resolveApproval(
-      tx,
-      this.#deps.store.session(tx, approval.session_id),
-      turn,
-      resolved,
-    );
+    this.#deps.store.resolveApproval(tx, resolved);
     const { inbox, budgets } = this.#deps;
     if (resolved.kind === 'budget') budgets.answered(tx, resolved);
     else inbox.atBoundary(tx, resolved.session_id);

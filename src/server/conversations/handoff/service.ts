@@ -51,10 +51,7 @@ export class HandoffService {
     this.#deps = deps;
   }
 
-  /**
-   * Opens a session that continues another one. The new session, its first turn, the moved claims and the change of the old
-   * session are one transaction. Throws `turn_in_progress` or `conflict` if the old session is busy or was handed over before.
-   */
+  /** Opens a session that continues another one, in one transaction. Throws `turn_in_progress` or `conflict`. */
   async handOver(sessionId: string, body: Request, saveResponse?: SaveResponse): Promise<Answer> {
     const { db, store, sessions, log, readCheckout, failpoint } = this.#deps;
     const old = await sessions.get(sessionId);

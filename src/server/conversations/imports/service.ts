@@ -142,10 +142,7 @@ export class ImportService {
     });
   }
 
-  /**
-   * Ends the idle agent of a session, and returns the command that continues the conversation in the agent's own program.
-   * Later turns of the session then expect changes of that program.
-   */
+  /** Ends the idle agent, and returns the command that continues the conversation in the agent's own program. */
   async handBack(sessionId: string, saveResponse: SaveResponse): Promise<HandedBack> {
     const { db, reader, sessions, pool } = this.#deps;
     const session = await sessions.get(sessionId);

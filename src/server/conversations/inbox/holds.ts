@@ -97,10 +97,7 @@ export class Holds {
     this.#sources.push(source);
   }
 
-  /**
-   * Returns why a session may not begin its next turn of the inbox now, and until when; empty if it may. A hold whose time
-   * has come is among them until {@link endPast} has ended it.
-   */
+  /** Returns why a session may not begin its next turn of the inbox. Past holds are among them until {@link endPast}. */
   of(rx: Reader, sessionId: string): Hold[] {
     const derived = this.#sources.flatMap((source) => source.holdsOf?.(rx, sessionId) ?? []);
     return [...this.#stored(rx, sessionId), ...derived];

@@ -3,10 +3,7 @@ import type { Logger } from '../../../core/lib/log.ts';
 import type { Database } from '../../../core/store/database.ts';
 import type { Reader } from '../../../core/store/transaction.ts';
 
-/**
- * The maximum time between two looks at the clock, in ms, while anything has a time: a timer runs on the monotonic clock,
- * which does not notice that the wall clock was set, nor that the machine slept.
- */
+/** The maximum time between two looks at the clock, in ms: a monotonic timer notices neither a set wall clock nor sleep. */
 const LOOK_EVERY_MS = 60_000;
 /** The time until the next look after one that failed, because the disk was full for example, in ms. */
 const RETRY_MS = 5000;

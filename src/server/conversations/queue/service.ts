@@ -46,10 +46,7 @@ export class QueueService {
     this.#deps = deps;
   }
 
-  /**
-   * Adds an entry. One that is due becomes a turn at once if the session is free. `by` is the id of the token of the
-   * request. Throws `too_many` at a limit, and as a turn does that is sent.
-   */
+  /** Adds an entry, which becomes a turn at once if it is due and the session is free. Throws `too_many` at a limit. */
   async add(
     sessionId: string,
     body: BodyOf<typeof addToQueue>,

@@ -278,11 +278,7 @@ function inOrder(comments: readonly ReviewComment[]): ReviewComment[] {
 /** The states in which the lines of a comment are as they were, or nobody knows. */
 const fresh = new Set<ReviewComment['state']>(['current', 'unknown']);
 
-/**
- * The text of the turn that sends a review: all comments, each with its file, the numbers of its lines, the lines, and
- * what is said of them, so that an agent needs no diff to act on it. `text`: what is said before the comments; may be
- * empty.
- */
+/** Returns the text of the turn that sends a review: all comments with files and lines, so that agents need no diff. */
 function reviewText(comments: readonly ReviewComment[], text: string): string {
   const files = new Set(comments.map(({ path }) => path)).size;
   const head = `This is a review of your changes: ${counted(comments.length, 'comment')} on ${counted(files, 'file')}. Please address each of them.`;

@@ -58,10 +58,7 @@ interface Options {
   onDamage: (error: unknown) => void;
 }
 
-/**
- * The file of the index. Everything in it can be made again. Each method throws `SqliteError`, also for a row that is not
- * what was written.
- */
+/** The file of the index, which can be made again. Methods throw `SqliteError`, also for a row that is damaged. */
 export class IndexFile {
   readonly #file: SideFile;
   readonly #path: string;

@@ -124,10 +124,7 @@ function standsAt(
   });
 }
 
-/**
- * How well a text matches; more is better. It counts how often each term stands in it, ever less with each time, in a
- * short text more than in a long one, and more where the terms stand close to each other.
- */
+/** How well a text matches: a term counts less with each time, more in a short text, and more if terms are close. */
 export function scoreOf(text: string, spans: readonly Span[], terms: number): number {
   const counts = new Map<number, number>();
   for (const { term } of spans) counts.set(term, (counts.get(term) ?? 0) + 1);

@@ -51,10 +51,7 @@ export class SearchService {
     this.#upkeep.wake();
   }
 
-  /**
-   * Returns a page of what was found. It has what was stored when the call was made, as far as the index is built.
-   * Throws `invalid` for a query without words, and `not_found` for a session or team that does not exist.
-   */
+  /** Returns a page of what was stored at the call, as far as it is indexed. Throws `invalid` and `not_found`. */
   async search(query: Query, signal: AbortSignal): Promise<RecordPage<SearchHit>> {
     const wanted = await this.#wanted(query, signal);
     // One at a time: the pauses of many searches would add up to one long one.

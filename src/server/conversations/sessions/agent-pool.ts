@@ -104,10 +104,7 @@ export class AgentPool {
     return leased + this.#moving + this.#waiting.length;
   }
 
-  /**
-   * Resolves with the agent of a session, busy until its release. Starts one, once there is room, if there is none that suits.
-   * Throws the error of a failed start, or the signal's reason. `onWait` is called once with the reason of a long wait.
-   */
+  /** Leases the agent of a session, and starts one if none suits. `onWait` is called once with the reason of a long wait. */
   async lease(
     session: Session,
     sinkFor: (live: LiveAgent) => AgentSink,
@@ -128,10 +125,7 @@ export class AgentPool {
     return this.#start({ session, kind, place }, sinkFor, signal);
   }
 
-  /**
-   * Starts the agent of a session that has none, without a turn, and leaves it idle. Resolves with undefined where there is
-   * no room for it, or the session is ending its agent. Throws the error of a failed start, or the signal's reason.
-   */
+  /** Starts the agent of a session without a turn, and leaves it idle. Resolves with undefined if there is no room now. */
   async tryStart(
     session: Session,
     sinkFor: (live: LiveAgent) => AgentSink,
@@ -190,10 +184,7 @@ export class AgentPool {
     }));
   }
 
-  /**
-   * Admits as many waiting leases as there is room for. If more leases wait, or the limit was lowered, the agents that
-   * have been idle for longest are ended. Must be called when the limit has changed.
-   */
+  /** Admits waiting leases, and ends idle agents to make room. Must be called when the limit has changed. */
   admit(): void {
     for (const one of Array.from(this.#waiting)) {
       if (this.#entries.size + this.#moving >= this.#deps.maxLive()) break;

@@ -53,10 +53,7 @@ export class Blobs {
     );
   }
 
-  /**
-   * Keeps the data of a file that an agent shows, of any type. Resolves once it is on disk, with null for an empty one and
-   * one above 5 MiB. Rejects where there is no room for it, or it cannot be written.
-   */
+  /** Keeps a file that an agent shows. Resolves with null for an empty one and one above 5 MiB; rejects without room. */
   async saveFile(data: Buffer): Promise<{ path: string; bytes: number } | null> {
     if (data.length === 0 || data.length > MAX_IMAGE_BYTES) return null;
     this.#assertRoom();

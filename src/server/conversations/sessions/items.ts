@@ -11,10 +11,7 @@ interface Rows extends Pick<ServerParts, 'log' | 'clock'> {
   store: SessionStore;
 }
 
-/**
- * Closes items from their stored rows and deltas, in the transaction that ends their turn. It is for items without an
- * intact `TurnOutput`, because the server died or a write to the disk failed.
- */
+/** Closes items from stored rows and deltas: after a crash or a failed write, they have no intact `TurnOutput`. */
 export function closeStoredItems(
   tx: Writer,
   items: readonly Item[],

@@ -146,10 +146,7 @@ export class TurnOutput {
     return this.#room.promise;
   }
 
-  /**
-   * Closes every open item, in the transaction that ends the turn. Returns the last message and the usage. A tool that
-   * has not ended gets the status of the turn. If the transaction is lost, the state from before the call is restored.
-   */
+  /** Closes all open items in the transaction that ends the turn. If that is lost, the state from before is restored. */
   close(
     tx: Writer,
     status: ClosedStatus,

@@ -315,10 +315,7 @@ export class SessionService extends SessionQueries {
     );
   }
 
-  /**
-   * Continues a turn that has waited without an agent since a restart. If its approval was not accepted, the turn ends;
-   * otherwise it starts again once none of its approvals is pending. A turn with an agent is left to the agent.
-   */
+  /** Continues a turn without an agent since a restart once no approval is pending; it ends if one was not accepted. */
   #continueWithoutAgent(tx: Writer, turn: Turn, { status }: Approval): void {
     const { store, runner } = this.#deps;
     if (turn.provider_turn_ref !== null || hasEnded(turn)) return;

@@ -31,10 +31,7 @@ export function settingsOf(session: RequestedSettings, turn: RequestedSettings):
   };
 }
 
-/**
- * Returns the settings of a session after a change; a field that is undefined is not changed. As in {@link settingsOf}, a
- * `permission_mode` without an `agent_mode` sets aside the `agent_mode`.
- */
+/** Returns changed settings; undefined changes nothing. A `permission_mode` alone sets aside the `agent_mode`. */
 export function changedSettings(
   session: RequestedSettings,
   change: { [K in keyof RequestedSettings]?: RequestedSettings[K] | undefined },

@@ -158,7 +158,9 @@ export class SessionStore {
   }
 
   /** Writes a resolved approval. If the turn has an agent, turn and session run again once none is pending. */
-  resolveApproval(tx: Writer, session: Session, turn: Turn, approval: Approval): void {
+  resolveApproval(tx: Writer, approval: Approval): void {
+    const session = this.session(tx, approval.session_id);
+    const turn = this.turn(tx, session.id, approval.turn_id);
     this.approvals.update(tx, approval);
     const canContinue =
       turn.provider_turn_ref !== null && this.pendingApprovals(tx, turn.turn_id).length === 0;

@@ -75,7 +75,7 @@ export function cancelApprovals(
 ): Approval[] {
   return store.pendingApprovals(tx, turn.turn_id).map((approval) => {
     const cancelled = resolveApproval(approval, { status: 'cancelled', reason }, clock.now());
-    store.resolveApproval(tx, store.session(tx, turn.session_id), turn, cancelled);
+    store.resolveApproval(tx, cancelled);
     return cancelled;
   });
 }

@@ -66,10 +66,7 @@ export class TurnRunner {
     deps.inbox.connect(this);
   }
 
-  /**
-   * Runs a turn once the transaction that accepts it is on disk. If the agent of its session is idle, the turn begins in
-   * the same transaction, which saves the agent the wait for a second one.
-   */
+  /** Runs a turn once its transaction is on disk. With an idle agent it begins in the same one, without a second wait. */
   accepted(tx: Writer, session: Session, turn: Turn): void {
     const live = this.#deps.pool.findIdle(turn.session_id);
     const isBegun =
@@ -83,10 +80,7 @@ export class TurnRunner {
     tx.whenDurable(() => this.start(turn, isBegun ? live.agent : undefined));
   }
 
-  /**
-   * Runs a turn in the background: an accepted one, or one without an agent whose approvals have all been accepted.
-   * `begunFor`: the agent with which its beginning is stored already.
-   */
+  /** Runs a turn in the background. `begunFor`: the agent with which its beginning is stored already. */
   start(turn: Turn, begunFor?: Agent): void {
     if (this.#stopping.signal.aborted && !begunFor) return;
     const { running, cut, finish } = runTurn(turn, begunFor);
@@ -225,9 +219,8 @@ export class TurnRunner {
     const signal = AbortSignal.any([running.over.signal, this.#stopping.signal]);
     let live = await this.#agentFor(session, turn, running, signal);
     if (!live) return;
-    const broken = Promise.withResolvers<TurnOutcome>();
     const output = this.#deps.outputs.open(session, turn, (error) =>
-      broken.resolve(storageFailure(error)),
+      running.cutShort(storageFailure(error)),
     );
     const prompt = this.#promptOf(turn, running);
     const before = this.#deps.observer.beforeTurn?.(session, turn, signal) ?? null;
@@ -246,11 +239,7 @@ export class TurnRunner {
     running.isPrompted = !running.interrupting;
     const outcome = running.interrupting
       ? { status: 'interrupted' as const, error: null }
-      : await Promise.race([
-          this.#prompt(live, prompt, settingsOf(session, turn)),
-          cut,
-          broken.promise,
-        ]);
+      : await Promise.race([this.#prompt(live, prompt, settingsOf(session, turn)), cut]);
     live.output = undefined;
     if (running.left) return;
     failpoint('turn.ending');
@@ -346,11 +335,7 @@ export class TurnRunner {
     return [{ type: 'text', text: continuationPrompt(running.grants) }];
   }
 
-  /**
-   * Opens an approval in the active turn of a session and waits for the answer. A request equal to one that was
-   * accepted while the turn had no agent is accepted at once. The answer is `cancelled` if the session has no active
-   * turn. Throws `too_many` if too many approvals of the session are pending.
-   */
+  /** Opens an approval in the active turn and waits for the answer: `cancelled` without such a turn. Throws `too_many`. */
   async ask(
     sessionId: string,
     request: AgentRequest,
@@ -373,10 +358,7 @@ export class TurnRunner {
     return persist(this.#deps, this.#stopping.signal, { turn_id }, move);
   }
 
-  /**
-   * Gives up the wait of a turn for its agent: it has ended, or the server stops. The next start runs it, unless it is
-   * stored that it has begun: that one ends, and what it has of the inbox waits again.
-   */
+  /** Gives up the wait for an agent. The next start runs the turn, unless its beginning is stored: then it ends. */
   async #leave(turn: Turn, { begunFor, over }: RunningTurn): Promise<void> {
     if (!begunFor || over.signal.aborted) return;
     const { store } = this.#deps;

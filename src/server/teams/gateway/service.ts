@@ -69,10 +69,7 @@ export class ToolGateway {
     return { namespaces, ...this.#deps.teamFacts() };
   }
 
-  /**
-   * Calls a tool for the bearer of a token. Throws `invalid` for a malformed call, and for a caller that is closed or
-   * has failed; `not_found` for an unknown caller.
-   */
+  /** Calls a tool. Throws `invalid` for a malformed call and a closed or failed caller, `not_found` for an unknown one. */
   async invoke(
     body: BodyOf<typeof invokeTool>,
     bearer: GatewayBearer,

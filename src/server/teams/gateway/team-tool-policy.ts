@@ -198,10 +198,7 @@ export function locateImages(
   );
 }
 
-/**
- * Reads image files at their resolved paths without following links, so that the file that was approved is the file
- * that is read. Throws `invalid` for a file that cannot be read, or is larger than 5 MiB.
- */
+/** Reads images at their resolved paths without links: the approved file is the file that is read. Throws `invalid`. */
 export function readImages(files: readonly ImageFile[]): Promise<InputItem[]> {
   return Promise.all(
     files.map(async (file) => ({

@@ -58,10 +58,7 @@ export class ToolPolicy {
     return { mode, agentMode };
   }
 
-  /**
-   * Resolves once the effects may happen: at once, or when a person has accepted them. Throws `unauthorized`, with the
-   * way out, if they are not allowed, and `limit_reached` if too many approvals are pending.
-   */
+  /** Resolves once the effects may happen, or a person has accepted them. Throws `unauthorized` or `limit_reached`. */
   async pass(
     caller: Caller,
     effects: readonly Effect[],

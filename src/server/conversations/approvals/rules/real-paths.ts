@@ -125,10 +125,7 @@ export class CommandNames {
   readonly #asked = new Map<string, Asked>();
   #isClosed = false;
 
-  /**
-   * Whether a symbolic link puts the file of that name out of its directory, or among hidden files. False for a name that
-   * was not looked up yet; true for one that never will be.
-   */
+  /** Whether a link puts the file out of its directory or among hidden files. False before a look-up; true without one. */
   leadsOut(asked: Asked): boolean {
     const key = JSON.stringify([asked.cwd, asked.outer, asked.name]);
     const known = this.#known.get(key);

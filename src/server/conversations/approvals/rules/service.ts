@@ -94,10 +94,7 @@ export class RuleService {
     return { records: records.map(withRefusal), nextCursor };
   }
 
-  /**
-   * Adds a rule, or returns the one of the same conditions, with the reason that is new. Throws `invalid` if it would decide
-   * everything or nothing, or allow more than it says, and `conflict` at 1000 rules.
-   */
+  /** Adds a rule, or updates the one of the same conditions. Throws `invalid`, and `conflict` at 1000 rules. */
   async add(
     body: BodyOf<typeof addApprovalRule>,
     by: string,

@@ -70,9 +70,7 @@ export class BudgetAsking {
     const approval = approval_id === null ? undefined : sessionStore.approvals.get(tx, approval_id);
     if (approval?.status !== 'pending') return;
     const cancelled = resolveApproval(approval, { status: 'cancelled', reason }, clock.now());
-    const session = sessionStore.session(tx, approval.session_id);
-    const turn = sessionStore.turn(tx, approval.session_id, approval.turn_id);
-    sessionStore.resolveApproval(tx, session, turn, cancelled);
+    sessionStore.resolveApproval(tx, cancelled);
   }
 
   /** Appends a notice, with the first such turn, that a budget does not count unreported usage. */

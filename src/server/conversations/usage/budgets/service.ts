@@ -42,10 +42,7 @@ export class BudgetService {
     return this.#deps.db.read((rx) => this.#deps.store.budget(rx, id));
   }
 
-  /**
-   * Sets a budget. One of the same session, team or all sessions, and in all or a day, is replaced: what its approvals
-   * have allowed is over. `by` is the id of the token of the request. Throws `invalid`, and `too_many` at the maximum.
-   */
+  /** Sets a budget, in place of one of the same owner and period. Throws `invalid`, and `too_many` at the maximum. */
   async set(
     body: BodyOf<typeof setBudget>,
     by: string,
