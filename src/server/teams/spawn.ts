@@ -17,10 +17,9 @@ import type { WorktreeService } from '../work/worktrees/service.ts';
 import type { WorktreeStore } from '../work/worktrees/store.ts';
 import { imagesAt, type MessageContent, type MessageService } from './messages.ts';
 import type { Spawn, TeamStore } from './store.ts';
-import { memberIn, newMember } from './team.ts';
+import { memberIn, newMember, type ModelPreset, presetOf, withPreset } from './team.ts';
 import type { Reader, Writer } from '../../core/store/transaction.ts';
 import type { InputItem } from '../../api/input.ts';
-import { type ModelPreset, presetOf, withPreset } from './model-preset.ts';
 
 type SpawnRequest = BodyOf<typeof spawnMember>;
 

@@ -2,13 +2,12 @@ import type { KindIn } from '../../api/events.ts';
 import type { Delivery, Message } from '../../api/team-messages.ts';
 import type { CommsDiagnostics } from '../../api/team-view.ts';
 import type { Member, Team } from '../../api/teams.ts';
-import { notFoundError } from '../../api/errors.ts';
+import { AppError, notFoundError } from '../../api/errors.ts';
 import type { EventLog } from '../../core/events/log.ts';
 import type { Database } from '../../core/store/database.ts';
 import { EmptyKeys } from '../../core/store/empty-keys.ts';
 import { RecordTable } from '../../core/store/records.ts';
 import type { Statement } from '../../core/store/statement.ts';
-import { assertNotDeleted } from './team.ts';
 import type { Reader, Writer } from '../../core/store/transaction.ts';
 
 export interface Spawn {
@@ -92,8 +91,8 @@ export class TeamStore {
   /** Returns a team that is not deleted. Throws `not_found` or `team_deleted`. */
   openTeam(rx: Reader, id: string): Team {
     const team = this.team(rx, id);
-    assertNotDeleted(team);
-    return team;
+    if (team.deleted_at === null) return team;
+    throw new AppError('team_deleted', `team ${team.id} was deleted: create another team`);
   }
 
   /** Returns a message of the team. Throws `not_found`, also for another team's message. */

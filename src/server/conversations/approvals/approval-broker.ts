@@ -5,7 +5,7 @@ import type { Session, Turn } from '../../../api/sessions.ts';
 import { AppError } from '../../../api/errors.ts';
 import type { AgentAnswer, AgentRequest } from '../../../agents/provider.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
-import type { Reader, Writer } from '../../../core/store/transaction.ts';
+import type { Writer } from '../../../core/store/transaction.ts';
 import { type Resolution, answerOf, resolveApproval, unanswered } from './approval.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import { hasEnded } from '../sessions/turn.ts';
@@ -196,10 +196,17 @@ export class ApprovalBroker {
   ): Approval | null {
     const turn = this.#deps.store.turn(tx, sessionId, turnId);
     if (isOver(turn)) return null;
-    this.#assertBelowLimit(tx, turn);
-    const session = this.#deps.store.session(tx, sessionId);
+    const { store, maxPending } = this.#deps;
+    const max = maxPending();
+    // Only the active turn of a session has pending approvals.
+    if (store.pendingApprovals(tx, turnId).length >= max)
+      throw new AppError(
+        'too_many',
+        `session ${sessionId} already has ${max} pending approvals (approvals.max_pending_per_session): answer some of these approvals first`,
+      );
+    const session = store.session(tx, sessionId);
     const approval = this.#newApproval(id, session, turnId, request);
-    this.#deps.store.requestApproval(tx, session, turn, approval);
+    store.requestApproval(tx, session, turn, approval);
     return approval;
   }
 
@@ -231,16 +238,6 @@ export class ApprovalBroker {
       created_at: now,
       resolved_at: null,
     };
-  }
-
-  /** Counts the approvals of the turn alone, because only the active turn of a session has pending ones. */
-  #assertBelowLimit(rx: Reader, { session_id, turn_id }: Turn): void {
-    const max = this.#deps.maxPending();
-    if (this.#deps.store.pendingApprovals(rx, turn_id).length < max) return;
-    throw new AppError(
-      'too_many',
-      `session ${session_id} already has ${max} pending approvals (approvals.max_pending_per_session): answer some of these approvals first`,
-    );
   }
 
   async #withdraw(approval: Approval): Promise<void> {

@@ -158,7 +158,7 @@ export class GoalService implements HoldSource {
 
   #goal(rx: Reader, sessionId: string): Goal {
     this.#deps.sessionStore.session(rx, sessionId);
-    const goal = this.#deps.store.find(rx, sessionId);
+    const goal = this.#deps.store.goals.get(rx, sessionId);
     if (goal) return goal;
     throw notFoundError(`session "${sessionId}" has no goal`);
   }

@@ -16,31 +16,27 @@ const IDLE = `status = 'waiting' AND NOT EXISTS (
 /** The rows of goals: the newest goal of each session. */
 export class GoalStore {
   readonly #log: EventLog;
-  readonly #table: RecordTable<Goal>;
+  readonly goals: RecordTable<Goal>;
   readonly #nextEnd: Statement<[number | null]>;
   readonly #without: EmptyKeys;
 
   constructor({ db, log }: { db: Database; log: EventLog }) {
     this.#log = log;
-    this.#table = new RecordTable<Goal>(db, 'goals', ({ session_id }) => session_id);
+    this.goals = new RecordTable<Goal>(db, 'goals', ({ session_id }) => session_id);
     this.#nextEnd = db.prepare(
       `SELECT min(ends_by) FROM goals WHERE ${ACTIVE} AND (ends_by > ? OR ${IDLE})`,
     );
     this.#without = new EmptyKeys(db, 'goals', 'id', ACTIVE);
   }
 
-  find(rx: Reader, sessionId: string): Goal | undefined {
-    return this.#table.get(rx, sessionId);
-  }
-
   active(rx: Reader, sessionId: string): Goal | undefined {
-    return this.#without.has(rx, sessionId) ? undefined : this.find(rx, sessionId);
+    return this.#without.has(rx, sessionId) ? undefined : this.goals.get(rx, sessionId);
   }
 
   write(tx: Writer, goal: Goal, kind: KindIn<'goal'>): void {
     this.#without.delete(goal.session_id);
-    if (this.find(tx, goal.session_id)) this.#table.update(tx, goal);
-    else this.#table.insert(tx, goal);
+    if (this.goals.get(tx, goal.session_id)) this.goals.update(tx, goal);
+    else this.goals.insert(tx, goal);
     this.append(tx, goal, kind);
   }
 
@@ -55,7 +51,7 @@ export class GoalStore {
   }
 
   checking(rx: Reader): Goal[] {
-    return this.#table.where(rx, "status = 'checking'");
+    return this.goals.where(rx, "status = 'checking'");
   }
 
   /** Returns the time at which the next goal reaches its time limit, in Unix ms; null if no goal has one. */
@@ -65,10 +61,10 @@ export class GoalStore {
 
   /** Returns the goals that have reached their time limit, and that neither a turn nor a check runs for. */
   overdue(rx: Reader, now: number): Goal[] {
-    return this.#table.where(rx, `ends_by <= ? AND ${IDLE}`, now);
+    return this.goals.where(rx, `ends_by <= ? AND ${IDLE}`, now);
   }
 
   forget(tx: Writer, sessionId: string): void {
-    this.#table.deleteWhere(tx, 'id = ?', sessionId);
+    this.goals.deleteWhere(tx, 'id = ?', sessionId);
   }
 }

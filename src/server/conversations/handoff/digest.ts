@@ -139,7 +139,7 @@ function turnText(heading: string, one: RecordedTurn, detail: Detail): string {
   const ended = turn.error === null ? turn.status : `${turn.status}: ${lineOf(turn.error.message)}`;
   return sectionOf(
     `${heading}, answered by ${agent} (${ended})`,
-    `Prompt (${sourceOf(turn.source)}):`,
+    `Prompt (${sources[turn.source]}):`,
     quotedPrompt(one, detail.prompt),
     ...(cut > 0 ? [`(${cut} earlier messages and tool calls left out)`] : []),
     ...kept.map((item) => itemText(item, detail)),
@@ -229,10 +229,6 @@ const sources: Record<RecordedTurn['turn']['source'], string> = {
   usage_limit: 'continued after a usage limit',
   goal: 'result of a check',
 };
-
-function sourceOf(source: RecordedTurn['turn']['source']): string {
-  return sources[source];
-}
 
 /** Quotes foreign text: no line of it can be taken for a line of the record, and no tag for the end of the record. */
 function quoted(text: string): string {

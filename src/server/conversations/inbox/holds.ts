@@ -1,8 +1,6 @@
 import type { Hold } from '../../../api/queue.ts';
 import type { Turn } from '../../../api/sessions.ts';
-import type { EventLog } from '../../../core/events/log.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
-import type { Database } from '../../../core/store/database.ts';
+import type { ServerParts } from '../../../core/events/server-parts.ts';
 import { EmptyKeys } from '../../../core/store/empty-keys.ts';
 import type { SqlValue } from '../../../core/store/raw-statement.ts';
 import type { Statement } from '../../../core/store/statement.ts';
@@ -32,6 +30,10 @@ export interface TurnEndContext {
   isLast: boolean;
 }
 
+interface HoldsDeps extends Pick<ServerParts, 'db' | 'log' | 'clock'> {
+  scheduler: Scheduler;
+}
+
 type HoldRow = [code: string, message: string, since: number | null, until: number | null];
 
 /**
@@ -41,7 +43,7 @@ type HoldRow = [code: string, message: string, since: number | null, until: numb
  * their turns show them.
  */
 export class Holds {
-  readonly #deps: { db: Database; log: EventLog; clock: Clock; scheduler: Scheduler };
+  readonly #deps: HoldsDeps;
   readonly #sources: HoldSource[] = [];
   readonly #of: Statement<HoldRow>;
   readonly #put: Statement;
@@ -60,7 +62,7 @@ export class Holds {
   readonly #endAt: Statement;
   readonly #without: EmptyKeys;
 
-  constructor(deps: { db: Database; log: EventLog; clock: Clock; scheduler: Scheduler }) {
+  constructor(deps: HoldsDeps) {
     this.#deps = deps;
     const { db } = deps;
     this.#of = db.prepare(

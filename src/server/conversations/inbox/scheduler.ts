@@ -1,6 +1,4 @@
-import type { Clock } from '../../../core/lib/clock.ts';
-import type { Logger } from '../../../core/lib/log.ts';
-import type { Database } from '../../../core/store/database.ts';
+import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { Reader } from '../../../core/store/transaction.ts';
 
 /** The maximum time between two looks at the clock, in ms: a monotonic timer notices neither a set wall clock nor sleep. */
@@ -17,7 +15,7 @@ export interface Scheduled {
 
 /** Acts on rows when they are due by the wall clock. Its only state is a timer: the rows have the times. */
 export class Scheduler {
-  readonly #deps: { db: Database; clock: Clock; logger: Logger };
+  readonly #deps: Pick<ServerParts, 'db' | 'clock' | 'logger'>;
   readonly #scheduled: Scheduled[] = [];
   readonly #stopping = new AbortController();
   #isOpen = false;
@@ -26,7 +24,7 @@ export class Scheduler {
   #firesAt = Infinity;
   #isFailing = false;
 
-  constructor(deps: { db: Database; clock: Clock; logger: Logger }) {
+  constructor(deps: Pick<ServerParts, 'db' | 'clock' | 'logger'>) {
     this.#deps = deps;
   }
 

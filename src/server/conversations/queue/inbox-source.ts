@@ -19,6 +19,7 @@ import {
   restartedEntry,
   startedEntry,
 } from './entry.ts';
+import { requestedSettings } from '../sessions/settings.ts';
 import type { QueueStore } from './store.ts';
 
 const OWNER = 'queue';
@@ -173,9 +174,8 @@ export class QueueInboxSource {
     return {
       isAlone: true,
       content: (rx, { ref }) => {
-        const { input, permission_mode, agent_mode, model, thinking_effort } = entryOf(rx, ref);
-        const settings = { permission_mode, agent_mode, model, thinking_effort };
-        return { source: 'queue', input, settings };
+        const entry = entryOf(rx, ref);
+        return { source: 'queue', input: entry.input, settings: requestedSettings(entry) };
       },
       injecting: (tx, ref, turn) =>
         this.write(tx, 'queue.changed', acceptedEntry(entryOf(tx, ref), turn, clock.now())),

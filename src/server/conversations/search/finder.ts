@@ -3,7 +3,7 @@ import type { Session } from '../../../api/sessions.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
 import { yieldToEventLoop } from '../../../core/lib/slices.ts';
 import type { SessionStore } from '../sessions/store.ts';
-import type { Database } from '../../../core/store/database.ts';
+import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { Reader } from '../../../core/store/transaction.ts';
 import type { Document } from './documents.ts';
 import type { Candidate, IndexFile } from './index-file.ts';
@@ -39,11 +39,9 @@ const LIMIT_MS = 2000;
 const CANDIDATES = 16;
 const CANDIDATES_SINCE = 64;
 
-interface FinderDeps {
-  db: Database;
+interface FinderDeps extends Pick<ServerParts, 'db' | 'clock'> {
   store: SessionStore;
   rows: Rows;
-  clock: Clock;
 }
 
 /**

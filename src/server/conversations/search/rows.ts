@@ -34,8 +34,7 @@ type StoredRow = [n: number, record: string];
 export class Rows {
   readonly #db: Database;
   readonly #store: SessionStore;
-  readonly #after: Record<Table, Statement<StoredRow>>;
-  readonly #before: Record<Table, Statement<StoredRow>>;
+  readonly #pages: Record<'after' | 'before', Record<Table, Statement<StoredRow>>>;
   readonly #last: Record<Table, Statement<[number | null]>>;
   readonly #changed: Statement<[seq: number, session: string]>;
   readonly #sessionRow: Statement<[number]>;
@@ -47,8 +46,10 @@ export class Rows {
       Object.fromEntries(tables.map((table) => [table, make(table)])) as Record<Table, T>;
     const page = (table: Table, condition: string) =>
       db.prepare<StoredRow>(`SELECT n, record FROM ${table} WHERE n ${condition} LIMIT ?`);
-    this.#after = each((table) => page(table, '> ? ORDER BY n'));
-    this.#before = each((table) => page(table, '< ? ORDER BY n DESC'));
+    this.#pages = {
+      after: each((table) => page(table, '> ? ORDER BY n')),
+      before: each((table) => page(table, '< ? ORDER BY n DESC')),
+    };
     this.#last = each((table) => db.prepare(`SELECT max(n) FROM ${table}`));
     this.#changed = db.prepare(
       `SELECT seq, session_id FROM events INDEXED BY events_kind
@@ -64,14 +65,6 @@ export class Rows {
       ) as Record<Table, number>),
       events: this.#db.durableSeq,
     }));
-  }
-
-  after(table: Table, n: number, limit: number): Promise<RowPage> {
-    return this.#page(this.#after[table], table, n, limit);
-  }
-
-  before(table: Table, n: number, limit: number): Promise<RowPage> {
-    return this.#page(this.#before[table], table, n, limit);
   }
 
   items(ns: readonly number[]): Promise<(Row | null)[]> {
@@ -121,11 +114,12 @@ export class Rows {
     }
   }
 
-  #page(statement: Statement<StoredRow>, table: Table, n: number, limit: number): Promise<RowPage> {
+  /** Returns rows of a table after the row `n`, oldest first, or before it, newest first. */
+  page(way: 'after' | 'before', table: Table, n: number, limit: number): Promise<RowPage> {
     return this.#db.read((rx) => {
       const rows: Row[] = [];
       let bytes = 0;
-      statement.scan(rx, [n, limit], ([at, text]) => {
+      this.#pages[way][table].scan(rx, [n, limit], ([at, text]) => {
         bytes += text.length;
         rows.push(rowOf(table, at, JSON.parse(text) as Turn | Item | Session));
         return bytes < PAGE_BYTES;

@@ -1,5 +1,4 @@
-import { createHash } from 'node:crypto';
-import type { Stats } from 'node:fs';
+import { hash } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { invalidError } from '../../../api/errors.ts';
@@ -57,8 +56,7 @@ export class Blobs {
   async saveFile(data: Buffer): Promise<{ path: string; bytes: number } | null> {
     if (data.length === 0 || data.length > MAX_IMAGE_BYTES) return null;
     this.#assertRoom();
-    const copy = path.join(this.#directory, createHash('sha256').update(data).digest('hex'));
-    await this.#write(copy, data);
+    const copy = await this.#write(hash('sha256', data, 'hex'), data);
     return { path: copy, bytes: data.length };
   }
 
@@ -81,17 +79,19 @@ export class Blobs {
         `the image (${name}) has the media_type ${item.media_type}, but its content is ${mediaType}`,
       );
     }
-    const sha256 = createHash('sha256').update(bytes).digest('hex');
-    const copy = path.join(this.#directory, sha256);
-    await this.#write(copy, bytes);
+    const sha256 = hash('sha256', bytes, 'hex');
+    const copy = await this.#write(sha256, bytes);
     return { type: 'image', path: copy, media_type: mediaType, bytes: bytes.length, sha256 };
   }
 
-  /** Writes a copy with fsync and an atomic rename, unless it is there already. */
-  async #write(file: string, bytes: Buffer): Promise<void> {
+  /** Writes a copy with fsync and an atomic rename, unless it is there already. Resolves with its path. */
+  async #write(name: string, bytes: Buffer): Promise<string> {
+    const file = path.join(this.#directory, name);
     await fs.mkdir(this.#directory, { recursive: true, mode: 0o700 });
     try {
-      if (isCopy(await fs.lstat(file), bytes)) return;
+      const found = await fs.lstat(file);
+      // The bytes are not compared, because the name is their digest.
+      if (found.isFile() && found.size === bytes.length) return file;
     } catch {
       // There is no copy yet.
     }
@@ -101,15 +101,11 @@ export class Blobs {
       await fs.writeFile(written, bytes, { mode: 0o600, flush: true });
       await fs.rename(written, file);
       await syncDirectory(this.#directory);
+      return file;
     } finally {
       await fs.rm(draft, { recursive: true, force: true });
     }
   }
-}
-
-/** Whether a file has the size of its copy. Its bytes are not compared, because its name is their digest. */
-function isCopy(found: Stats, bytes: Buffer): boolean {
-  return found.isFile() && found.size === bytes.length;
 }
 
 /** Reads an image by its absolute path. Symbolic links are resolved first; the file may be replaced at any time. */
@@ -144,8 +140,7 @@ export async function checkImages(options: {
     const bytes = await readImageOf(images, image);
     if (bytes === 'removed') continue;
     report.files++;
-    if (bytes !== 'damaged' && createHash('sha256').update(bytes).digest('hex') === image)
-      report.bytes += bytes.length;
+    if (bytes !== 'damaged' && hash('sha256', bytes, 'hex') === image) report.bytes += bytes.length;
     else onDamage(image);
     onProgress(report.files, report.bytes);
   }

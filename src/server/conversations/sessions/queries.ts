@@ -34,13 +34,8 @@ export class SessionQueries {
     return this.#deps.db.read((rx) => this.#withLastTurn(rx, this.#deps.store.session(rx, id)));
   }
 
-  list({
-    status,
-    provider,
-    team_id,
-    limit,
-    cursor,
-  }: QueryOf<typeof listSessions>): Promise<RecordPage<Session>> {
+  list(query: QueryOf<typeof listSessions>): Promise<RecordPage<Session>> {
+    const { status, provider, team_id, limit, cursor } = query;
     return this.#deps.db.read((rx) => {
       const id = team_id === undefined ? undefined : this.#deps.teams.agentsOf(rx, team_id);
       const page = this.#deps.store.sessions.page(rx, { status, provider, id }, limit, cursor);

@@ -32,8 +32,13 @@ import {
   type SessionChange,
   titleOfPerson,
 } from './session.ts';
-import { assertImages, assertMcpServers } from './provider-support.ts';
-import { requestedSettings, settingsOf, withOwnSettings } from './settings.ts';
+import {
+  assertImages,
+  assertMcpServers,
+  requestedSettings,
+  settingsOf,
+  withOwnSettings,
+} from './settings.ts';
 import { acceptance, hasEnded, newTurn } from './turn.ts';
 import type { TurnRunner } from './turn-runner.ts';
 import { workingDirectory } from './working-directory.ts';

@@ -185,14 +185,10 @@ function readCall(body: BodyOf<typeof invokeTool>): Invocation {
   if (!tool) throw invalidError('body.tool_name: the name of the tool is required');
   if (!callerId)
     throw invalidError('body.caller_agent_id: the id of the calling session is required');
-  assertNamespace(body.namespace ?? null, tool);
-  return { tool, callerId, invocationId: invocationId ?? null, args: body.args ?? {} };
-}
-
-function assertNamespace(namespace: string | null, tool: string): void {
-  if (namespace === null) return;
-  if (!tool.startsWith(`${namespace}_`))
+  const { namespace } = body;
+  if (typeof namespace === 'string' && !tool.startsWith(`${namespace}_`))
     throw invalidError(`body.namespace: the namespace "${namespace}" has no tool "${tool}"`);
+  return { tool, callerId, invocationId: invocationId ?? null, args: body.args ?? {} };
 }
 
 /** Returns the checked arguments. Throws `bad_request`, naming the wrong argument and its allowed values. */

@@ -84,14 +84,10 @@ export class RuleService {
     });
   }
 
-  async list({
-    limit,
-    cursor,
-  }: QueryOf<typeof listApprovalRules>): Promise<RecordPage<ApprovalRule>> {
-    const { records, nextCursor } = await this.#deps.db.read((rx) =>
-      this.#table.page(rx, {}, limit, cursor),
-    );
-    return { records: records.map(withRefusal), nextCursor };
+  async list(query: QueryOf<typeof listApprovalRules>): Promise<RecordPage<ApprovalRule>> {
+    const { limit, cursor } = query;
+    const page = await this.#deps.db.read((rx) => this.#table.page(rx, {}, limit, cursor));
+    return { ...page, records: page.records.map(withRefusal) };
   }
 
   /** Adds a rule, or updates the one of the same conditions. Throws `invalid`, and `conflict` at 1000 rules. */

@@ -148,7 +148,7 @@ export class BudgetGuard implements HoldSource {
     const since = day.day_begins_at ?? 0;
     const spent = spentBy(sessionStore.usage.sumOf(tx, budget, since));
     const put: Budget = { ...budget, ...day, spent, ...notReached };
-    if (before) store.update(tx, put);
+    if (before) store.budgets.update(tx, put);
     else store.insert(tx, put);
     store.tell(tx, put, { kind: 'budget.set', payload: { budget: put } });
     const judged = this.#judge(tx, put, null);
@@ -283,7 +283,7 @@ export class BudgetGuard implements HoldSource {
 
   #write(tx: Writer, budget: Budget): Budget {
     const written = { ...budget, updated_at: this.#deps.clock.now() };
-    this.#deps.store.update(tx, written);
+    this.#deps.store.budgets.update(tx, written);
     return written;
   }
 }

@@ -70,10 +70,6 @@ export class BudgetStore {
     this.#forget(tx);
   }
 
-  update(tx: Writer, budget: Budget): void {
-    this.budgets.update(tx, budget);
-  }
-
   delete(tx: Writer, budget: Budget, why: Payload<'budget.removed'>['why']): void {
     this.budgets.deleteWhere(tx, 'id = ?', budget.id);
     this.#forget(tx);

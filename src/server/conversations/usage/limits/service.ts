@@ -6,6 +6,7 @@ import { cutLine } from '../../../../core/lib/cut-line.ts';
 import type { ReportedLimit, TurnOutcome } from '../../../../agents/provider.ts';
 import type { HoldSource } from '../../inbox/holds.ts';
 import type { Inbox, InboxSource } from '../../inbox/inbox.ts';
+import { requestedSettings } from '../../sessions/settings.ts';
 import type { SessionStore } from '../../sessions/store.ts';
 import type { Reader, Writer } from '../../../../core/store/transaction.ts';
 import { limitEndOf, GO_ON, holdMessage, knownReset, waitAfter } from './limit.ts';
@@ -194,12 +195,7 @@ export class Limits implements HoldSource {
         return {
           source: 'usage_limit',
           input: isAgain ? turn.input : [{ type: 'text', text: GO_ON }],
-          settings: {
-            permission_mode: turn?.permission_mode ?? null,
-            agent_mode: turn?.agent_mode ?? null,
-            model: turn?.model ?? null,
-            thinking_effort: turn?.thinking_effort ?? null,
-          },
+          settings: requestedSettings(turn ?? {}),
         };
       },
       deferred: () => true,
