@@ -11,7 +11,7 @@ export const exceptions = [
   { in: 'server/runtime/search', name: 'SearchSeat', because: lazy },
   { in: 'server/runtime/fleet', name: 'FleetSeat', because: lazy },
   {
-    in: 'server/conversations/approvals/rules/star-harm',
+    in: 'server/conversations/approvals/rules/command-pattern',
     name: 'shown',
     because: 'its messages are rewritten at the moment',
   },

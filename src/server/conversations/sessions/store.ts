@@ -13,7 +13,7 @@ import type { Statement } from '../../../core/store/statement.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import { approvalInEvents } from '../approvals/approval.ts';
 import { sessionInEvents } from './session.ts';
-import { declinedUnasked, hasEnded, type TurnEnd, turnInEvents } from './turn.ts';
+import { hasEnded, type TurnEnd, turnInEvents } from './turn.ts';
 import { TurnUsage } from './turn-usage.ts';
 
 /** The rows of sessions, turns, items and approvals. Each change is written with its event, in one transaction. */
@@ -175,7 +175,8 @@ export class SessionStore {
   /** Counts a request that was declined without asking a person in the row of its turn; outside a turn there is none. */
   countDeclined(tx: Writer, turnId: string | null): void {
     const turn = turnId === null ? undefined : this.turns.get(tx, turnId);
-    if (turn && !hasEnded(turn)) this.turns.update(tx, declinedUnasked(turn));
+    if (turn && !hasEnded(turn))
+      this.turns.update(tx, { ...turn, declined_unasked: (turn.declined_unasked ?? 0) + 1 });
   }
 
   /** Writes what more a turn has used, which had ended, and its session with the new sums. */

@@ -36,10 +36,6 @@ export function startTurn(turn: Turn, now: number): Turn {
   return { ...turn, status: 'running', started_at: now };
 }
 
-export function declinedUnasked(turn: Turn): Turn {
-  return { ...turn, declined_unasked: (turn.declined_unasked ?? 0) + 1 };
-}
-
 export interface TurnEnd {
   status: 'completed' | 'interrupted' | 'failed';
   error: { code: string; message: string } | null;
@@ -59,12 +55,8 @@ export function turnInEvents({ input: _input, text: _text, ...turn }: Turn): Tur
   return turn;
 }
 
-export function acceptance({ session_id, turn_id }: Turn): {
-  session_id: string;
-  turn_id: string;
-  status: 'accepted';
-} {
-  return { session_id, turn_id, status: 'accepted' };
+export function acceptance({ session_id, turn_id }: Turn) {
+  return { session_id, turn_id, status: 'accepted' as const };
 }
 
 export const noUsage: Usage = {

@@ -101,7 +101,3 @@ export function isSound({ limit, allowed, spent }: Budget): boolean {
     (one) => isCount(spent[one]) && (limit[one] === null || isCount(allowed[one])),
   );
 }
-
-export function isHolding(budget: Budget, now: number): boolean {
-  return budget.status !== 'open' && !isDayOver(budget, now);
-}

@@ -14,7 +14,6 @@ import {
   amended,
   dayAt,
   isDayOver,
-  isHolding,
   isSound,
   notReached,
   onceMore,
@@ -106,7 +105,7 @@ export class BudgetGuard implements HoldSource {
     if (store.isEmpty(rx)) return [];
     return store
       .over(rx, sessionId, this.#teamsOf(rx, sessionId))
-      .filter((budget) => isHolding(budget, clock.now()))
+      .filter((budget) => budget.status !== 'open' && !isDayOver(budget, clock.now()))
       .map((budget) => ({
         code: 'budget',
         message: `the budget of ${asking.labelOf(rx, budget)} is used up (${spentText(budget)})`,
