@@ -96,15 +96,11 @@ export class Broadcasts {
   }
 
   #hold(tx: Writer, message: Message, recipient: string, limit: Failure | null): Delivery {
-    const delivery = newDelivery(
-      this.#deps.ids.next('dlv'),
-      message,
-      recipient,
-      this.#deps.clock.now(),
-    );
-    this.#deps.store.createDelivery(tx, delivery);
+    const { store, ids, clock } = this.#deps;
+    const delivery = newDelivery(ids.next('dlv'), message, recipient, clock.now());
+    store.createDelivery(tx, delivery);
     // The hops are read again because a person may have sent a member a turn since the limit was exceeded.
-    const error = this.#deps.store.hops(tx, message.team_id) > 0 ? limit : null;
+    const error = store.hops(tx, message.team_id) > 0 ? limit : null;
     return this.#deps.dispatcher.hold(tx, delivery, message, error);
   }
 

@@ -70,8 +70,7 @@ export class Dispatcher {
 
   /** Releases a held delivery, which then waits like any other. */
   release(tx: Writer, delivery: Delivery): void {
-    const message = this.#deps.store.message(tx, delivery.team_id, delivery.message_id);
-    this.#put(tx, delivery, message, {});
+    this.#put(tx, delivery, this.#messageOf(tx, delivery), {});
     this.#deps.inbox.beginNextTurn(tx, delivery.recipient_agent_id);
   }
 
@@ -89,11 +88,7 @@ export class Dispatcher {
     const delivery = retry(before, this.#deps.clock.now());
     this.#deps.store.moveDelivery(tx, delivery);
     this.#deps.inbox.endHold(tx, recipient);
-    this.dispatch(
-      tx,
-      delivery,
-      this.#deps.store.message(tx, delivery.team_id, delivery.message_id),
-    );
+    this.dispatch(tx, delivery, this.#messageOf(tx, delivery));
   }
 
   cancel(tx: Writer, delivery: Delivery): void {
@@ -112,13 +107,8 @@ export class Dispatcher {
     { priority }: Message,
     flags: { held?: boolean; interrupts?: boolean },
   ): void {
-    this.#deps.inbox.entries.put(tx, {
-      session_id,
-      owner: OWNER,
-      ref,
-      rank: ranks[priority],
-      ...flags,
-    });
+    const entry = { session_id, owner: OWNER, ref, rank: ranks[priority], ...flags };
+    this.#deps.inbox.entries.put(tx, entry);
   }
 
   #inboxOwner(): InboxSource {
@@ -135,11 +125,8 @@ export class Dispatcher {
       deferred: (tx, ref, turn) => this.#deferred(tx, this.#delivery(tx, ref), turn),
       ended: (tx, ref, turn) => {
         const finished = afterTurn(this.#delivery(tx, ref), turn, this.#deps.clock.now());
-        this.#deps.store.moveDelivery(
-          tx,
-          finished,
-          finished.consumed_at === null ? 'delivery.injected' : 'delivery.consumed',
-        );
+        const kind = finished.consumed_at === null ? 'injected' : 'consumed';
+        this.#deps.store.moveDelivery(tx, finished, `delivery.${kind}`);
         return false;
       },
       unreachable: (tx, ref, session) => {

@@ -81,11 +81,8 @@ export class TeamService {
       const now = this.#deps.clock.now();
       for (const delivery of this.#deps.store.waitingIn(tx, id))
         this.#deps.dispatcher.cancel(tx, delivery);
-      this.#deps.store.updateTeam(
-        tx,
-        { ...team, deleted_at: now, updated_at: now },
-        'team.deleted',
-      );
+      const deleted = { ...team, deleted_at: now, updated_at: now };
+      this.#deps.store.updateTeam(tx, deleted, 'team.deleted');
       this.#deps.budgets.dropAll(tx, { session_id: null, team_id: id }, 'deleted');
     });
   }

@@ -76,21 +76,16 @@ export class QueueInboxSource {
     { entry, skipped }: Aged,
     kind?: 'queue.released',
   ): void {
+    const { log } = this.#deps;
+    const { session_id } = entry;
+    const record = inEvents(entry);
     this.#store(tx, entry);
     if (kind) this.#append(tx, kind, entry);
     for (const runs of skipped)
-      this.#deps.log.append(tx, {
-        kind: 'queue.skipped',
-        session_id: entry.session_id,
-        payload: { entry: inEvents(entry), ...runs },
-      });
+      log.append(tx, { kind: 'queue.skipped', session_id, payload: { entry: record, ...runs } });
     const due_at = newlyDue(before, entry);
     if (due_at !== null)
-      this.#deps.log.append(tx, {
-        kind: 'queue.due',
-        session_id: entry.session_id,
-        payload: { entry: inEvents(entry), due_at },
-      });
+      log.append(tx, { kind: 'queue.due', session_id, payload: { entry: record, due_at } });
     this.#beginIfDue(tx, entry);
   }
 

@@ -161,12 +161,7 @@ export class IndexFile {
       for (const [key, newest] of touched)
         this.#writeShard(key, newest, this.#shardOf(key)?.isMerged ?? false);
       for (const [name, n] of Object.entries(readPositions))
-        this.#file.run(
-          'INSERT OR REPLACE INTO places (name, n, sum) VALUES (?, ?, ?)',
-          name,
-          n,
-          rowSum([name, n]),
-        );
+        this.#put('REPLACE INTO places (name, n, sum)', [name, n, rowSum([name, n])]);
       for (const n of waiting) this.#file.run('INSERT OR IGNORE INTO waiting (item) VALUES (?)', n);
       for (const n of arrived) this.#file.run('DELETE FROM waiting WHERE item = ?', n);
     });
@@ -270,24 +265,14 @@ export class IndexFile {
 
   #insert(key: number, doc: number, { source, session, at, words, title }: Entry): void {
     this.#file.run(`INSERT INTO w${key} (docid, words) VALUES (?, ?)`, doc, words);
-    this.#file.run(
-      'INSERT INTO docs (doc, source, at, sum) VALUES (?, ?, ?, ?)',
-      doc,
-      source,
-      at,
-      rowSum([doc, source, at]),
-    );
-    this.#file.run(
-      'INSERT OR IGNORE INTO shard_sessions (shard, session) VALUES (?, ?)',
-      key,
-      session,
-    );
-    if (title !== undefined)
-      this.#file.run(
-        'INSERT OR REPLACE INTO titles (session, title) VALUES (?, ?)',
-        session,
-        title,
-      );
+    const row = [doc, source, at];
+    this.#put('INSERT INTO docs (doc, source, at, sum)', [...row, rowSum(row)]);
+    this.#put('INSERT OR IGNORE INTO shard_sessions (shard, session)', [key, session]);
+    if (title !== undefined) this.#put('REPLACE INTO titles (session, title)', [session, title]);
+  }
+
+  #put(into: string, row: readonly SqlValue[]): void {
+    this.#file.run(`${into} VALUES (${row.map(() => '?').join(', ')})`, ...row);
   }
 
   #makeShard(key: number): void {
@@ -303,11 +288,7 @@ export class IndexFile {
 
   #writeShard(key: number, newest: number, isMerged: boolean): void {
     const row = [key, newest, isMerged ? 1 : 0];
-    this.#file.run(
-      'INSERT OR REPLACE INTO shards (key, newest, merged, sum) VALUES (?, ?, ?, ?)',
-      ...row,
-      rowSum(row),
-    );
+    this.#put('REPLACE INTO shards (key, newest, merged, sum)', [...row, rowSum(row)]);
   }
 
   #note(key: number, newest: number): void {
