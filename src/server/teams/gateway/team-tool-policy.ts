@@ -175,7 +175,7 @@ function outside(files: readonly ImageFile[]): string {
     .join(', ');
 }
 
-export interface ImageFile {
+interface ImageFile {
   /** The absolute path that the agent means; a relative one starts at the directory of its session. */
   path: string;
   /** The path with all symbolic links resolved. */

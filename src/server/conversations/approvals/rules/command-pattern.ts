@@ -110,7 +110,7 @@ export interface StarContext {
 }
 
 /** Why a word does not fit a word of a pattern to allow, or why it is not certain that what a `*` stands for is harmless. */
-export function harmIn(wanted: string, word: string, context: StarContext): string | null {
+function harmIn(wanted: string, word: string, context: StarContext): string | null {
   const gaps = gapsIn(wanted, word);
   if (gaps === null) return `does not match ${shown(wanted)}`;
   if (gaps.length === 0) return null;
@@ -137,7 +137,7 @@ export function harmIn(wanted: string, word: string, context: StarContext): stri
 }
 
 /** A word for a message. */
-export function shown(word: string): string {
+function shown(word: string): string {
   return JSON.stringify(shorten(word, 80));
 }
 

@@ -175,7 +175,7 @@ const RUNNING_OPTIONS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Whether the words of a pattern begin with a program, by its plain name, that a `*` is known to be harmless for. */
-export function isKnownSafe(words: readonly string[]): boolean {
+function isKnownSafe(words: readonly string[]): boolean {
   const [program = '', subcommand = ''] = words;
   const name = program.replace(/^\/(?:usr\/)?(?:local\/)?bin\//, '');
   if (!KNOWN_SAFE.has(name) && !KNOWN_SAFE.has(`${name} ${subcommand}`)) return false;
@@ -193,7 +193,7 @@ export function takesAddresses(words: readonly string[]): boolean {
 }
 
 /** The option of a pattern that runs what follows it; undefined if there is none. */
-export function runningOption(name: string, words: readonly string[]): string | undefined {
+function runningOption(name: string, words: readonly string[]): string | undefined {
   return words.find((word) => isRunningOption(name, word));
 }
 
@@ -209,7 +209,7 @@ export function isRunningOption(name: string, word: string): boolean {
 }
 
 /** Whether a `*` of a pattern may stand for another machine than a remote that the pattern names. */
-export function mayReachAnywhere(name: string, words: readonly string[]): boolean {
+function mayReachAnywhere(name: string, words: readonly string[]): boolean {
   const [, subcommand = '', ...others] = words;
   if (!REMOTE.has(`${name} ${subcommand}`)) return false;
   const remote = others.find((word) => !REMOTE_OPTIONS.has(word));

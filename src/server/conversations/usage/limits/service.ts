@@ -205,10 +205,10 @@ export class Limits implements HoldSource {
 }
 
 /** The sessions of an account: cadre has one login for each provider, and of acp one for each agent. */
-export type Account = Pick<Session, 'provider' | 'agent'>;
+type Account = Pick<Session, 'provider' | 'agent'>;
 
 /** The usage limit that an account has reached. Times are in Unix ms. */
-export interface AccountLimit {
+interface AccountLimit {
   message: string;
   since: number;
   /** null: not known. */
@@ -216,11 +216,11 @@ export interface AccountLimit {
 }
 
 /** The code of the hold of a session that waits for a usage limit, and the owner of its entries in the inbox. */
-export const CODE = 'usage_limit';
-export const OWNER = 'usage_limit';
+const CODE = 'usage_limit';
+const OWNER = 'usage_limit';
 
 /** The rows of the usage limits of accounts, as they were reported last. */
-export class LimitStore {
+class LimitStore {
   readonly #any: Statement<[number]>;
   readonly #of: Statement<[message: string, since: number, until: number | null]>;
   readonly #put: Statement;
