@@ -193,7 +193,7 @@ export function locateImages(
     (paths ?? []).map(async (name) => {
       const named = path.resolve(cwd, name);
       const real = await fs.realpath(named).catch(() => named);
-      return { path: named, real, isInside: isInside(real, cwd) };
+      return { path: named, real, isInside: real !== cwd && isInside(real, cwd) };
     }),
   );
 }
