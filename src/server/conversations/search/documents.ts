@@ -1,8 +1,8 @@
+import { hash } from 'node:crypto';
+import path from 'node:path';
 import type { Item, Session, Turn } from '../../../api/sessions.ts';
 import type { SearchHit } from '../../../api/search.ts';
 import { plain } from '../../../core/lib/plain.ts';
-import { hash } from 'node:crypto';
-import path from 'node:path';
 
 /** A text that can be found, as it is shown: without control characters. */
 export interface Document {

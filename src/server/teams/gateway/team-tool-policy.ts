@@ -1,3 +1,5 @@
+import fs from 'node:fs/promises';
+import path from 'node:path';
 import type { Session } from '../../../api/sessions.ts';
 import type { Message } from '../../../api/team-messages.ts';
 import { policies } from '../delivery.ts';
@@ -6,9 +8,7 @@ import { type Effect, type Circumstances, verdictOf } from './tool-policy-table.
 import { type ToolPolicy, inputDetails, type Question } from './tool-policy.ts';
 import type { SessionCaller } from './toolkit.ts';
 import type { InputItem } from '../../../api/input.ts';
-import fs from 'node:fs/promises';
 import { isInside } from '../../../core/lib/paths.ts';
-import path from 'node:path';
 import { invalidError } from '../../../api/errors.ts';
 import { ForeignFileError, readForeignFile } from '../../../core/lib/foreign-file.ts';
 import { MAX_IMAGE_BYTES } from '../../conversations/sessions/blobs.ts';
