@@ -11,11 +11,6 @@ export const exceptions = [
   { in: 'server/runtime/search', name: 'SearchSeat', because: lazy },
   { in: 'server/runtime/fleet', name: 'FleetSeat', because: lazy },
   {
-    in: 'server/conversations/approvals/rules/command-pattern',
-    name: 'shown',
-    because: 'its messages are rewritten at the moment',
-  },
-  {
     in: 'core/store/migrations/011-news',
     name: '011-news',
     because: 'a migration that was released is not changed',
